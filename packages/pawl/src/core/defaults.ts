@@ -1,0 +1,63 @@
+/**
+ * Every default, in one place; `docs/operations.md` publishes this table.
+ * Those of `job` can be set per queue, task and job; those of `worker` and `maintenance` where they are started.
+ */
+export const DEFAULTS = {
+  job: {
+    queue: "default",
+    priority: 5,
+    tenant: "default",
+    retries: 3,
+    /** ms for one attempt */
+    timeout: 5 * 60_000,
+    crashLimit: 3,
+  },
+  lease: {
+    /** ms a lease lasts unless it is renewed */
+    duration: 15_000,
+    /** ms between renewals */
+    renewal: 5_000,
+  },
+  worker: {
+    concurrency: 10,
+    /** most jobs taken by one claim */
+    claimBatch: 500,
+    /** ms of work a worker may hold ahead of its free slots */
+    lookahead: 50,
+    /** ms an idle worker waits before it looks again; a wake-up cuts it short */
+    poll: 1_000,
+    /** ms a stopping worker lets its handlers finish */
+    drain: 30_000,
+    /** ms between looks for cancellations while jobs run and no wake-up is heard */
+    intentPoll: 500,
+  },
+  maintenance: {
+    /** ms between looks at what is due, expired or asked for */
+    pulse: 1_000,
+    /** ms between sweeps for expired leases */
+    sweep: 2_000,
+    /** ms between prunings */
+    prune: 10 * 60_000,
+    /** rows handled by one statement */
+    batch: 2_000,
+  },
+  keep: {
+    /** ms finished jobs are kept */
+    finished: 30 * 86_400_000,
+    /** ms dead jobs are kept */
+    dead: 90 * 86_400_000,
+    /** ms a request id answers with its first job */
+    request: 86_400_000,
+  },
+  limits: {
+    /** bytes of an encoded input or output */
+    input: 1_048_576,
+    output: 1_048_576,
+    /** jobs stored by one statement */
+    enqueueBatch: 1_000,
+    dependencies: 1_000,
+    tags: 20,
+    /** log lines kept of one attempt */
+    logLines: 1_000,
+  },
+} as const;

@@ -1,0 +1,95 @@
+/**
+ * The one table of errors Pawl throws. A row says what happened (the message, with its subject in braces)
+ * and what to do about it (the help). Codes are stable: callers switch on `error.code`, never on the text.
+ *
+ * An error is something that went wrong for the caller. What went wrong inside an attempt is recorded data:
+ * see `failure.ts`.
+ */
+const table = {
+  // bad input at the edge
+  task_unknown: ["no task is registered as {task}", "pass it in open(url, { tasks: [...] }), or check the spelling"],
+  task_duplicate: ["two tasks are registered as {task}", "give each task its own name"],
+  name_invalid: ["{what} {value} is not a valid name", "use 1 to {max} characters without control characters"],
+  input_invalid: ["the input of {task} does not match its schema: {issues}", "correct the input at the path named"],
+  input_unencodable: ["the input of {task} cannot be stored as JSON: {reason}", "pass plain JSON values"],
+  input_too_large: ["the input of {task} is {size} bytes, over the limit of {limit}", "store the large part elsewhere and pass a reference"],
+  option_invalid: ["option {option} is invalid: {reason}", "see the table of options in docs/operations.md"],
+  duration_invalid: ["{value} is not a duration", 'use a number of milliseconds or a text like "250ms", "30s", "5m", "24h", "7d"'],
+  // expected conflicts
+  key_taken: ["key {key} of task {task} is held by job {job}", "wait for it, or enqueue with onConflict: \"existing\" or \"replace\""],
+  job_unknown: ["there is no job {job}", "check the id; finished jobs are dropped when their retention ends"],
+  job_state: ["job {job} is {state}: {verb} does not apply", "see docs/states.md for what applies in each state"],
+  dependency_unknown: ["job {job} depends on {parent}, which does not exist", "enqueue the parent first"],
+  // the attempt
+  lease_lost: ["the lease on job {job} is lost", "another worker may hold it now: stop, and let it go"],
+  transaction_unsupported: ["the {engine} store has no transactions for handlers", "use Postgres or the embedded store"],
+  transaction_nested: ["a call outside the transaction was made while one is open on the only connection", "use the tx given to you inside ctx.transaction"],
+  output_unencodable: ["the output of job {job} cannot be stored as JSON: {reason}", "return plain JSON values"],
+  job_failed: ["job {job} is {state}: {reason}", "look at its history for the failure and its stack"],
+  wait_timeout: ["job {job} did not finish within {timeout} ms", "wait longer, or look at its history"],
+  // the store
+  store_url: ["{url} is not a store Pawl knows", 'use "./folder", "memory:" or "postgres://…"'],
+  store_unreachable: ["the store at {store} cannot be reached: {reason}", "check that it runs and that host and port are right"],
+  store_denied: ["the store at {store} refused the login: {reason}", "check user, password and pg_hba.conf"],
+  store_read_only: ["the store is read-only: {reason}", "point Pawl at the primary"],
+  store_full: ["the store is out of space: {reason}", "free disk space; nothing acknowledged is lost"],
+  store_failed: ["the store failed at {operation}: {reason}", "see the store's own log"],
+  store_closed: ["the store is closed", "open it again"],
+  enqueue_unknown: ["the connection broke while committing: whether {count} job(s) were stored is unknown", "repeat the call with the same request id or key: exactly one job will exist"],
+  schema_newer: ["the database is at schema {found}, this Pawl knows {known}", "upgrade this process: an older one could corrupt data"],
+  schema_missing: ["the database has no Pawl schema, or an old one ({found} of {known})", "run migrations, or open with migrate: true"],
+  driver_missing: ["the package {package} is not installed", "run npm install {package}"],
+  // the embedded server
+  embedded_unavailable: ["the embedded Postgres cannot run here: {reason}", "use a postgres:// URL, or let Pawl fall back to PGlite"],
+  embedded_failed: ["the embedded Postgres in {folder} did not start: {reason}", "read {log}"],
+  folder_busy: ["{folder} is in use by process {pid}", "stop that process, or use the native embedded Postgres, which many processes can share"],
+  folder_invalid: ["{folder} cannot hold a store: {reason}", "choose an empty folder or one Pawl made"],
+  // lifecycle
+  closed: ["{what} is closed", "open a new one"],
+  already_started: ["{what} was started before", "make a new one for every start"],
+} as const satisfies Record<string, readonly [message: string, help: string]>;
+
+export type ErrorCode = keyof typeof table;
+export type ErrorDetails = Readonly<Record<string, string | number | boolean | undefined>>;
+
+export class PawlError extends Error {
+  override readonly name = "PawlError";
+  constructor(
+    readonly code: ErrorCode,
+    readonly details: ErrorDetails,
+    readonly help: string,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Builds the error of a code. Values in the text are quoted and shortened, so that hostile ones stay readable. */
+export function pawlError(code: ErrorCode, details: ErrorDetails = {}, cause?: unknown): PawlError {
+  const [message, help] = table[code];
+  const text = `${fill(message, details)}. ${capital(fill(help, details))}.`;
+  return new PawlError(code, details, fill(help, details), text, cause === undefined ? undefined : { cause });
+}
+
+export function isPawlError(error: unknown, code?: ErrorCode): error is PawlError {
+  return error instanceof PawlError && (code === undefined || error.code === code);
+}
+
+/** Every code with its message and help, for the docs and for clients in other languages. */
+export const errorTable: Readonly<Record<ErrorCode, readonly [message: string, help: string]>> = table;
+
+const LONGEST_VALUE = 200;
+
+function fill(template: string, details: ErrorDetails): string {
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = details[name];
+    if (value === undefined) return whole;
+    const text = String(value);
+    return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+  });
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,45 @@
+import type { Failure } from "./failure.js";
+import type { JobId, LeaseId } from "./id.js";
+import type { Intent, State } from "./job.js";
+import type { Lane } from "./lane.js";
+import type { OutcomeKind } from "./outcome.js";
+
+/**
+ * Everything that happens, as facts on one bus. Logs, metrics, traces and live views subscribe; nothing else logs.
+ * Hot-path events are per batch, never per job, and are not built when nobody listens.
+ */
+export interface Events {
+  "jobs.enqueued": { readonly count: number; readonly lanes: readonly Lane[] };
+  "jobs.claimed": { readonly worker: string; readonly lease: LeaseId; readonly count: number };
+  "attempt.started": { readonly job: JobId; readonly lane: Lane; readonly attempt: number; readonly worker: string };
+  "attempt.settled": {
+    readonly job: JobId;
+    readonly lane: Lane;
+    readonly attempt: number;
+    readonly worker: string;
+    readonly outcome: OutcomeKind;
+    readonly next: State;
+    /** ms */
+    readonly duration: number;
+    readonly failure?: Failure;
+    /** ms until it runs again */
+    readonly delay?: number;
+  };
+  "attempt.stale": { readonly job: JobId; readonly worker: string; readonly outcome: OutcomeKind };
+  "attempt.blocked": { readonly worker: string; readonly lag: number };
+  "lease.lost": { readonly worker: string; readonly lease: LeaseId; readonly jobs: number; readonly why: string };
+  "intent.received": { readonly job: JobId; readonly intent: Intent };
+  "duty.ran": { readonly duty: string; readonly count: number; readonly duration: number };
+  "duty.failed": { readonly duty: string; readonly error: unknown };
+  "jobs.promoted": { readonly count: number };
+  "leases.reaped": { readonly leases: number; readonly jobs: number };
+  "worker.started": { readonly worker: string };
+  "worker.stopping": { readonly worker: string; readonly running: number };
+  "worker.stopped": { readonly worker: string; readonly released: number };
+  "worker.stalled": { readonly worker: string; readonly idleFor: number };
+  "store.operation": { readonly operation: string; readonly duration: number; readonly error?: unknown };
+  "store.lost": { readonly error: unknown };
+  "store.back": { readonly away: number };
+}
+
+export type EventName = keyof Events;

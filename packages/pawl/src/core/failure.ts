@@ -1,0 +1,112 @@
+/**
+ * What went wrong inside an attempt, as recorded data: it is stored, listed, grouped and sent to other languages.
+ * (What went wrong for a caller is a PawlError: see `error.ts`.)
+ */
+export interface Failure {
+  /** Why in one word, for filters and rules: the kinds Pawl knows, or "error" for what user code threw. */
+  readonly kind: FailureKind;
+  /** the class of what was thrown */
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string;
+  readonly code?: string;
+  readonly causes?: readonly { readonly name: string; readonly message: string; readonly stack?: string }[];
+}
+
+export type FailureKind =
+  | "error"
+  | "timeout"
+  | "deadline"
+  | "expired"
+  | "interrupted"
+  | "poison"
+  | "undecodable"
+  | "task_unknown"
+  | "output_unencodable"
+  | "dependency"
+  | "crashed";
+
+/** Thrown by handlers to say more than "it failed". */
+export class NonRetryable extends Error {
+  override readonly name: string = "NonRetryable";
+}
+
+export class RetryAfter extends Error {
+  override readonly name: string = "RetryAfter";
+  constructor(
+    readonly delay: number | string,
+    message = "asked to be retried later",
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Not a failure: "not now". Spends no attempt. */
+export class Snooze extends Error {
+  override readonly name: string = "Snooze";
+  constructor(
+    readonly delay: number | string,
+    message = "asked to be run later",
+  ) {
+    super(message);
+  }
+}
+
+const LONGEST_MESSAGE = 4_000;
+const LONGEST_STACK = 16_000;
+const DEEPEST_CAUSE = 4;
+
+/** Turns anything that can be thrown into a record, whatever it does when looked at. */
+export function failureOf(thrown: unknown, kind: FailureKind = "error"): Failure {
+  const seen = describe(thrown);
+  const causes: { name: string; message: string; stack?: string }[] = [];
+  let cause = read(() => (thrown as { cause?: unknown }).cause);
+  while (cause !== undefined && cause !== null && causes.length < DEEPEST_CAUSE) {
+    causes.push(describe(cause));
+    const current = cause;
+    cause = read(() => (current as { cause?: unknown }).cause);
+  }
+  const code = read(() => (thrown as { code?: unknown }).code);
+  return {
+    kind,
+    ...seen,
+    ...(typeof code === "string" || typeof code === "number" ? { code: clean(String(code), 128) } : {}),
+    ...(causes.length > 0 ? { causes } : {}),
+  };
+}
+
+export function failure(kind: FailureKind, message: string): Failure {
+  return { kind, name: kind, message };
+}
+
+function describe(thrown: unknown): { name: string; message: string; stack?: string } {
+  if (thrown === null || (typeof thrown !== "object" && typeof thrown !== "function")) {
+    return { name: thrown === null ? "null" : typeof thrown, message: clean(text(thrown), LONGEST_MESSAGE) };
+  }
+  const name = read(() => (thrown as Error).name) ?? read(() => thrown.constructor.name);
+  const message = read(() => (thrown as Error).message);
+  const stack = read(() => (thrown as Error).stack);
+  return {
+    name: clean(typeof name === "string" && name !== "" ? name : "Error", 200),
+    message: clean(typeof message === "string" ? message : text(thrown), LONGEST_MESSAGE),
+    ...(typeof stack === "string" ? { stack: clean(stack, LONGEST_STACK) } : {}),
+  };
+}
+
+function text(value: unknown): string {
+  return read(() => String(value)) ?? "(unprintable)";
+}
+
+function read<T>(get: () => T): T | undefined {
+  try {
+    return get();
+  } catch {
+    return undefined;
+  }
+}
+
+/** A thrown text may hold what a store cannot: it must never keep the failure itself from being recorded. */
+function clean(value: string, longest: number): string {
+  return value.slice(0, longest).replaceAll("\u0000", "\ufffd").toWellFormed();
+}

@@ -1,0 +1,21 @@
+import type { BootId, LeaseId } from "./id.js";
+
+/** Who holds a lease: a name for people, and the boot id for the fence. */
+export interface WorkerRef {
+  readonly name: string;
+  readonly boot: BootId;
+}
+
+/** The fence of a write: the lease's number and the boot that holds it. */
+export interface LeaseRef {
+  readonly lease: LeaseId;
+  readonly boot: BootId;
+}
+
+/**
+ * By when a worker that could not renew must have stopped, on its own monotonic clock. The margin covers the
+ * time a settlement takes to reach the store: better to stop early than to work for nobody.
+ */
+export function stopBy(renewedAt: number, duration: number): number {
+  return renewedAt + duration - Math.min(2_000, duration * 0.2);
+}

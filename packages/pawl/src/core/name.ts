@@ -1,0 +1,38 @@
+import { pawlError } from "./error.js";
+
+/** The longest name of each kind. Long enough for people, short enough for an index. */
+const LONGEST = { queue: 128, task: 128, tenant: 128, key: 512, tag: 128, "request id": 256, "worker name": 128 } as const;
+
+export type NameKind = keyof typeof LONGEST;
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
+const REFUSED = /[\u0000-\u001f\u007f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
+
+/** Names that passed once need no second look: tasks, queues and tenants repeat endlessly. */
+const passed = new Map<string, Set<string>>();
+const REMEMBERED = 10_000;
+
+export function checkName(kind: NameKind, value: unknown): string {
+  const known = passed.get(kind);
+  if (typeof value === "string" && known?.has(value)) return value;
+  if (typeof value !== "string" || value.trim() === "" || value !== value.trim() || value.length > LONGEST[kind] || REFUSED.test(value)) {
+    throw pawlError("name_invalid", { what: kind, value: printable(value), max: LONGEST[kind] });
+  }
+  remember(kind, value);
+  return value;
+}
+
+function remember(kind: string, value: string): void {
+  let known = passed.get(kind);
+  if (known === undefined) {
+    known = new Set();
+    passed.set(kind, known);
+  }
+  if (known.size >= REMEMBERED) known.clear();
+  known.add(value);
+}
+
+function printable(value: unknown): string {
+  if (typeof value !== "string") return `(${typeof value})`;
+  return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+}

@@ -1,0 +1,151 @@
+import { DEFAULTS } from "./defaults.js";
+import type { Failure } from "./failure.js";
+import { failure } from "./failure.js";
+import type { Intent, JobOptions, State } from "./job.js";
+import { type Retry, retryDelay } from "./retry.js";
+
+/** How an attempt ended. */
+export type Outcome =
+  | { readonly kind: "succeeded"; readonly output?: string }
+  | { readonly kind: "failed"; readonly failure: Failure; readonly retryable: boolean; readonly retryAfter?: number }
+  | { readonly kind: "snoozed"; readonly delay: number }
+  | { readonly kind: "released" }
+  | { readonly kind: "cancelled"; readonly reason?: string }
+  /** the worker vanished; `alone` if the job was the only one in its lease, as suspects are */
+  | { readonly kind: "crashed"; readonly alone: boolean };
+
+export const OUTCOMES = ["succeeded", "failed", "snoozed", "released", "cancelled", "crashed"] as const satisfies readonly Outcome["kind"][];
+export type OutcomeKind = (typeof OUTCOMES)[number];
+
+/** What the decision needs to know of the job. */
+export interface Standing {
+  /** attempts used up before this one */
+  readonly spent: number;
+  /** workers lost with it before this one */
+  readonly crashes: number;
+  readonly crashLimit: number;
+  readonly atMostOnce: boolean;
+  /** ms left until the deadline over all attempts */
+  readonly remaining?: number;
+}
+
+export function standingOf(
+  job: { readonly spent: number; readonly crashes: number; readonly dueAt: number },
+  options: JobOptions | undefined,
+  now: number,
+): Standing {
+  return {
+    spent: job.spent,
+    crashes: job.crashes,
+    crashLimit: options?.crashLimit ?? DEFAULTS.job.crashLimit,
+    atMostOnce: options?.atMostOnce ?? false,
+    ...(options?.deadline === undefined ? {} : { remaining: job.dueAt + options.deadline - now }),
+  };
+}
+
+/** Where the job goes: the total result of an attempt, applied as it stands by every store. */
+export interface Patch {
+  readonly outcome: OutcomeKind;
+  readonly next: Exclude<State, "blocked" | "running">;
+  /** ms until it may run again; only with `scheduled` */
+  readonly delay?: number;
+  readonly spent: number;
+  readonly crashes: number;
+  readonly output?: string;
+  readonly failure?: Failure;
+}
+
+/**
+ * The only place that knows retry from dead. Pure: time comes in as ms left, chance as a function.
+ */
+export function decide(standing: Standing, outcome: Outcome, retry: Retry, random: () => number): Patch {
+  const { spent, crashes } = standing;
+  switch (outcome.kind) {
+    case "succeeded":
+      return {
+        outcome: "succeeded",
+        next: "succeeded",
+        spent: spent + 1,
+        crashes,
+        ...(outcome.output === undefined ? {} : { output: outcome.output }),
+      };
+    case "cancelled":
+      return {
+        outcome: "cancelled",
+        next: "cancelled",
+        spent,
+        crashes,
+        ...(outcome.reason === undefined ? {} : { failure: failure("error", outcome.reason) }),
+      };
+    case "released":
+      return { outcome: "released", next: "ready", spent, crashes };
+    case "snoozed":
+      return again(standing, { outcome: "snoozed", next: "scheduled", delay: outcome.delay, spent, crashes });
+    case "crashed":
+      return decideCrash(standing, outcome.alone);
+    case "failed": {
+      const used = spent + 1;
+      const failed = { outcome: "failed", spent: used, crashes, failure: outcome.failure } as const;
+      if (!outcome.retryable || standing.atMostOnce) return { ...failed, next: "dead" };
+      const delay = safely(() => retryDelay(retry, outcome.failure, used, random));
+      if (delay === "stop") return { ...failed, next: "dead" };
+      return again(standing, { ...failed, next: "scheduled", delay: outcome.retryAfter ?? delay });
+    }
+  }
+}
+
+/** A retry function is user code: if it throws, the job keeps its failure and stops there. */
+function safely(delay: () => number | "stop"): number | "stop" {
+  try {
+    return delay();
+  } catch {
+    return "stop";
+  }
+}
+
+/** A retry that would start after the deadline is no retry. One that starts at once skips the calendar. */
+function again(standing: Standing, patch: Patch & { readonly delay: number }): Patch {
+  if (standing.remaining !== undefined && patch.delay >= standing.remaining) {
+    return { ...patch, next: "dead", failure: patch.failure ?? failure("deadline", "the next attempt would start after the deadline") };
+  }
+  if (patch.delay > 0) return patch;
+  const { delay: _, ...now } = patch;
+  return { ...now, next: "ready" };
+}
+
+/**
+ * A crash spends no attempt. The first one says little (machines die), so the job runs again as before; from the
+ * second on it is a suspect, run one at a time in a lease of its own. Only a suspect can be convicted, so that the
+ * neighbours of a poison pill are never punished for it.
+ */
+function decideCrash(standing: Standing, alone: boolean): Patch {
+  const crashes = standing.crashes + 1;
+  const base = { outcome: "crashed", spent: standing.spent, crashes } as const;
+  if (standing.atMostOnce) return { ...base, next: "dead", failure: failure("interrupted", "its worker vanished, and it may run at most once") };
+  if (crashes >= standing.crashLimit && (alone || standing.crashLimit === 1)) {
+    return { ...base, next: "dead", failure: failure("poison", `it took down its worker ${crashes} times`) };
+  }
+  if (standing.remaining !== undefined && standing.remaining <= 0) {
+    return { ...base, next: "dead", failure: failure("deadline", "its worker vanished and the deadline has passed") };
+  }
+  return { ...base, next: "ready" };
+}
+
+/** A waiting job that dies without an attempt: too late, or with one it depends on. */
+export function deathOf(job: { readonly spent: number; readonly crashes: number }, cause: Failure): Patch {
+  return { outcome: "failed", next: "dead", spent: job.spent, crashes: job.crashes, failure: cause };
+}
+
+/** From how many crashes on a job is run alone. */
+export const SUSPECT_FROM = 2;
+export function isSuspect(crashes: number): boolean {
+  return crashes >= SUSPECT_FROM;
+}
+
+/** What was asked of the job while a worker held it is carried out where it would go back to waiting. */
+export function withIntent(patch: Patch, intent: Intent | undefined): Patch {
+  if (intent === undefined || (patch.next !== "ready" && patch.next !== "scheduled")) return patch;
+  if (intent === "pause") return { ...patch, next: "parked" };
+  const { delay: _, ...rest } = patch;
+  return { ...rest, next: "cancelled" };
+}

@@ -1,0 +1,48 @@
+export { DEFAULTS } from "./core/defaults.js";
+export type { DeathPolicy } from "./core/dependency.js";
+export type { Duration } from "./core/duration.js";
+export { type ErrorCode, type ErrorDetails, errorTable, isPawlError, PawlError } from "./core/error.js";
+export type { EventName, Events } from "./core/event.js";
+export { type Failure, type FailureKind, NonRetryable, RetryAfter, Snooze } from "./core/failure.js";
+export type { JobId } from "./core/id.js";
+export { FINISHED, isFinished, type LogLevel, PENDING, type Priority, STATES, type State } from "./core/job.js";
+export type { Lane } from "./core/lane.js";
+export { allowed, applies, LIFECYCLE, lifecycleTable, VERBS, type Verb } from "./core/lifecycle.js";
+export type { OutcomeKind } from "./core/outcome.js";
+export { exponential, type Retry, rules } from "./core/retry.js";
+export { type OpenOptions, open } from "./open.js";
+export type { Pawl, PawlOptions, WorkOptions } from "./pawl.js";
+export type {
+  EnqueueOptions,
+  JobReference,
+  ManyOptions,
+  QueueDefaults,
+  StreamOptions,
+  StreamSummary,
+  UniqueOptions,
+} from "./scheduler/options.js";
+export type {
+  BulkReport,
+  Dead,
+  DeadFilter,
+  Info,
+  Job,
+  JobChange,
+  JobPage,
+  Jobs,
+  JobsFilter,
+  Operator,
+  QueueView,
+  RedriveHow,
+  RedriveMany,
+  Scheduler,
+  StateCounts,
+  TaskView,
+  WaitOptions,
+} from "./scheduler/scheduler.js";
+export type { AttemptView, JobView, LogView } from "./scheduler/view.js";
+export type { ForeignTransaction } from "./store/port.js";
+export type { Context, Middleware } from "./worker/context.js";
+export type { WorkerOptions } from "./worker/options.js";
+export { type AnyTask, type InputOf, type OutputOf, type PriorityName, type Task, type TaskDefaults, type TaskOptions, task } from "./worker/task.js";
+export type { Worker } from "./worker/worker.js";

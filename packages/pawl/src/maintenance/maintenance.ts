@@ -1,0 +1,131 @@
+import { DEFAULTS } from "../core/defaults.js";
+import { type Duration, milliseconds } from "../core/duration.js";
+import type { Bus } from "../runtime/bus.js";
+import type { Clock } from "../runtime/clock.js";
+import { type Loop, loop } from "../runtime/loop.js";
+import { Lifecycle, type Service } from "../runtime/service.js";
+import type { Hint, PruneRules, Store } from "../store/port.js";
+import type { Duty } from "./duty.js";
+import { expirer } from "./expirer.js";
+import { folder } from "./folder.js";
+import { intents } from "./intents.js";
+import { promoter } from "./promoter.js";
+import { pruner } from "./pruner.js";
+import { type Reaper, reaper } from "./reaper.js";
+import { Runs } from "./runs.js";
+import { unblocker } from "./unblocker.js";
+
+export interface MaintenanceOptions {
+  /** between looks at what waits for a duty */
+  readonly pulse?: Duration;
+  /** between sweeps for expired leases */
+  readonly sweep?: Duration;
+  /** how long leases last: for so long nothing is reaped after the store was away */
+  readonly lease?: Duration;
+  /** between prunings */
+  readonly prune?: Duration;
+  /** how long finished jobs are kept */
+  readonly finished?: Duration;
+  /** how long dead jobs are kept */
+  readonly dead?: Duration;
+  /** sees finished jobs before they are let go; if it throws, they stay */
+  readonly exportFinished?: PruneRules["exportFinished"];
+  /** rows handled by one statement */
+  readonly batch?: number;
+}
+
+export interface MaintenanceParts {
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly options?: MaintenanceOptions;
+}
+
+/**
+ * The duties of one process. Any number of processes may run them at once: every duty is safe to repeat, and nobody
+ * leads. At rest they share one cheap look at the store per pulse.
+ */
+export class Maintenance implements Service {
+  readonly #parts: MaintenanceParts;
+  readonly #lifecycle = new Lifecycle("this maintenance");
+  readonly #pulseEvery: number;
+  readonly #awayAfter: number;
+  readonly #duties: readonly Duty[];
+  readonly #reaper: Reaper;
+  #runs = new Map<string, Runs>();
+  #pulses: Loop | undefined;
+  #unhear: (() => void) | undefined;
+  #pulsedAt = 0;
+
+  constructor(parts: MaintenanceParts) {
+    const { store, bus, clock, options = {} } = parts;
+    const batch = options.batch ?? DEFAULTS.maintenance.batch;
+    const lease = milliseconds(options.lease ?? DEFAULTS.lease.duration);
+    const sweep = milliseconds(options.sweep ?? DEFAULTS.maintenance.sweep);
+    this.#parts = parts;
+    this.#pulseEvery = Math.max(1, milliseconds(options.pulse ?? DEFAULTS.maintenance.pulse));
+    // Holders renew every third of a lease, so an absence shorter than that costs nobody a lease.
+    this.#awayAfter = Math.max(lease / 3, 2.5 * this.#pulseEvery);
+    this.#reaper = reaper(store, clock, { batch, sweep, lease }, (leases, jobs) => bus.emit("leases.reaped", { leases, jobs }));
+    const rules: PruneRules = {
+      finished: milliseconds(options.finished ?? DEFAULTS.keep.finished),
+      dead: milliseconds(options.dead ?? DEFAULTS.keep.dead),
+      limit: batch,
+      ...(options.exportFinished === undefined ? {} : { exportFinished: options.exportFinished }),
+    };
+    this.#duties = [
+      promoter(store, batch, (count) => bus.emit("jobs.promoted", { count })),
+      this.#reaper,
+      expirer(store, batch),
+      unblocker(store, batch),
+      intents(store, batch),
+      folder(store, batch),
+      pruner(store, clock, milliseconds(options.prune ?? DEFAULTS.maintenance.prune), rules),
+    ];
+  }
+
+  start(): Promise<void> {
+    return this.#lifecycle.start(
+      () => {
+        const { store, bus, clock } = this.#parts;
+        this.#pulsedAt = clock.monotonic();
+        this.#runs = new Map(this.#duties.map((duty) => [duty.name, new Runs(duty, clock, bus)]));
+        this.#unhear = store.onHint((hint) => this.#hear(hint));
+        this.#pulses = loop({
+          clock,
+          step: () => this.#pulse(),
+          onError: (error) => bus.emit("duty.failed", { duty: "pulse", error }),
+          backoff: { min: 100, max: Math.max(100, this.#pulseEvery) },
+          patience: 30_000,
+        });
+      },
+      () => {},
+    );
+  }
+
+  stop(): Promise<void> {
+    return this.#lifecycle.stop(async () => {
+      this.#unhear?.();
+      await Promise.all([this.#pulses?.stop(), ...[...this.#runs.values()].map((runs) => runs.stop())]);
+    });
+  }
+
+  async #pulse(): Promise<number> {
+    const { store, clock } = this.#parts;
+    const pulse = await store.duties.pulse();
+    const now = clock.monotonic();
+    // Either the store did not answer, or this process stood still. It cannot tell which, and need not.
+    if (now - this.#pulsedAt > this.#awayAfter) this.#reaper.standBack();
+    this.#pulsedAt = now;
+    for (const runs of this.#runs.values()) {
+      const due = runs.duty.due(pulse);
+      // What comes due after the next pulse is for that one to say.
+      if (due !== undefined && due <= this.#pulseEvery) runs.expect(Math.max(0, due));
+    }
+    return this.#pulseEvery * (1 + 0.1 * clock.random());
+  }
+
+  #hear(hint: Hint): void {
+    if (hint.kind === "scheduled" && hint.dueIn <= this.#pulseEvery) this.#runs.get("promote")?.expect(Math.max(0, hint.dueIn));
+  }
+}

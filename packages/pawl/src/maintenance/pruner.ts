@@ -1,0 +1,18 @@
+import type { Clock } from "../runtime/clock.js";
+import type { PruneRules, Store } from "../store/port.js";
+import { type Duty, ran } from "./duty.js";
+
+/** Makes partitions ahead and lets go of what retention says. By the clock alone: nothing waits for it. */
+export function pruner(store: Store, clock: Clock, every: number, rules: PruneRules): Duty {
+  // The first one soon, for a store that lacks its partitions; spread, so that processes started together do not meet.
+  let dueAt = clock.monotonic() + Math.min(every, 60_000) * clock.random();
+  return {
+    name: "prune",
+    due: () => dueAt - clock.monotonic(),
+    async run() {
+      const { dropped, forgotten } = await store.duties.prune(rules);
+      dueAt = clock.monotonic() + every * (1 + 0.2 * clock.random());
+      return ran(Math.max(dropped, forgotten), rules.limit);
+    },
+  };
+}

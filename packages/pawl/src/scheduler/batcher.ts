@@ -1,0 +1,79 @@
+import { DEFAULTS } from "../core/defaults.js";
+import { isPawlError, pawlError } from "../core/error.js";
+import type { Enqueued, NewJob } from "../core/job.js";
+import type { Clock } from "../runtime/clock.js";
+
+interface Waiting {
+  readonly job: NewJob;
+  readonly resolve: (answer: Enqueued) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+type StoreBatch = (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>;
+
+/** Two: while one batch is being committed the next is on its way, and what arrives meanwhile makes the third larger. */
+const IN_FLIGHT = 2;
+
+/**
+ * Joins single enqueues into batches: those of one turn of the event loop go out together, and while two batches are
+ * on their way the rest gathers. Callers are checked before they come here, and the store answers for each job, so
+ * that no caller's mistake is another's error; a batch that fails as a whole fails each of them.
+ */
+export class Batcher {
+  #waiting: Waiting[] = [];
+  #inFlight = 0;
+  #planned = false;
+  #idle: (() => void)[] = [];
+
+  constructor(
+    readonly store: StoreBatch,
+    readonly clock: Clock,
+    readonly limit: number = DEFAULTS.limits.enqueueBatch,
+  ) {}
+
+  add(job: NewJob): Promise<Enqueued> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ job, resolve, reject });
+      this.#plan();
+    });
+  }
+
+  /** Resolves when everything added so far is answered. */
+  async idle(): Promise<void> {
+    if (this.#waiting.length === 0 && this.#inFlight === 0) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #plan(): void {
+    if (this.#planned || this.#inFlight >= IN_FLIGHT) return;
+    this.#planned = true;
+    this.clock.soon(() => {
+      this.#planned = false;
+      while (this.#waiting.length > 0 && this.#inFlight < IN_FLIGHT) void this.#send();
+    });
+  }
+
+  async #send(): Promise<void> {
+    const all = this.#waiting;
+    const batch = all.length <= this.limit ? all : all.slice(0, this.limit);
+    this.#waiting = all.length <= this.limit ? [] : all.slice(this.limit);
+    this.#inFlight++;
+    try {
+      const answers = await this.store(batch.map(({ job }) => job));
+      for (const [i, waiting] of batch.entries()) waiting.resolve(answers[i] as Enqueued);
+    } catch (error) {
+      for (const { job, reject } of batch) reject(ownError(error, job));
+    } finally {
+      this.#inFlight--;
+      if (this.#waiting.length > 0) this.#plan();
+      else if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    }
+  }
+}
+
+/** A batch of unknown fate is, to each caller, one job of unknown fate, with what makes repeating it safe. */
+function ownError(error: unknown, job: NewJob): unknown {
+  if (!isPawlError(error, "enqueue_unknown")) return error;
+  const { request, unique } = job;
+  return pawlError("enqueue_unknown", { ...error.details, count: 1, request, key: unique?.key }, error);
+}

@@ -1,0 +1,112 @@
+import { isPawlError } from "../core/error.js";
+import type { JobFilter, Scope, Store } from "../store/port.js";
+import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "./check.js";
+import { checkFilter } from "./filter.js";
+import type { BulkReport, Dead, DeadFilter, JobPage, Jobs, RedriveMany } from "./scheduler.js";
+import { type JobView, viewOf } from "./view.js";
+
+const PAGE = 500;
+const AT_ONCE = 16;
+const FAILURES_SHOWN = 20;
+
+/** Dead jobs, by filter: pages through them and uses the verbs of single jobs, so that one bad job stops nothing. */
+export class ScopedDead implements Dead {
+  constructor(
+    readonly store: Store,
+    readonly scope: Scope,
+    readonly jobs: Jobs,
+  ) {}
+
+  async list(filter: DeadFilter = {}, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
+    return this.jobs.list({ ...checkDead(filter), state: "dead" }, page);
+  }
+
+  async count(filter: DeadFilter = {}): Promise<number> {
+    const which = checkFilter(this.scope, checkDead(filter));
+    if (which.scope === "everyone" && isCounted(which.filter)) return this.#counted(which.filter);
+    let count = 0;
+    for await (const page of this.#pages(filter, Number.POSITIVE_INFINITY)) count += page.length;
+    return count;
+  }
+
+  async redrive(filter: DeadFilter = {}, how: RedriveMany = {}): Promise<BulkReport> {
+    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
+    const every = how.every === undefined ? 0 : checkPeriod("every", how.every);
+    const { edit } = how;
+    if (edit !== undefined && typeof edit !== "function") throw invalid("edit", "it is not a function");
+    return this.#each(filter, how.limit, async (job, index) => {
+      await this.jobs.redrive(job, {
+        ...(every === 0 ? {} : { delay: index * every }),
+        ...(edit === undefined ? {} : { input: edit(job.input, job) }),
+      });
+    });
+  }
+
+  async drop(filter: DeadFilter = {}, how: { readonly limit?: number } = {}): Promise<BulkReport> {
+    checkKeys(checkObject("how", how), DROP_KEYS, "drop.");
+    return this.#each(filter, how.limit, async (job) => {
+      await this.jobs.drop(job);
+    });
+  }
+
+  async #each(filter: DeadFilter, limit: number | undefined, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
+    const most = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+    const report = { count: 0, skipped: 0, failed: 0, failures: [] as { job: JobView["id"]; error: unknown }[] };
+    let index = 0;
+    const one = async (job: JobView) => {
+      try {
+        await change(job, index++);
+        report.count++;
+      } catch (error) {
+        if (isPawlError(error, "job_state") || isPawlError(error, "job_unknown")) report.skipped++;
+        else if (isPawlError(error) && error.code.startsWith("store_")) throw error;
+        else {
+          report.failed++;
+          if (report.failures.length < FAILURES_SHOWN) report.failures.push({ job: job.id, error });
+        }
+      }
+    };
+    for await (const page of this.#pages(filter, most)) {
+      for (let at = 0; at < page.length; at += AT_ONCE) await Promise.all(page.slice(at, at + AT_ONCE).map(one));
+    }
+    return report;
+  }
+
+  /** Pages go from newest to oldest by id, so jobs that leave or come back meanwhile are not seen twice. */
+  async *#pages(filter: DeadFilter, most: number): AsyncGenerator<readonly JobView[]> {
+    const which = checkFilter(this.scope, checkDead(filter));
+    let left = most;
+    let after: JobView["id"] | undefined;
+    do {
+      const page = await this.store.jobs.list(
+        which.scope,
+        { ...which.filter, state: "dead" },
+        { limit: Math.min(PAGE, left), ...(after === undefined ? {} : { after }) },
+      );
+      left -= page.jobs.length;
+      after = page.next;
+      yield page.jobs.map(viewOf);
+    } while (after !== undefined && left > 0);
+  }
+
+  async #counted({ queue, task }: JobFilter): Promise<number> {
+    let count = 0;
+    for (const row of await this.store.records.counts()) {
+      if ((queue === undefined || row.queue === queue) && (task === undefined || row.task === task)) count += row.counts.dead;
+    }
+    return count;
+  }
+}
+
+const REDRIVE_KEYS = new Set(["limit", "every", "edit"]);
+const DROP_KEYS = new Set(["limit"]);
+
+/** Counts are kept by queue and task, for all tenants together; everything finer is counted by listing. */
+function isCounted(filter: JobFilter): boolean {
+  return Object.keys(filter).every((name) => name === "queue" || name === "task");
+}
+
+function checkDead(filter: DeadFilter): DeadFilter {
+  if ("state" in checkObject("filter", filter)) throw invalid("filter.state", "all of these are dead");
+  return filter;
+}

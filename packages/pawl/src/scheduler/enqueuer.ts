@@ -1,0 +1,169 @@
+import { DEFAULTS } from "../core/defaults.js";
+import { isPawlError, type PawlError, pawlError } from "../core/error.js";
+import type { IdTail, JobId } from "../core/id.js";
+import type { Enqueued, NewJob } from "../core/job.js";
+import { type Lane, type LaneKey, laneKey } from "../core/lane.js";
+import type { ForeignTransaction, Scope, Store } from "../store/port.js";
+import type { Batcher } from "./batcher.js";
+import { checkObject, invalid } from "./check.js";
+import { ChunkPipe, chunked } from "./chunks.js";
+import { encodeInput } from "./input.js";
+import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "./options.js";
+import { type Plan, Planner, type TaskLike } from "./plan.js";
+import type { Registry } from "./registry.js";
+
+/** What all schedulers on one store share, whatever their tenant. */
+export interface Intake {
+  readonly store: Store;
+  readonly registry: Registry;
+  readonly queues: Readonly<Record<string, QueueDefaults>>;
+  /** stores a batch and tells the bus */
+  readonly enqueue: (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>;
+  /** the same, in company */
+  readonly batcher: Batcher;
+  readonly tails: () => IdTail;
+  /** lanes that got jobs in a transaction of the caller's own, which nobody is told of before `wake()` */
+  readonly untold: Map<LaneKey, Lane>;
+}
+
+/** What became of one job: the id, and how. */
+export interface Stored {
+  readonly id: JobId;
+  readonly enqueued: "created" | "existing" | "rejected";
+  readonly replaced?: JobId;
+}
+
+type Inputs = Iterable<unknown> | AsyncIterable<unknown>;
+
+/** Checks, plans and stores new jobs, one or many. What can be wrong with a job is found before it is sent. */
+export class Enqueuer {
+  readonly #intake: Intake;
+  readonly #planner: Planner;
+
+  constructor(intake: Intake, scope: Scope) {
+    this.#intake = intake;
+    this.#planner = new Planner(intake.queues, scope === "everyone" ? undefined : scope.tenant);
+  }
+
+  async one(task: TaskLike, input: unknown, options: EnqueueOptions | undefined): Promise<Stored> {
+    const { plan, tx } = this.#planner.plan(task, options);
+    const text = await encodeInput(task.name, task.schema, input);
+    return this.add(plan, text, tx);
+  }
+
+  /** Stores a job whose parts are known to be sound. */
+  async add(plan: Plan, input: string, tx?: ForeignTransaction): Promise<Stored> {
+    const job: NewJob = { ...plan, tail: this.#intake.tails(), input };
+    const answer = tx === undefined ? await this.#intake.batcher.add(job) : ((await this.#inside(tx, [job]))[0] as Enqueued);
+    if (answer.kind === "rejected") throw pawlError("key_taken", { key: plan.unique?.key, task: plan.lane.task, job: answer.holder });
+    return storedOf(answer, plan.lane.task);
+  }
+
+  async many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
+    if (!Array.isArray(inputs)) throw invalid("inputs", "enqueueMany takes an array; enqueueStream takes any iterable");
+    const chunks: (readonly Enqueued[])[] = [];
+    await this.#inChunks(task, inputs, options, (answers, chunk) => {
+      chunks[chunk] = answers;
+    });
+    const answers = chunks.flat();
+    try {
+      return answers.map((answer) => storedOf(answer, task.name));
+    } catch (error) {
+      throw withStored(error, answers.filter(({ kind }) => kind === "created").length);
+    }
+  }
+
+  async stream(task: TaskLike, inputs: Inputs, options: StreamOptions<unknown> = {}): Promise<StreamSummary> {
+    const { onChunk, ...shared } = checkObject("options", options) as StreamOptions<unknown>;
+    const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0 };
+    await this.#inChunks(task, inputs, shared, (answers) => {
+      summary.count += answers.length;
+      for (const { kind } of answers) summary[kind]++;
+      onChunk?.({ ...summary });
+    });
+    return summary;
+  }
+
+  /** Two chunks at a time; in a transaction of the caller's, which has one connection, one after the other. */
+  async #inChunks(
+    task: TaskLike,
+    inputs: Inputs,
+    options: ManyOptions<unknown> | undefined,
+    done: (answers: readonly Enqueued[], chunk: number) => void,
+  ): Promise<void> {
+    const { tx, prepare } = this.#preparer(task, options);
+    const send = tx === undefined ? this.#intake.enqueue : (jobs: readonly NewJob[]) => this.#inside(tx, jobs);
+    const pipe = new ChunkPipe(send, tx === undefined ? 2 : 1, done);
+    let index = 0;
+    try {
+      for await (const group of chunked(inputs, DEFAULTS.limits.enqueueBatch)) {
+        const jobs: NewJob[] = [];
+        for (const input of group) {
+          const job = prepare(input, index++);
+          jobs.push(job instanceof Promise ? await job : job);
+        }
+        await pipe.push(jobs);
+      }
+      await pipe.end();
+    } catch (error) {
+      await pipe.settled();
+      throw withStored(error, pipe.stored);
+    }
+  }
+
+  /** Resolves what many jobs share once, and answers with what makes each of them. */
+  #preparer(task: TaskLike, options: ManyOptions<unknown> = {}) {
+    const { each, ...shared } = checkObject("options", options) as ManyOptions<unknown>;
+    if (each !== undefined && typeof each !== "function") throw invalid("each", "it is not a function");
+    checkShared(shared);
+    const { plan: common, tx } = this.#planner.plan(task, shared);
+    const { tails } = this.#intake;
+    const planOf = (input: unknown, index: number): Plan => {
+      const own: EnqueueOptions | undefined = each?.(input, index);
+      if (own === undefined) return common;
+      if (own.tx !== undefined) throw invalid("tx", "all of them share it: give it beside each, not inside");
+      return this.#planner.plan(task, { ...shared, ...own }).plan;
+    };
+    const prepare = (input: unknown, index: number): NewJob | Promise<NewJob> => {
+      const plan = planOf(input, index);
+      const text = encodeInput(task.name, task.schema, input);
+      if (typeof text === "string") return { ...plan, tail: tails(), input: text };
+      return text.then((late) => ({ ...plan, tail: tails(), input: late }));
+    };
+    return { tx, prepare };
+  }
+
+  async #inside(tx: ForeignTransaction, jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
+    const { store, untold } = this.#intake;
+    const answers = await store.jobs.enqueue(jobs, tx);
+    for (const { lane } of jobs) if (untold.size < 1_000) untold.set(laneKey(lane), lane);
+    return answers;
+  }
+}
+
+const OWN = ["key", "unique", "request"] as const;
+
+function checkShared(shared: object): void {
+  for (const name of OWN) if (name in shared) throw invalid(name, "it would be the same for all of them: give each its own with each(input)");
+}
+
+function storedOf(answer: Enqueued, task: string): Stored {
+  switch (answer.kind) {
+    case "created":
+      return { id: answer.id, enqueued: "created", ...(answer.replaced === undefined ? {} : { replaced: answer.replaced }) };
+    case "existing":
+      return { id: answer.id, enqueued: "existing" };
+    case "rejected":
+      return { id: answer.holder, enqueued: "rejected" };
+    case "orphaned":
+      throw orphaned(task, answer.parent);
+  }
+}
+
+function orphaned(task: string, parent: JobId): PawlError {
+  return pawlError("dependency_unknown", { job: `of ${task}`, parent });
+}
+
+function withStored(error: unknown, stored: number): unknown {
+  return isPawlError(error) ? pawlError(error.code, { ...error.details, stored }, error) : error;
+}

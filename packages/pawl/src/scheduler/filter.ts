@@ -1,0 +1,48 @@
+import type { JobId } from "../core/id.js";
+import { STATES } from "../core/job.js";
+import { checkName } from "../core/name.js";
+import type { JobFilter, PageRequest, Scope } from "../store/port.js";
+import { checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./check.js";
+import { idOf } from "./plan.js";
+import type { JobsFilter } from "./scheduler.js";
+
+const FILTER_KEYS = new Set(["state", "queue", "task", "tag", "key", "failure", "tenant"]);
+const PAGE_KEYS = new Set(["limit", "after"]);
+const PAGE_SIZE = 50;
+const LARGEST_PAGE = 1_000;
+
+/** Whose jobs are meant, and which. A tenant's own scope cannot be left by asking for another tenant. */
+export function checkFilter(scope: Scope, filter: JobsFilter = {}): { readonly scope: Scope; readonly filter: JobFilter } {
+  checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
+  const { tenant, state, queue, task, tag, key, failure } = filter;
+  return {
+    scope: narrow(scope, tenant),
+    filter: {
+      ...(state === undefined ? {} : { state: checkOneOf("filter.state", state, STATES) }),
+      ...(queue === undefined ? {} : { queue: checkName("queue", queue) }),
+      ...(task === undefined ? {} : { task: checkName("task", task) }),
+      ...(tag === undefined ? {} : { tag: checkName("tag", tag) }),
+      ...(key === undefined ? {} : { key: checkName("key", key) }),
+      ...(failure === undefined ? {} : { failure: checkName("tag", failure) }),
+    },
+  };
+}
+
+export function checkPage(page: { readonly limit?: number; readonly after?: string } = {}): PageRequest {
+  checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+  const { limit = PAGE_SIZE, after } = page;
+  return { limit: checkWhole("page.limit", limit, 1, LARGEST_PAGE), ...(after === undefined ? {} : { after: checkAfter(after) }) };
+}
+
+function checkAfter(after: string): JobId {
+  const id = idOf(after);
+  if (id === undefined) throw invalid("page.after", `${show(after)} is not the id a page ended with`);
+  return id;
+}
+
+function narrow(scope: Scope, tenant: string | undefined): Scope {
+  if (tenant === undefined) return scope;
+  checkName("tenant", tenant);
+  if (scope !== "everyone" && scope.tenant !== tenant) throw invalid("filter.tenant", `this scheduler acts for ${show(scope.tenant)} only`);
+  return { tenant };
+}

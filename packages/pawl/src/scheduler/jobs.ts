@@ -1,0 +1,148 @@
+import { pawlError } from "../core/error.js";
+import type { JobId } from "../core/id.js";
+import { isFinished, type JobOptions, type JobRecord } from "../core/job.js";
+import type { Verb } from "../core/lifecycle.js";
+import type { Change, RedriveOptions, Scope, Store } from "../store/port.js";
+import { checkDuration, checkKeys, checkObject, invalid, show } from "./check.js";
+import type { Enqueuer } from "./enqueuer.js";
+import { checkFilter, checkPage } from "./filter.js";
+import { JobHandle } from "./handle.js";
+import { encodeInput } from "./input.js";
+import type { JobReference } from "./options.js";
+import { idOf } from "./plan.js";
+import type { Registry } from "./registry.js";
+import type { Job, JobChange, JobPage, Jobs, JobsFilter, RedriveHow, WaitOptions } from "./scheduler.js";
+import { type AttemptView, attemptView, type JobView, type LogView, logView, viewOf } from "./view.js";
+import type { Waiters } from "./waiters.js";
+
+export interface JobsParts {
+  readonly store: Store;
+  readonly scope: Scope;
+  readonly registry: Registry;
+  readonly enqueuer: Enqueuer;
+  readonly waiters: Waiters;
+}
+
+/** Jobs by id, in one scope: names the job, asks the store, and puts its answer as a value or a coded error. */
+export class ScopedJobs implements Jobs {
+  readonly #parts: JobsParts;
+
+  constructor(parts: JobsParts) {
+    this.#parts = parts;
+  }
+
+  async get(job: JobReference): Promise<JobView> {
+    return viewOf(await this.#record(idFor(job)));
+  }
+
+  async list(filter?: JobsFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
+    const { store, scope } = this.#parts;
+    const which = checkFilter(scope, filter);
+    const { jobs, next } = await store.jobs.list(which.scope, which.filter, checkPage(page));
+    return { jobs: jobs.map(viewOf), ...(next === undefined ? {} : { next }) };
+  }
+
+  async history(job: JobReference): Promise<readonly AttemptView[]> {
+    const id = idFor(job);
+    const { store, scope } = this.#parts;
+    const records = await store.jobs.history(scope, id);
+    if (records.length === 0) await this.#record(id);
+    return records.map(attemptView);
+  }
+
+  async logs(job: JobReference): Promise<readonly LogView[]> {
+    const id = idFor(job);
+    const { store, scope } = this.#parts;
+    const lines = await store.jobs.logs(scope, id);
+    if (lines.length === 0) await this.#record(id);
+    return lines.map(logView);
+  }
+
+  cancel(job: JobReference, reason = "cancelled"): Promise<JobChange> {
+    return this.#change("cancel", job, (scope, id) => this.#parts.store.jobs.cancel(scope, id, checkReason(reason)));
+  }
+  pause(job: JobReference): Promise<JobChange> {
+    return this.#change("pause", job, (scope, id) => this.#parts.store.jobs.pause(scope, id));
+  }
+  resume(job: JobReference): Promise<JobChange> {
+    return this.#change("resume", job, (scope, id) => this.#parts.store.jobs.resume(scope, id));
+  }
+  retry(job: JobReference): Promise<JobChange> {
+    return this.#change("retry", job, (scope, id) => this.#parts.store.jobs.retry(scope, id));
+  }
+  drop(job: JobReference): Promise<JobChange> {
+    return this.#change("drop", job, (scope, id) => this.#parts.store.jobs.drop(scope, id));
+  }
+
+  async redrive(job: JobReference, how: RedriveHow = {}): Promise<JobChange> {
+    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
+    return this.#change("redrive", job, async (scope, id) => this.#parts.store.jobs.redrive(scope, id, await this.#redriveOptions(id, how)));
+  }
+
+  async replay(job: JobReference): Promise<Job> {
+    const { id, lane, state, input, options } = await this.#record(idFor(job));
+    if (!isFinished(state)) throw pawlError("job_state", { job: id, state, verb: "replay" });
+    // The key says which jobs are the same; a replay is meant to be another one.
+    const { key: _, ...kept } = options;
+    const repeated: JobOptions = { ...kept, replayOf: id };
+    const stored = await this.#parts.enqueuer.add({ lane, options: repeated }, input);
+    return new JobHandle(this, lane.task, stored);
+  }
+
+  async wait(job: JobReference, options?: WaitOptions): Promise<JobView> {
+    return viewOf(await this.#parts.waiters.wait(this.#parts.scope, idFor(job), options));
+  }
+
+  async result(job: JobReference, options?: WaitOptions): Promise<unknown> {
+    const { id, state, output, failure } = await this.wait(job, options);
+    if (state === "succeeded") return output;
+    throw pawlError("job_failed", { job: id, state, reason: failure?.message ?? "no reason is recorded" }, failure);
+  }
+
+  async #redriveOptions(id: JobId, { input, delay }: RedriveHow): Promise<RedriveOptions> {
+    return {
+      ...(input === undefined ? {} : { input: await this.#encode((await this.#record(id)).lane.task, input) }),
+      ...(delay === undefined ? {} : { delay: checkDuration("delay", delay) }),
+    };
+  }
+
+  async #encode(task: string, input: unknown): Promise<string> {
+    return encodeInput(task, this.#parts.registry.get(task)?.schema, input);
+  }
+
+  async #record(id: JobId): Promise<JobRecord> {
+    const { store, scope } = this.#parts;
+    const record = await store.jobs.get(scope, id);
+    if (record === undefined) throw pawlError("job_unknown", { job: id });
+    return record;
+  }
+
+  async #change(verb: Verb, job: JobReference, ask: (scope: Scope, id: JobId) => Promise<Change>): Promise<JobChange> {
+    const id = idFor(job);
+    const change = await ask(this.#parts.scope, id);
+    switch (change.kind) {
+      case "changed":
+        return { from: change.from, to: change.to };
+      case "unknown":
+        throw pawlError("job_unknown", { job: id });
+      case "refused":
+        throw pawlError("job_state", { job: id, state: change.state, verb });
+    }
+  }
+}
+
+const REDRIVE_KEYS = new Set(["input", "delay"]);
+const LONGEST_REASON = 1_000;
+
+function checkReason(reason: unknown): string {
+  if (typeof reason !== "string" || reason.trim() === "") throw invalid("reason", `${show(reason)} says nothing`);
+  if (reason.includes("\u0000") || !reason.isWellFormed()) throw invalid("reason", "it holds a NUL character or half of a surrogate pair");
+  return reason.slice(0, LONGEST_REASON);
+}
+
+/** What cannot be an id is as unknown as one that is nobody's. */
+function idFor(job: JobReference): JobId {
+  const id = idOf(job);
+  if (id === undefined) throw pawlError("job_unknown", { job: show(typeof job === "object" && job !== null ? job.id : job) });
+  return id;
+}

@@ -1,0 +1,58 @@
+import { checkName } from "../core/name.js";
+import type { Scope } from "../store/port.js";
+import type { AnyTask } from "../worker/task.js";
+import { checkKeys, checkObject, invalid, show } from "./check.js";
+import { ScopedDead } from "./dead.js";
+import { Enqueuer } from "./enqueuer.js";
+import { JobHandle } from "./handle.js";
+import { ScopedJobs } from "./jobs.js";
+import type { EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
+import type { SchedulerParts } from "./parts.js";
+import type { Dead, Job, Jobs, Scheduler } from "./scheduler.js";
+
+/** The scheduler of one scope on a store in this process. */
+export class LocalScheduler implements Scheduler {
+  readonly jobs: Jobs;
+  readonly dead: Dead;
+  readonly #parts: SchedulerParts;
+  readonly #scope: Scope;
+  readonly #enqueuer: Enqueuer;
+
+  constructor(parts: SchedulerParts, scope: Scope = "everyone") {
+    this.#parts = parts;
+    this.#scope = scope;
+    this.#enqueuer = new Enqueuer(parts, scope);
+    const { store, registry, waiters } = parts;
+    this.jobs = new ScopedJobs({ store, scope, registry, waiters, enqueuer: this.#enqueuer });
+    this.dead = new ScopedDead(store, scope, this.jobs);
+  }
+
+  async enqueue<Out>(given: AnyTask | string, input?: unknown, options?: EnqueueOptions): Promise<Job<Out>> {
+    const task = this.#parts.registry.find(given);
+    return new JobHandle<Out>(this.jobs, task.name, await this.#enqueuer.one(task, input, options));
+  }
+
+  async enqueueMany<Out>(given: AnyTask | string, inputs: readonly unknown[], options?: ManyOptions<never>): Promise<readonly Job<Out>[]> {
+    const task = this.#parts.registry.find(given);
+    const stored = await this.#enqueuer.many(task, inputs, options as ManyOptions<unknown> | undefined);
+    return stored.map((one) => new JobHandle<Out>(this.jobs, task.name, one));
+  }
+
+  async enqueueStream(
+    given: AnyTask | string,
+    inputs: Iterable<unknown> | AsyncIterable<unknown>,
+    options?: StreamOptions<never>,
+  ): Promise<StreamSummary> {
+    return this.#enqueuer.stream(this.#parts.registry.find(given), inputs, options as StreamOptions<unknown> | undefined);
+  }
+
+  as(scope: { readonly tenant: string }): Scheduler {
+    checkKeys(checkObject("scope", scope), SCOPE_KEYS);
+    const tenant = checkName("tenant", scope.tenant);
+    if (this.#scope !== "everyone" && this.#scope.tenant !== tenant)
+      throw invalid("tenant", `this scheduler acts for ${show(this.#scope.tenant)} only`);
+    return new LocalScheduler(this.#parts, { tenant });
+  }
+}
+
+const SCOPE_KEYS = new Set(["tenant"]);

@@ -1,0 +1,62 @@
+import type { DeathPolicy } from "../core/dependency.js";
+import type { Duration } from "../core/duration.js";
+import type { ForeignTransaction } from "../store/port.js";
+import type { TaskDefaults } from "../worker/task.js";
+
+/** Anything that names a job: its id, or a handle or view of it. */
+export type JobReference = string | { readonly id: string };
+
+/** How one job is enqueued. What is left out comes from its task, then its queue, then the defaults. */
+export interface EnqueueOptions extends TaskDefaults {
+  /** from now, by the store's clock */
+  readonly delay?: Duration;
+  /** an instant: a Date, ms since 1970, or an ISO 8601 text; in the past means now */
+  readonly runAt?: Date | number | string;
+  readonly tenant?: string;
+  readonly tags?: readonly string[];
+  /** one unfinished job per tenant, task and key: a second enqueue answers with the first job. `unique` says more. */
+  readonly key?: string;
+  readonly unique?: UniqueOptions;
+  /** repeating an enqueue with its request id answers with its first job, finished or not, for a day */
+  readonly request?: string;
+  /** blocked until all of these have succeeded */
+  readonly dependsOn?: JobReference | readonly JobReference[];
+  /** if one of them dies or is cancelled: die with it (the default), run anyway, or go on waiting for a redrive */
+  readonly onDeath?: DeathPolicy;
+  /** a transaction of your own: the job exists when you commit it */
+  readonly tx?: ForeignTransaction;
+}
+
+export interface UniqueOptions {
+  readonly key: string;
+  /** until it first starts, until it is finished (the default), or for a time from its enqueue */
+  readonly while?: "pending" | "unfinished" | Duration;
+  /** what a second enqueue gets: the existing job (the default), the error `key_taken`, or its place if it has not started */
+  readonly onConflict?: "reject" | "existing" | "replace";
+}
+
+/** What makes a job the only one of its kind cannot be shared by many; `each` gives every one its own. */
+type OwnOptions = "key" | "unique" | "request";
+
+/** How many jobs are enqueued: what they share, and what each has of its own. */
+export interface ManyOptions<In> extends Omit<EnqueueOptions, OwnOptions> {
+  readonly each?: (input: In, index: number) => Omit<EnqueueOptions, "tx"> | undefined;
+}
+
+export interface StreamOptions<In> extends ManyOptions<In> {
+  /** hears of every stored chunk, in no promised order */
+  readonly onChunk?: (soFar: StreamSummary) => void;
+}
+
+export interface StreamSummary {
+  readonly count: number;
+  readonly created: number;
+  readonly existing: number;
+  /** their key was taken and they asked for `reject` */
+  readonly rejected: number;
+  /** a job they depend on does not exist */
+  readonly orphaned: number;
+}
+
+/** What `open` takes per queue. */
+export type QueueDefaults = Omit<TaskDefaults, "queue">;

@@ -1,0 +1,69 @@
+import { type RandomBytes, tailSource } from "../core/id.js";
+import { laneKey } from "../core/lane.js";
+import { checkName } from "../core/name.js";
+import type { Bus } from "../runtime/bus.js";
+import type { Clock } from "../runtime/clock.js";
+import type { Store } from "../store/port.js";
+import type { AnyTask } from "../worker/task.js";
+import { Batcher } from "./batcher.js";
+import { checkDefaults, checkKeys, checkObject, DEFAULT_KEYS } from "./check.js";
+import type { Intake } from "./enqueuer.js";
+import type { QueueDefaults } from "./options.js";
+import { Registry } from "./registry.js";
+import { Waiters } from "./waiters.js";
+
+export interface SchedulerOptions {
+  /** the code this process has; left out: it only produces, and may enqueue any task by name */
+  readonly tasks?: readonly AnyTask[];
+  /** defaults by queue */
+  readonly queues?: Readonly<Record<string, QueueDefaults>>;
+}
+
+/** What a scheduler needs of the world. */
+export interface Surroundings {
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+}
+
+/** What the schedulers of all scopes on one store share. */
+export interface SchedulerParts extends Intake {
+  readonly waiters: Waiters;
+}
+
+export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: Surroundings, options: SchedulerOptions): SchedulerParts {
+  const enqueue = enqueueAndTell(store, bus);
+  return {
+    store,
+    registry: new Registry(options.tasks),
+    queues: checkQueues(options.queues),
+    enqueue,
+    batcher: new Batcher(enqueue, clock),
+    tails: tailSource(randomBytes),
+    untold: new Map(),
+    waiters: new Waiters(store, clock),
+  };
+}
+
+/** Stores a batch and tells the bus, once for all of it. */
+function enqueueAndTell(store: Store, bus: Bus): Intake["enqueue"] {
+  return async (jobs) => {
+    const answers = await store.jobs.enqueue(jobs);
+    if (bus.hears("jobs.enqueued")) {
+      const lanes = jobs.filter((_, i) => answers[i]?.kind === "created").map(({ lane }) => lane);
+      if (lanes.length > 0)
+        bus.emit("jobs.enqueued", { count: lanes.length, lanes: [...new Map(lanes.map((lane) => [laneKey(lane), lane])).values()] });
+    }
+    return answers;
+  };
+}
+
+const QUEUE_KEYS = new Set<string>(DEFAULT_KEYS);
+
+function checkQueues(queues: SchedulerOptions["queues"] = {}): Readonly<Record<string, QueueDefaults>> {
+  for (const [name, defaults] of Object.entries(checkObject("queues", queues) as Readonly<Record<string, QueueDefaults>>)) {
+    checkName("queue", name);
+    checkKeys(checkObject(`queues.${name}`, defaults), QUEUE_KEYS, `queues.${name}.`);
+    checkDefaults(`queues.${name}.`, defaults);
+  }
+  return queues;
+}

@@ -1,0 +1,190 @@
+import type { Duration } from "../core/duration.js";
+import type { EventName, Events } from "../core/event.js";
+import type { JobId } from "../core/id.js";
+import type { State } from "../core/job.js";
+import type { JobFilter, StoreInfo } from "../store/port.js";
+import type { Task } from "../worker/task.js";
+import type { EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
+import type { AttemptView, JobView, LogView } from "./view.js";
+
+/** Input may be left out where the task takes none. */
+type InputThen<In, Options> = undefined extends In ? [input?: In, options?: Options] : [input: In, options?: Options];
+
+/**
+ * What producers and operators of one tenant, or of all, can do: the same for a store in this process and for a
+ * server far away. Ids may be given as texts; malformed, foreign and unknown ones are all `job_unknown`.
+ */
+export interface Scheduler {
+  /**
+   * Stores one job and answers with its handle. Calls made in the same turn of the event loop share a write.
+   * A task can be given by name, where its code is not at hand.
+   */
+  enqueue<In, Out, Parsed>(task: Task<In, Out, Parsed>, ...rest: InputThen<In, EnqueueOptions>): Promise<Job<Out>>;
+  enqueue(task: string, input?: unknown, options?: EnqueueOptions): Promise<Job>;
+  /**
+   * Stores many jobs, and answers with their handles in order. Up to the batch limit (1,000) all are stored or none;
+   * beyond it, chunk by chunk, and the error of a failed chunk says how many were stored (`error.details.stored`).
+   * A job whose key is taken is no error here: its handle says `rejected` and is that of the holder.
+   */
+  enqueueMany<In, Out, Parsed>(
+    task: Task<In, Out, Parsed>,
+    inputs: readonly NoInfer<In>[],
+    options?: ManyOptions<NoInfer<In>>,
+  ): Promise<readonly Job<Out>[]>;
+  enqueueMany(task: string, inputs: readonly unknown[], options?: ManyOptions<unknown>): Promise<readonly Job[]>;
+  /** Stores what an iterable yields, chunk by chunk, at a flat cost of memory however long it is. */
+  enqueueStream<In, Out, Parsed>(
+    task: Task<In, Out, Parsed>,
+    inputs: Iterable<NoInfer<In>> | AsyncIterable<NoInfer<In>>,
+    options?: StreamOptions<NoInfer<In>>,
+  ): Promise<StreamSummary>;
+  enqueueStream(task: string, inputs: Iterable<unknown> | AsyncIterable<unknown>, options?: StreamOptions<unknown>): Promise<StreamSummary>;
+
+  readonly jobs: Jobs;
+  readonly dead: Dead;
+
+  /** The same, seeing and changing nothing but this tenant's jobs. */
+  as(scope: { readonly tenant: string }): Scheduler;
+}
+
+/** A job that was enqueued. Everything it can do is also in `pawl.jobs`, by id. */
+export interface Job<Out = unknown> {
+  readonly id: JobId;
+  readonly task: string;
+  /** `existing`: the key or request id was known and this is its job. `rejected` (from `enqueueMany` only): this is the holder of the key. */
+  readonly enqueued: "created" | "existing" | "rejected";
+  /** the job this one took the place of */
+  readonly replaced?: JobId;
+  get(): Promise<JobView<Out>>;
+  /** Waits until it has succeeded, and answers with its output; throws `job_failed` if it is dead or cancelled. */
+  result(options?: WaitOptions): Promise<Out>;
+  history(): Promise<readonly AttemptView[]>;
+  logs(): Promise<readonly LogView[]>;
+  cancel(reason?: string): Promise<JobChange>;
+  pause(): Promise<JobChange>;
+  resume(): Promise<JobChange>;
+  retry(): Promise<JobChange>;
+  redrive(how?: RedriveHow): Promise<JobChange>;
+  drop(): Promise<JobChange>;
+}
+
+export interface WaitOptions {
+  /** `wait_timeout` after this long; for ever if left out */
+  readonly timeout?: Duration;
+  readonly signal?: AbortSignal;
+}
+
+/** From which state to which. They are equal where a worker holds the job and was asked to see to it. */
+export interface JobChange {
+  readonly from: State;
+  readonly to: State | "gone";
+}
+
+export interface RedriveHow {
+  /** in place of the old input, and checked like any other */
+  readonly input?: unknown;
+  readonly delay?: Duration;
+}
+
+/** Verbs that do not apply in a job's state are refused with `job_state`. */
+export interface Jobs {
+  get(job: JobReference): Promise<JobView>;
+  /** newest due time first; `next` is the `after` of the following page */
+  list(filter?: JobsFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
+  /** oldest first: attempts, claims lost to crashes, and what people did */
+  history(job: JobReference): Promise<readonly AttemptView[]>;
+  logs(job: JobReference): Promise<readonly LogView[]>;
+  /** at once if it waits; if it runs, its worker is told, and it ends as cancelled unless it finishes first */
+  cancel(job: JobReference, reason?: string): Promise<JobChange>;
+  pause(job: JobReference): Promise<JobChange>;
+  resume(job: JobReference): Promise<JobChange>;
+  /** now, instead of when it is due */
+  retry(job: JobReference): Promise<JobChange>;
+  /** a dead job, again, with fresh counts, and with another input if asked */
+  redrive(job: JobReference, how?: RedriveHow): Promise<JobChange>;
+  /** a new job like a finished one: the same lane, input and options, without its key */
+  replay(job: JobReference): Promise<Job>;
+  /** a finished job, gone with its history */
+  drop(job: JobReference): Promise<JobChange>;
+  /** Waits until it is finished, however it ends. */
+  wait(job: JobReference, options?: WaitOptions): Promise<JobView>;
+  /** Waits for its output; throws `job_failed` if it is dead or cancelled. */
+  result(job: JobReference, options?: WaitOptions): Promise<unknown>;
+}
+
+export interface JobsFilter extends JobFilter {
+  readonly tenant?: string;
+}
+
+export interface JobPage {
+  readonly jobs: readonly JobView[];
+  readonly next?: JobId;
+}
+
+export type DeadFilter = Omit<JobsFilter, "state">;
+
+export interface Dead {
+  list(filter?: DeadFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
+  count(filter?: DeadFilter): Promise<number>;
+  redrive(filter?: DeadFilter, how?: RedriveMany): Promise<BulkReport>;
+  drop(filter?: DeadFilter, how?: { readonly limit?: number }): Promise<BulkReport>;
+}
+
+export interface RedriveMany {
+  readonly limit?: number;
+  /** a trickle: the first at once, each next one this much later */
+  readonly every?: Duration;
+  /** makes the new input out of the old one */
+  readonly edit?: (input: unknown, job: JobView) => unknown;
+}
+
+export interface BulkReport {
+  /** how many were changed */
+  readonly count: number;
+  /** how many somebody else changed first */
+  readonly skipped: number;
+  /** how many could not be changed, and the first few of them */
+  readonly failed: number;
+  readonly failures: readonly { readonly job: JobId; readonly error: unknown }[];
+}
+
+/** What an operator of the whole store can do besides. */
+export interface Operator extends Scheduler {
+  readonly queues: Named<QueueView>;
+  readonly tasks: Named<TaskView>;
+  counts(of?: { readonly queue?: string; readonly task?: string }): Promise<StateCounts>;
+  info(): Promise<Info>;
+  /** Has workers look at once, after a transaction of your own in which jobs were enqueued has committed. */
+  wake(): void;
+  /** Calls back on every such event in this process, until the answer is called. */
+  on<E extends EventName>(name: E, listener: (event: Events[E]) => void): () => void;
+}
+
+export type StateCounts = Readonly<Record<State, number>>;
+
+/** Pausing stops claims from all of a queue or task, in every process; what runs goes on. */
+export interface Named<View> {
+  pause(name: string): Promise<void>;
+  resume(name: string): Promise<void>;
+  list(): Promise<readonly View[]>;
+}
+
+export interface QueueView {
+  readonly queue: string;
+  readonly paused: boolean;
+  readonly counts: StateCounts;
+}
+
+export interface TaskView {
+  readonly task: string;
+  readonly paused: boolean;
+  /** whether this process has its code */
+  readonly registered: boolean;
+  readonly counts: StateCounts;
+}
+
+export interface Info extends StoreInfo {
+  /** whether wake-ups from other processes arrive, or everybody polls */
+  readonly hearsOthers: boolean;
+  readonly tasks: readonly string[];
+}

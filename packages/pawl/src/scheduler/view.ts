@@ -1,0 +1,126 @@
+import type { Failure } from "../core/failure.js";
+import type { JobId } from "../core/id.js";
+import type { AttemptRecord, Intent, JobRecord, LogLevel, LogLine, ParkReason, Priority, State } from "../core/job.js";
+import { decode } from "../core/json.js";
+import type { OutcomeKind } from "../core/outcome.js";
+import type { StoredRetry } from "../core/retry.js";
+
+/** A job as people see it: values decoded, times as dates of the store's clock, durations in ms. */
+export interface JobView<Out = unknown> {
+  readonly id: JobId;
+  readonly task: string;
+  readonly queue: string;
+  readonly priority: Priority;
+  readonly tenant: string;
+  readonly state: State;
+  /** decoded; the stored text itself if that is impossible, and then `undecodable` is set */
+  readonly input: unknown;
+  readonly undecodable?: true;
+  readonly createdAt: Date;
+  readonly dueAt: Date;
+  /** when it will run; only while it waits for that */
+  readonly runAt?: Date;
+  readonly finishedAt?: Date;
+  /** attempts spent since it was enqueued or redriven */
+  readonly attempts: number;
+  /** workers that vanished with it */
+  readonly crashes: number;
+  readonly output?: Out;
+  /** what killed it, or what its last attempt failed with */
+  readonly failure?: Failure;
+  /** the last one it reported */
+  readonly progress?: unknown;
+  readonly parkedFor?: ParkReason;
+  readonly waitsFor?: readonly JobId[];
+  /** asked of it, and not carried out yet */
+  readonly intent?: Intent;
+  readonly tags: readonly string[];
+  readonly key?: string;
+  readonly replayOf?: JobId;
+  readonly atMostOnce: boolean;
+  /** what was asked for this job alone; absent: its task, its queue or the defaults say */
+  readonly retry?: StoredRetry;
+  readonly timeout?: number;
+  readonly deadline?: number;
+  readonly expire?: number;
+  readonly crashLimit?: number;
+}
+
+export interface AttemptView {
+  readonly outcome: OutcomeKind | "redriven";
+  readonly worker?: string;
+  readonly startedAt: Date;
+  readonly finishedAt: Date;
+  /** ms */
+  readonly duration: number;
+  readonly output?: unknown;
+  readonly failure?: Failure;
+  /** where the job went */
+  readonly next: State;
+}
+
+export interface LogView {
+  readonly at: Date;
+  readonly level: LogLevel;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+export function viewOf(record: JobRecord): JobView {
+  const { id, lane, state, options, spent, crashes, output, failure, progress, parkedFor, waitsFor, intent } = record;
+  const { tags = [], atMostOnce = false, ...asked } = options;
+  const input = tryDecode(record.input);
+  return {
+    id,
+    task: lane.task,
+    queue: lane.queue,
+    priority: lane.band,
+    tenant: lane.tenant,
+    state,
+    input: input.value,
+    ...(input.ok ? {} : { undecodable: true }),
+    createdAt: new Date(record.createdAt),
+    dueAt: new Date(record.dueAt),
+    ...(record.runAt === undefined ? {} : { runAt: new Date(record.runAt) }),
+    ...(record.finishedAt === undefined ? {} : { finishedAt: new Date(record.finishedAt) }),
+    attempts: spent,
+    crashes,
+    ...(output === undefined ? {} : { output: tryDecode(output).value }),
+    ...(failure === undefined ? {} : { failure }),
+    ...(progress === undefined ? {} : { progress: tryDecode(progress).value }),
+    ...(parkedFor === undefined ? {} : { parkedFor }),
+    ...(waitsFor === undefined ? {} : { waitsFor }),
+    ...(intent === undefined ? {} : { intent }),
+    tags,
+    atMostOnce,
+    ...asked,
+  };
+}
+
+export function attemptView(record: AttemptRecord): AttemptView {
+  const { outcome, worker, output, failure, next } = record;
+  return {
+    outcome,
+    ...(worker === undefined ? {} : { worker }),
+    startedAt: new Date(record.startedAt),
+    finishedAt: new Date(record.finishedAt),
+    duration: Math.max(0, record.finishedAt - record.startedAt),
+    ...(output === undefined ? {} : { output: tryDecode(output).value }),
+    ...(failure === undefined ? {} : { failure }),
+    next,
+  };
+}
+
+export function logView(line: LogLine): LogView {
+  const { at, level, message, data } = line;
+  return { at: new Date(at), level, message, ...(data === undefined ? {} : { data: tryDecode(data).value }) };
+}
+
+/** A row that cannot be read must still be listed: it is the one people look for. */
+function tryDecode(text: string): { readonly ok: boolean; readonly value: unknown } {
+  try {
+    return { ok: true, value: decode(text) };
+  } catch {
+    return { ok: false, value: text };
+  }
+}

@@ -1,0 +1,65 @@
+import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, Store } from "./port.js";
+
+/** Every operation of the port, so that a wrapper cannot forget one: a new verb does not compile before it is here. */
+const OPERATIONS = {
+  jobs: {
+    enqueue: true,
+    get: true,
+    list: true,
+    history: true,
+    logs: true,
+    cancel: true,
+    pause: true,
+    resume: true,
+    retry: true,
+    redrive: true,
+    drop: true,
+  } satisfies Record<keyof JobStore, true>,
+  leases: { claim: true, claimSuspect: true, renew: true, settle: true, reap: true, intents: true, transaction: true } satisfies Record<
+    keyof LeaseStore,
+    true
+  >,
+  lanes: { live: true, pause: true, resume: true, paused: true } satisfies Record<keyof LaneStore, true>,
+  duties: { pulse: true, promote: true, expire: true, unblock: true, carryOut: true, fold: true, prune: true } satisfies Record<
+    keyof DutyStore,
+    true
+  >,
+  records: { counts: true, log: true, recall: true, record: true } satisfies Record<keyof RecordStore, true>,
+} as const;
+
+type Noun = keyof typeof OPERATIONS;
+/** "jobs.enqueue", "leases.settle" … */
+export type Operation = { [N in Noun]: `${N}.${keyof (typeof OPERATIONS)[N] & string}` }[Noun];
+
+/** Makes the call, before, after or instead of which it may do something of its own. */
+export type Around = <T>(operation: Operation, call: () => Promise<T>) => Promise<T>;
+
+/** A store whose every operation goes through `around`. */
+export function aroundStore(store: Store, around: Around): Store {
+  return {
+    jobs: wrap("jobs", store.jobs, around),
+    leases: wrap("leases", store.leases, around),
+    lanes: wrap("lanes", store.lanes, around),
+    duties: wrap("duties", store.duties, around),
+    records: wrap("records", store.records, around),
+    get engine() {
+      return store.engine;
+    },
+    onHint: (listener) => store.onHint(listener),
+    hearsOthers: () => store.hearsOthers(),
+    ...(store.renewer === undefined ? {} : { renewer: store.renewer.bind(store) }),
+    close: () => store.close(),
+  };
+}
+
+type Verbs = Readonly<Record<string, (...given: readonly unknown[]) => Promise<unknown>>>;
+
+function wrap<N extends Noun>(noun: N, verbs: Store[N], around: Around): Store[N] {
+  const inner = verbs as unknown as Verbs;
+  const outer: Record<string, (...given: readonly unknown[]) => Promise<unknown>> = {};
+  for (const verb of Object.keys(OPERATIONS[noun])) {
+    const operation = `${noun}.${verb}` as Operation;
+    outer[verb] = (...given) => around(operation, async () => inner[verb]?.(...given));
+  }
+  return outer as unknown as Store[N];
+}

@@ -1,0 +1,116 @@
+import { expect } from "vitest";
+import type { Test } from "./suite.js";
+import { ANA, BOB, FAILED, LEASE, lane, MINUTE, RELEASED, START } from "./world.js";
+
+export function claimTests(test: Test): void {
+  test("a claim takes the jobs of a lane in order, up to its limit", async (w) => {
+    const ids = [await w.add(), await w.add(), await w.add()];
+    expect(await w.claimIds({ limit: 2 })).toEqual(ids.slice(0, 2));
+    expect(await w.claimIds({ limit: 2 })).toEqual(ids.slice(2));
+    expect(await w.claim()).toBeUndefined();
+  });
+
+  test("a claimed job comes with all that a worker needs", async (w) => {
+    const id = await w.add({ input: '{"n":1}', options: { timeout: 5 }, delay: MINUTE });
+    w.clock.advance(2 * MINUTE);
+    await w.store.duties.promote(10);
+    const claimed = await w.claim();
+    expect(claimed).toEqual({
+      lease: claimed?.lease,
+      now: START + 2 * MINUTE,
+      jobs: [{ id, lane: lane(), input: '{"n":1}', options: { timeout: 5 }, dueAt: START + MINUTE, spent: 0, crashes: 0 }],
+    });
+  });
+
+  test("a claimed job is running, and nobody else gets it", async (w) => {
+    const id = await w.add();
+    await w.claim({ worker: ANA });
+    expect(await w.state(id)).toBe("running");
+    expect(await w.claim({ worker: BOB })).toBeUndefined();
+  });
+
+  test("an empty store gives nothing", async (w) => {
+    expect(await w.claim()).toBeUndefined();
+    expect(await w.claimSuspect()).toBeUndefined();
+  });
+
+  test("nothing is taken without a lane, a quota or a limit", async (w) => {
+    await w.add();
+    expect(await w.claim({ lanes: [] })).toBeUndefined();
+    expect(await w.claim({ limit: 0 })).toBeUndefined();
+    expect(await w.store.leases.claim({ worker: ANA, quotas: [{ lane: lane(), quota: 0 }], limit: 5, duration: LEASE })).toBeUndefined();
+  });
+
+  test("a lane gives at most its quota", async (w) => {
+    const [a1, a2, b1, b2] = [await w.add(), await w.add(), await w.add({ task: "b" }), await w.add({ task: "b" })];
+    const quotas = [
+      { lane: lane({ task: "b" }), quota: 1 },
+      { lane: lane(), quota: 1 },
+    ];
+    const claim = async () => (await w.store.leases.claim({ worker: ANA, quotas, limit: 10, duration: LEASE }))?.jobs.map(({ id }) => id);
+    expect(await claim(), "lanes in the order they were offered").toEqual([b1, a1]);
+    expect(await claim()).toEqual([b2, a2]);
+    expect(await claim()).toBeUndefined();
+  });
+
+  test("the limit rules over the sum of quotas, in the order lanes were offered", async (w) => {
+    const [a1, a2, b1] = [await w.add(), await w.add(), await w.add({ task: "b" })];
+    expect(await w.claimIds({ lanes: [lane({ task: "b" }), lane()], limit: 2 })).toEqual([b1, a1]);
+    expect(await w.claimIds({ lanes: [lane({ task: "b" }), lane()], limit: 2 })).toEqual([a2]);
+  });
+
+  test("only the lanes offered give: another queue, priority, tenant or task does not", async (w) => {
+    for (const other of [{ queue: "x" }, { priority: 9 }, { tenant: "x" }, { task: "x" }] as const) await w.add(other);
+    expect(await w.claim()).toBeUndefined();
+    expect(await w.claimIds({ lanes: [lane({ queue: "x" }), lane({ tenant: "x" })] })).toHaveLength(2);
+  });
+
+  test("all jobs of a claim are in one lease, and lease numbers grow", async (w) => {
+    await w.add();
+    await w.add();
+    await w.add();
+    const first = await w.claim({ limit: 2 });
+    const second = await w.claim();
+    expect(first?.jobs).toHaveLength(2);
+    expect(first?.lease).toMatch(/^\d+$/);
+    expect(BigInt(second?.lease ?? 0)).toBeGreaterThan(BigInt(first?.lease ?? 0));
+  });
+
+  test("jobs that wait for their time, for a parent or for a resume are not claimed", async (w) => {
+    const parent = await w.add({ task: "parent" });
+    await w.add({ delay: 1 });
+    await w.add({ after: [parent] });
+    await w.store.jobs.pause("everyone", await w.add());
+    expect(await w.claim()).toBeUndefined();
+  });
+
+  test("a released job goes to the back of its lane", async (w) => {
+    const [first, second] = [await w.add(), await w.add()];
+    await w.run(first, RELEASED);
+    expect(await w.claimIds()).toEqual([second, first]);
+  });
+
+  test("a retried job comes with the attempts it has spent", async (w) => {
+    const id = await w.add();
+    await w.run(id, FAILED, [0]);
+    expect((await w.hold()).job).toMatchObject({ id, spent: 1, crashes: 0 });
+  });
+
+  test("two workers share a lane without overlap", async (w) => {
+    const ids = [await w.add(), await w.add(), await w.add(), await w.add()];
+    const ana = await w.claimIds({ worker: ANA, limit: 2 });
+    const bob = await w.claimIds({ worker: BOB, limit: 2 });
+    expect([...ana, ...bob]).toEqual(ids);
+  });
+
+  test("a thousand jobs in a hundred lanes come out once each", async (w) => {
+    const tenants = Array.from({ length: 100 }, (_, n) => `tenant ${n}`);
+    for (let round = 0; round < 10; round++) await w.enqueue(...tenants.map((tenant) => ({ tenant })));
+    const lanes = tenants.map((tenant) => lane({ tenant }));
+    const seen = new Set<string>();
+    for (let ids = await w.claimIds({ lanes, limit: 333 }); ids.length > 0; ids = await w.claimIds({ lanes, limit: 333 })) {
+      for (const id of ids) seen.add(id);
+    }
+    expect(seen.size).toBe(1_000);
+  });
+}

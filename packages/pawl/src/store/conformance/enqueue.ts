@@ -1,0 +1,158 @@
+import { expect } from "vitest";
+import { DEFAULTS } from "../../core/defaults.js";
+import { jobId } from "../../core/id.js";
+import type { JobOptions } from "../../core/job.js";
+import type { Test } from "./suite.js";
+import { DAY, HOUR, lane, MINUTE, NOBODY, START } from "./world.js";
+
+export function enqueueTests(test: Test): void {
+  test("a job without a delay is ready at once, and is seen as it was given", async (w) => {
+    const id = await w.add({ queue: "mail", priority: 7, tenant: "acme", task: "send", input: '{"to":"x"}' });
+    expect(await w.get(id)).toEqual({
+      id,
+      lane: { queue: "mail", band: 7, tenant: "acme", task: "send" },
+      state: "ready",
+      input: '{"to":"x"}',
+      options: {},
+      createdAt: START,
+      dueAt: START,
+      spent: 0,
+      crashes: 0,
+    });
+    expect(await w.store.jobs.history("everyone", id)).toEqual([]);
+    expect(await w.store.jobs.logs("everyone", id)).toEqual([]);
+  });
+
+  test("a delayed job is scheduled for now plus its delay", async (w) => {
+    const id = await w.add({ delay: HOUR });
+    expect(await w.get(id)).toMatchObject({ state: "scheduled", createdAt: START, dueAt: START + HOUR, runAt: START + HOUR });
+    expect(await w.claim()).toBeUndefined();
+  });
+
+  test("a job for a time to come is scheduled for it", async (w) => {
+    expect(await w.get(await w.add({ runAt: START + 1 }))).toMatchObject({ state: "scheduled", dueAt: START + 1, runAt: START + 1 });
+  });
+
+  test("a job for a time gone by is due now", async (w) => {
+    expect(await w.get(await w.add({ runAt: START - DAY }))).toMatchObject({ state: "ready", dueAt: START });
+  });
+
+  test("a given time outranks a delay", async (w) => {
+    expect(await w.get(await w.add({ runAt: START + MINUTE, delay: HOUR }))).toMatchObject({ state: "scheduled", runAt: START + MINUTE });
+  });
+
+  test("an id carries the due time and the caller's tail", async (w) => {
+    const job = w.newJob({ delay: HOUR });
+    expect(await w.store.jobs.enqueue([job])).toEqual([{ kind: "created", id: jobId(START + HOUR, job.tail) }]);
+  });
+
+  test("nothing in, nothing out", async (w) => {
+    expect(await w.enqueue()).toEqual([]);
+  });
+
+  test("input comes back character by character", async (w) => {
+    const input = '{"b":1,"a":[1e3,0.10,-0],"text":"ü 😀 \\" \\\\ \\n","deep":{"__proto__":{"x":null}},"b":2}';
+    const id = await w.add({ input });
+    expect((await w.get(id)).input).toBe(input);
+    expect((await w.hold()).job.input).toBe(input);
+  });
+
+  test("options come back as they were given", async (w) => {
+    const options: JobOptions = {
+      retry: { kind: "exponential", retries: 4, min: 10, max: 100, factor: 1.5, jitter: 0.25 },
+      timeout: 1_000,
+      deadline: DAY,
+      expire: HOUR,
+      tags: ["a", "b"],
+      key: "k",
+      atMostOnce: true,
+      crashLimit: 5,
+      replayOf: NOBODY,
+    };
+    const id = await w.add({ options });
+    expect((await w.get(id)).options).toEqual(options);
+    expect((await w.hold()).job.options).toEqual(options);
+  });
+
+  test("a batch answers in the order given, and one conflict is that one's answer alone", async (w) => {
+    const taken = await w.add({ unique: { key: "k", hold: "unfinished", onConflict: "reject" } });
+    const answers = await w.enqueue(
+      { input: "1" },
+      { unique: { key: "k", hold: "unfinished", onConflict: "reject" } },
+      { after: [NOBODY] },
+      { unique: { key: "k", hold: "unfinished", onConflict: "existing" } },
+      { input: "2", delay: MINUTE },
+    );
+    const [first, , , , last] = answers;
+    expect(answers).toEqual([
+      { kind: "created", id: first?.kind === "created" && first.id },
+      { kind: "rejected", holder: taken },
+      { kind: "orphaned", parent: NOBODY },
+      { kind: "existing", id: taken },
+      { kind: "created", id: last?.kind === "created" && last.id },
+    ]);
+    const { jobs } = await w.store.jobs.list("everyone", {}, { limit: 10 });
+    expect(jobs.map(({ input, state }) => [input, state])).toEqual([
+      ["2", "scheduled"],
+      ["1", "ready"],
+      ["null", "ready"],
+    ]);
+  });
+
+  test("a batch waits in the order it was given", async (w) => {
+    const answers = await w.enqueue(...Array.from({ length: 300 }, (_, n) => ({ input: String(n) })));
+    const ids = answers.map((answer) => answer.kind === "created" && answer.id);
+    expect(await w.claimIds({ limit: 1_000 })).toEqual(ids);
+  });
+
+  test("a request id answers with its first job, and stores nothing more", async (w) => {
+    const id = await w.add({ request: "r1", input: "1" });
+    w.clock.advance(MINUTE);
+    expect(await w.enqueue({ request: "r1", input: "2" })).toEqual([{ kind: "existing", id }]);
+    const { jobs } = await w.store.jobs.list("everyone", {}, { limit: 10 });
+    expect(jobs.map(({ input }) => input)).toEqual(["1"]);
+  });
+
+  test("of two jobs of one batch with the same request id the first one wins", async (w) => {
+    const [first, second] = await w.enqueue({ request: "r1", input: "1" }, { request: "r1", input: "2" });
+    expect(first?.kind).toBe("created");
+    expect(second).toEqual({ kind: "existing", id: first?.kind === "created" && first.id });
+  });
+
+  test("a request id answers with its job after the job is finished, and after it is gone", async (w) => {
+    const id = await w.add({ request: "r1" });
+    await w.run(id);
+    expect(await w.enqueue({ request: "r1" })).toEqual([{ kind: "existing", id }]);
+    await w.store.jobs.drop("everyone", id);
+    expect(await w.enqueue({ request: "r1" })).toEqual([{ kind: "existing", id }]);
+  });
+
+  test("a request id is kept for a day", async (w) => {
+    const id = await w.add({ request: "r1" });
+    w.clock.advance(DEFAULTS.keep.request - 1);
+    expect(await w.enqueue({ request: "r1" })).toEqual([{ kind: "existing", id }]);
+    w.clock.advance(1);
+    expect(await w.enqueue({ request: "r1" })).toMatchObject([{ kind: "created" }]);
+  });
+
+  test("tenants have their own request ids", async (w) => {
+    await w.add({ request: "r1", tenant: "acme" });
+    expect(await w.enqueue({ request: "r1", tenant: "umbrella" })).toMatchObject([{ kind: "created" }]);
+  });
+
+  test("a rejected or orphaned job leaves its request id unused", async (w) => {
+    const holder = await w.add({ unique: { key: "k", hold: "unfinished", onConflict: "reject" } });
+    const rejected = { request: "r1", unique: { key: "k", hold: "unfinished", onConflict: "reject" } } as const;
+    expect(await w.enqueue(rejected, { request: "r2", after: [NOBODY] })).toMatchObject([{ kind: "rejected" }, { kind: "orphaned" }]);
+    await w.run(holder);
+    expect(await w.enqueue(rejected, { request: "r2" })).toMatchObject([{ kind: "created" }, { kind: "created" }]);
+  });
+
+  test("names of every script are lanes of their own", async (w) => {
+    const names = ["ä", "a", "A", "名前", "😀", "a b", "a'b", 'a"b', "a\\b", "a,b", "{a}", "%", "null", "NULL"];
+    const ids = await Promise.all(names.map((name) => w.add({ queue: name, task: name, tenant: name })));
+    for (const [n, name] of names.entries()) {
+      expect(await w.claimIds({ lanes: [lane({ queue: name, task: name, tenant: name })] })).toEqual([ids[n]]);
+    }
+  });
+}

@@ -1,0 +1,53 @@
+import { describe } from "vitest";
+import { claimTests } from "./claim.js";
+import { countTests } from "./counts.js";
+import { dependencyTests } from "./dependencies.js";
+import { enqueueTests } from "./enqueue.js";
+import { expireTests } from "./expire.js";
+import { intentTests } from "./intents.js";
+import { laneTests } from "./lanes.js";
+import { leaseTests } from "./leases.js";
+import { lostAnswerTests } from "./lost.js";
+import { matrixTests } from "./matrix.js";
+import { operatorTests } from "./operators.js";
+import { pruneTests } from "./prune.js";
+import { recordTests } from "./records.js";
+import { scopeTests } from "./scope.js";
+import { settleTests } from "./settle.js";
+import { type ConformanceOptions, type Test, testsFor } from "./suite.js";
+import { suspectTests } from "./suspects.js";
+import { timeTests } from "./time.js";
+import { uniqueTests } from "./unique.js";
+
+export { checkInvariants } from "./invariants.js";
+export type { ConformanceOptions } from "./suite.js";
+export { TestClock, World } from "./world.js";
+
+const TOPICS: Readonly<Record<string, (test: Test) => void>> = {
+  enqueue: enqueueTests,
+  "unique keys": uniqueTests,
+  dependencies: dependencyTests,
+  claim: claimTests,
+  settle: settleTests,
+  "renew and reap": leaseTests,
+  suspects: suspectTests,
+  "cancel and pause": intentTests,
+  "promote and time": timeTests,
+  expire: expireTests,
+  operators: operatorTests,
+  "every verb in every state": matrixTests,
+  lanes: laneTests,
+  counts: countTests,
+  records: recordTests,
+  scope: scopeTests,
+  "lost answers": lostAnswerTests,
+  prune: pruneTests,
+};
+
+/** The contract of the port, as tests: one suite that every store passes. */
+export function storeConformance(options: ConformanceOptions): void {
+  const test = testsFor(options);
+  describe(`${options.name} store`, () => {
+    for (const [topic, tests] of Object.entries(TOPICS)) describe(topic, () => tests(test));
+  });
+}

@@ -1,0 +1,97 @@
+import { expect } from "vitest";
+import { everyJob } from "./invariants.js";
+import type { Test } from "./suite.js";
+import { ANA, FAILED, HOUR, KILLED, LEASE, SUCCEEDED, type World } from "./world.js";
+
+/** All that can be seen, to show that a repetition changed nothing. */
+async function everything(w: World) {
+  const jobs = await everyJob(w.store);
+  return { jobs, histories: await Promise.all(jobs.map(({ id }) => w.store.jobs.history("everyone", id))) };
+}
+
+/** The caller did not hear the answer, and asks again. */
+export function lostAnswerTests(test: Test): void {
+  test("a whole batch enqueued again with its request ids makes no second job", async (w) => {
+    const parent = await w.add({ request: "parent" });
+    const batch = [
+      w.newJob({ request: "r1" }),
+      w.newJob({ request: "r2", delay: HOUR }),
+      w.newJob({ request: "r3", after: [parent] }),
+      w.newJob({ request: "r4", unique: { key: "k", hold: "unfinished", onConflict: "reject" } }),
+      w.newJob({ request: "r5", unique: { key: "l", hold: "unfinished", onConflict: "replace" } }),
+    ];
+    const first = await w.store.jobs.enqueue(batch);
+    const before = await everything(w);
+    w.clock.advance(1);
+    const second = await w.store.jobs.enqueue(batch);
+    expect(second).toEqual(first.map((answer) => ({ kind: "existing", id: answer.kind === "created" && answer.id })));
+    expect(await everything(w)).toEqual(before);
+  });
+
+  test("a replacement enqueued again with its request id does not replace itself", async (w) => {
+    const replace = { key: "k", hold: "unfinished", onConflict: "replace" } as const;
+    await w.add({ unique: replace });
+    const [answer] = await w.enqueue({ unique: replace, request: "r1" });
+    expect(await w.enqueue({ unique: replace, request: "r1" })).toEqual([{ kind: "existing", id: answer?.kind === "created" && answer.id }]);
+  });
+
+  test("a claim asked again gives other jobs, and the lost ones come back when their lease ends", async (w) => {
+    const [a, b] = [await w.add(), await w.add()];
+    await w.claim({ limit: 1 });
+    const held = await w.hold();
+    expect(held.job.id).toBe(b);
+    w.clock.advance(LEASE - 1);
+    await w.store.leases.renew(ANA, [held.claimed.lease], LEASE);
+    w.clock.advance(1);
+    await w.store.leases.reap(10);
+    expect(await w.claimIds()).toEqual([a]);
+  });
+
+  test("a batch settled again changes nothing, in whatever order", async (w) => {
+    for (let n = 0; n < 3; n++) await w.add();
+    const child = await w.add({ task: "child", after: [(await everyJob(w.store))[0]?.id as never], onDeath: "run" });
+    const held = await w.holdAll();
+    const outcomes = [FAILED, KILLED, SUCCEEDED];
+    const settlements = held.map((one, n) => w.settlement(one, outcomes[n] ?? SUCCEEDED));
+    await w.store.leases.settle(ANA, settlements);
+    const before = await everything(w);
+    expect(await w.state(child)).toBe("ready");
+    w.clock.advance(1);
+    expect(await w.store.leases.settle(ANA, [...settlements].reverse())).toEqual(["settled", "settled", "settled"]);
+    expect(await everything(w)).toEqual(before);
+  });
+
+  test("a batch settled in part and sent again whole is settled whole", async (w) => {
+    for (let n = 0; n < 3; n++) await w.add();
+    const settlements = (await w.holdAll()).map((one) => w.settlement(one, SUCCEEDED));
+    await w.store.leases.settle(ANA, settlements.slice(0, 1));
+    expect(await w.store.leases.settle(ANA, settlements)).toEqual(["settled", "settled", "settled"]);
+    expect((await everyJob(w.store)).map(({ state }) => state)).toEqual(["succeeded", "succeeded", "succeeded"]);
+  });
+
+  test("duties run again find nothing more to do", async (w) => {
+    await w.add({ delay: 1 });
+    await w.add({ options: { expire: 1 } });
+    await w.add({ task: "claimed" });
+    await w.hold({ lanes: [{ queue: "default", band: 5, tenant: "acme", task: "claimed" }] });
+    w.clock.advance(HOUR);
+    await w.store.duties.promote(10);
+    await w.store.duties.expire(10);
+    await w.store.leases.reap(10);
+    const before = await everything(w);
+    expect(await w.store.duties.promote(10)).toEqual({ count: 0 });
+    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await w.store.leases.reap(10)).toEqual({ leases: 0, jobs: 0 });
+    await w.store.duties.carryOut(10);
+    await w.store.duties.unblock(10);
+    expect(await everything(w)).toEqual(before);
+  });
+
+  test("a verb of an operator asked again says that it is done, and changes nothing", async (w) => {
+    const id = await w.add();
+    await w.store.jobs.cancel("everyone", id, "first");
+    const before = await everything(w);
+    expect(await w.store.jobs.cancel("everyone", id, "second")).toEqual({ kind: "refused", state: "cancelled" });
+    expect(await everything(w)).toEqual(before);
+  });
+}

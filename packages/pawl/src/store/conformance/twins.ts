@@ -1,0 +1,124 @@
+import { expect } from "vitest";
+import type { JobId, LeaseId } from "../../core/id.js";
+import type { AttemptRecord, JobRecord, State } from "../../core/job.js";
+import type { WorkerRef } from "../../core/lease.js";
+import { allowed, ENTRY, type Verb } from "../../core/lifecycle.js";
+import type { Claimed, Store } from "../port.js";
+import { everyJob } from "./invariants.js";
+import type { TestClock } from "./world.js";
+
+/** A claim that both stores answered alike, but for the number of its lease. */
+export interface TwinLease {
+  readonly worker: WorkerRef;
+  readonly model: Claimed;
+  readonly real: Claimed;
+}
+
+type Side = "model" | "real";
+
+/** Two stores that are asked the same and must look the same; ids are equal because both get the same tails and clock. */
+export class Twins {
+  readonly jobs: JobId[] = [];
+  readonly leases: TwinLease[] = [];
+  #seen = new Map<JobId, JobRecord>();
+
+  constructor(
+    readonly model: Store,
+    readonly real: Store,
+    readonly clock: TestClock,
+  ) {}
+
+  /** Asks both and compares the answers. */
+  async both<T>(ask: (store: Store, side: Side) => Promise<T>): Promise<T> {
+    const expected = await ask(this.model, "model");
+    expect(await ask(this.real, "real"), "the answer").toEqual(expected);
+    return expected;
+  }
+
+  async claim(worker: WorkerRef, ask: (store: Store) => Promise<Claimed | undefined>): Promise<void> {
+    const [model, real] = [await ask(this.model), await ask(this.real)];
+    expect(real && plainClaim(real), "the claim").toEqual(model && plainClaim(model));
+    if (model !== undefined && real !== undefined) this.leases.push({ worker, model, real });
+  }
+
+  lease(number: number): TwinLease | undefined {
+    return this.leases.length === 0 ? undefined : this.leases[number % this.leases.length];
+  }
+
+  job(number: number): JobId | undefined {
+    return this.jobs.length === 0 ? undefined : this.jobs[number % this.jobs.length];
+  }
+
+  /** Compares all that can be seen, and holds what changed against the lifecycle table. */
+  async compare(verb: Verb | undefined, tasks: readonly string[]): Promise<void> {
+    const [model, real] = [await everyJob(this.model), await everyJob(this.real)];
+    expect(real.map(plain), "the jobs").toEqual(model.map(plain));
+    await this.both((store) => store.records.counts());
+    await this.both((store) => store.lanes.live(undefined, tasks));
+    await this.both((store) => store.lanes.paused());
+    await this.both(async (store) => {
+      const { now, scheduledIn, leaseIn } = await store.duties.pulse();
+      return { now, scheduledIn, leaseIn };
+    });
+    await this.#compareHistories(model.filter((job) => !same(job, this.#seen.get(job.id))));
+    this.#checkTransitions(verb, real);
+    this.#seen = new Map(real.map((job) => [job.id, job]));
+  }
+
+  async compareAll(): Promise<void> {
+    await this.#compareHistories(await everyJob(this.model));
+  }
+
+  async #compareHistories(jobs: readonly JobRecord[]): Promise<void> {
+    for (const { id } of jobs) {
+      const [model, real] = [await this.model.jobs.history("everyone", id), await this.real.jobs.history("everyone", id)];
+      const named = (history: readonly AttemptRecord[], side: Side) => history.map((line) => this.#plainLine(line, side));
+      expect(named(real, "real"), `the history of ${id}`).toEqual(named(model, "model"));
+      await this.both((store) => store.jobs.logs("everyone", id));
+    }
+  }
+
+  #checkTransitions(verb: Verb | undefined, after: readonly JobRecord[]): void {
+    const now = new Map(after.map((job) => [job.id, job.state]));
+    for (const [id, { state: from }] of this.#seen) {
+      const to = now.get(id) ?? "gone";
+      if (from === to) continue;
+      // A job moves by the verb, or as a dependent of one that did, or because an enqueue took its key.
+      const verbs = ([verb, "unblock", verb === "enqueue" ? "cancel" : undefined] as const).filter((one) => one !== undefined);
+      expect(
+        verbs.some((one) => allowed(from, one, to)),
+        `${id} went from ${from} to ${to} by ${verb}`,
+      ).toBe(true);
+    }
+    for (const [id, state] of now) {
+      if (this.#seen.has(id)) continue;
+      const entries = ENTRY.enqueue as readonly State[];
+      const byBatch = entries.some((entry) => allowed(entry, "cancel", state));
+      expect(verb === "enqueue" && (entries.includes(state) || byBatch), `${id} began as ${state} by ${verb}`).toBe(true);
+    }
+  }
+
+  /** Lease numbers differ between stores: a claim is named by its place, a mark by being one. */
+  #plainLine(line: AttemptRecord, side: Side): object {
+    const place = this.leases.findIndex((pair) => pair[side].lease === line.lease);
+    return { ...plain(line), lease: place < 0 ? "mark" : place };
+  }
+}
+
+export function leaseOf(pair: TwinLease, side: Side): LeaseId {
+  return pair[side].lease;
+}
+
+function plainClaim({ now, jobs }: Claimed): object {
+  return { now, jobs: jobs.map((job) => ({ ...job, options: job.options ?? {} })) };
+}
+
+/** What Pawl itself says of a failure may be worded differently; what user code said may not. */
+function plain<T extends JobRecord | AttemptRecord>(record: T): T {
+  const { failure } = record;
+  return failure === undefined || failure.kind === "error" ? record : { ...record, failure: { kind: failure.kind, name: failure.name } };
+}
+
+function same(a: JobRecord, b: JobRecord | undefined): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

@@ -1,0 +1,205 @@
+import { expect } from "vitest";
+import type { DeathPolicy } from "../../core/dependency.js";
+import type { BootId, IdTail, JobId } from "../../core/id.js";
+import type { Enqueued, JobOptions, JobRecord, NewJob, Priority } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
+import type { WorkerRef } from "../../core/lease.js";
+import { decide, type Outcome, standingOf } from "../../core/outcome.js";
+import type { Retry } from "../../core/retry.js";
+import type { UniqueRule } from "../../core/unique.js";
+import type { Claimed, ClaimedJob, Settled, Settlement, Store } from "../port.js";
+
+/** When every test begins. */
+export const START = Date.UTC(2026, 0, 15, 12);
+export const SECOND = 1_000;
+export const MINUTE = 60_000;
+export const HOUR = 3_600_000;
+export const DAY = 86_400_000;
+/** ms a lease lasts in these tests */
+export const LEASE = 15_000;
+
+/** The store's clock, owned by the test. */
+export class TestClock {
+  #now = START;
+  readonly now = (): number => this.#now;
+  advance(ms: number): void {
+    this.#now += ms;
+  }
+}
+
+export const ANA: WorkerRef = { name: "ana", boot: "00000000-0000-4000-8000-00000000000a" as BootId };
+export const BOB: WorkerRef = { name: "bob", boot: "00000000-0000-4000-8000-00000000000b" as BootId };
+/** Ana after a restart: the same name, another life. */
+export const ANA_REBORN: WorkerRef = { name: "ana", boot: "00000000-0000-4000-8000-00000000000c" as BootId };
+
+/** An id that no job has. */
+export const NOBODY = "0199ffff-ffff-7fff-bfff-ffffffffffff" as JobId;
+
+/** A job in the words of a test; what is left out is the plainest. */
+export interface Spec {
+  readonly queue?: string;
+  readonly priority?: Priority;
+  readonly tenant?: string;
+  readonly task?: string;
+  readonly input?: string;
+  readonly options?: JobOptions;
+  readonly delay?: number;
+  readonly runAt?: number;
+  readonly request?: string;
+  readonly unique?: UniqueRule;
+  readonly after?: readonly JobId[];
+  readonly onDeath?: DeathPolicy;
+}
+
+export function lane(spec: Spec = {}): Lane {
+  return { queue: spec.queue ?? "default", band: spec.priority ?? 5, tenant: spec.tenant ?? "acme", task: spec.task ?? "work" };
+}
+
+export interface ClaimSpec {
+  readonly worker?: WorkerRef;
+  readonly lanes?: readonly Lane[];
+  readonly limit?: number;
+  readonly duration?: number;
+}
+
+/** A worker's hold on one job. */
+export interface Held {
+  readonly worker: WorkerRef;
+  readonly claimed: Claimed;
+  readonly job: ClaimedJob;
+}
+
+/** One store, its clock, and the verbs as tests say them. */
+export class World {
+  #tails = 0;
+  constructor(
+    readonly store: Store,
+    readonly clock: TestClock,
+  ) {}
+
+  /** Tails grow, so that ids of jobs due at the same time are in the order of their making. */
+  tail(): IdTail {
+    this.#tails += 1;
+    return `70008000${this.#tails.toString(16).padStart(12, "0")}` as IdTail;
+  }
+
+  newJob(spec: Spec = {}): NewJob {
+    const { options, delay, runAt, request, unique, after } = spec;
+    return {
+      tail: this.tail(),
+      lane: lane(spec),
+      input: spec.input ?? "null",
+      options: unique === undefined ? options : { ...options, key: unique.key },
+      ...(delay === undefined ? {} : { delay }),
+      ...(runAt === undefined ? {} : { runAt }),
+      ...(request === undefined ? {} : { request }),
+      ...(unique === undefined ? {} : { unique }),
+      ...(after === undefined ? {} : { dependsOn: { parents: after, onDeath: spec.onDeath ?? "die" } }),
+    };
+  }
+
+  async enqueue(...specs: readonly Spec[]): Promise<readonly Enqueued[]> {
+    return this.store.jobs.enqueue(specs.map((spec) => this.newJob(spec)));
+  }
+
+  /** Enqueues one job that nothing stands in the way of. */
+  async add(spec: Spec = {}): Promise<JobId> {
+    const [answer] = await this.enqueue(spec);
+    if (answer?.kind !== "created") throw new Error(`expected a new job, got ${JSON.stringify(answer)}`);
+    return answer.id;
+  }
+
+  async get(id: JobId): Promise<JobRecord> {
+    const job = await this.store.jobs.get("everyone", id);
+    if (job === undefined) throw new Error(`there is no job ${id}`);
+    return job;
+  }
+
+  async state(id: JobId): Promise<string> {
+    return (await this.store.jobs.get("everyone", id))?.state ?? "gone";
+  }
+
+  async claim({ worker = ANA, lanes = [lane()], limit = 100, duration = LEASE }: ClaimSpec = {}): Promise<Claimed | undefined> {
+    return this.store.leases.claim({ worker, quotas: lanes.map((of) => ({ lane: of, quota: limit })), limit, duration });
+  }
+
+  /** The ids a claim gives out, in order. */
+  async claimIds(spec: ClaimSpec = {}): Promise<readonly JobId[]> {
+    return (await this.claim(spec))?.jobs.map(({ id }) => id) ?? [];
+  }
+
+  /** Claims everything in the lanes under one lease, and answers with the hold on each job. */
+  async holdAll(spec: ClaimSpec = {}): Promise<readonly Held[]> {
+    const claimed = await this.claim(spec);
+    return claimed === undefined ? [] : claimed.jobs.map((job) => ({ worker: spec.worker ?? ANA, claimed, job }));
+  }
+
+  /** Claims the one job that is next in the lane. */
+  async hold(spec: ClaimSpec = {}): Promise<Held> {
+    const [held] = await this.holdAll({ ...spec, limit: 1 });
+    if (held === undefined) throw new Error("nothing to claim");
+    return held;
+  }
+
+  async claimSuspect(spec: { worker?: WorkerRef; queues?: readonly string[]; tasks?: readonly string[] } = {}): Promise<Claimed | undefined> {
+    const { worker = ANA, queues = ["default"], tasks = ["work"] } = spec;
+    return this.store.leases.claimSuspect({ worker, queues, tasks, duration: LEASE });
+  }
+
+  async holdSuspect(worker: WorkerRef = ANA): Promise<Held> {
+    const claimed = await this.claimSuspect({ worker });
+    const job = claimed?.jobs[0];
+    if (claimed === undefined || job === undefined) throw new Error("no suspect to claim");
+    return { worker, claimed, job };
+  }
+
+  /** What a worker sends for an outcome; decided by core, without chance. */
+  settlement(held: Held, outcome: Outcome, retry: Retry = [MINUTE, MINUTE, MINUTE]): Settlement {
+    const { claimed, job } = held;
+    const now = this.clock.now();
+    const patch = decide(standingOf(job, job.options, now), outcome, retry, () => 0);
+    return { lease: claimed.lease, job: job.id, lane: job.lane, patch, startedAt: claimed.now, finishedAt: now };
+  }
+
+  async settle(held: Held, outcome: Outcome, retry?: Retry): Promise<Settled> {
+    const [answer] = await this.store.leases.settle(held.worker, [this.settlement(held, outcome, retry)]);
+    return answer as Settled;
+  }
+
+  /** Settles jobs of one worker in one call. */
+  async settleAll(held: readonly Held[], outcome: Outcome, retry?: Retry): Promise<readonly Settled[]> {
+    return this.store.leases.settle(
+      held[0]?.worker ?? ANA,
+      held.map((one) => this.settlement(one, outcome, retry)),
+    );
+  }
+
+  /** Claims the next job of the lane, expects it to be `id`, and settles it. */
+  async run(id: JobId, outcome: Outcome = SUCCEEDED, retry?: Retry, spec: ClaimSpec = {}): Promise<void> {
+    const held = await this.hold(spec);
+    expect(held.job.id).toBe(id);
+    expect(await this.settle(held, outcome, retry)).toBe("settled");
+  }
+
+  /** The worker vanishes: nothing is heard of it until its leases have ended and are reaped. */
+  async vanish(): Promise<void> {
+    this.clock.advance(LEASE);
+    await this.store.leases.reap(1_000);
+  }
+
+  /** A job that two workers vanished with. */
+  async suspect(spec: Spec = {}): Promise<JobId> {
+    const id = await this.add(spec);
+    for (let crash = 0; crash < 2; crash++) {
+      await this.hold({ lanes: [lane(spec)] });
+      await this.vanish();
+    }
+    return id;
+  }
+}
+
+export const SUCCEEDED: Outcome = { kind: "succeeded" };
+export const RELEASED: Outcome = { kind: "released" };
+export const FAILED: Outcome = { kind: "failed", failure: { kind: "error", name: "TypeError", message: "no" }, retryable: true };
+export const KILLED: Outcome = { kind: "failed", failure: { kind: "error", name: "RangeError", message: "never" }, retryable: false };
+export const SNOOZED: Outcome = { kind: "snoozed", delay: MINUTE };

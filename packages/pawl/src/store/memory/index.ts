@@ -1,0 +1,38 @@
+import type { Store } from "../port.js";
+import { memoryDuties } from "./duties.js";
+import { memoryJobs } from "./jobs.js";
+import { memoryLanes } from "./lanes.js";
+import { memoryLeases } from "./leases.js";
+import { memoryRecords } from "./records.js";
+import { Tables } from "./state.js";
+
+export interface MemoryStoreOptions {
+  /** the store's clock, ms since 1970 */
+  readonly now?: () => number;
+}
+
+/**
+ * The reference model: the port in its plainest form, and the oracle the other stores are compared with.
+ * Every verb is one synchronous step, every rule comes from core. Nothing survives the process.
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const tables = new Tables(options.now ?? Date.now);
+  return {
+    jobs: memoryJobs(tables),
+    leases: memoryLeases(tables),
+    lanes: memoryLanes(tables),
+    duties: memoryDuties(tables),
+    records: memoryRecords(tables),
+    engine: { engine: "memory", place: "memory:", version: "1", durability: "none", schema: 0 },
+    onHint(listener) {
+      tables.listeners.add(listener);
+      return () => void tables.listeners.delete(listener);
+    },
+    // There are no others.
+    hearsOthers: () => true,
+    async close() {
+      tables.closed = true;
+      tables.listeners.clear();
+    },
+  };
+}

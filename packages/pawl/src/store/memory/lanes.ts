@@ -1,0 +1,35 @@
+import { compareLanes, compareText, type Lane } from "../../core/lane.js";
+import type { LaneStore } from "../port.js";
+import type { JobRow, Tables } from "./state.js";
+
+export function memoryLanes(tables: Tables): LaneStore {
+  return {
+    live: (queues, tasks) =>
+      tables.step(() => {
+        const served = (lane: Lane) => (queues === undefined || queues.includes(lane.queue)) && tasks.includes(lane.task) && !isPaused(tables, lane);
+        return {
+          lanes: [...tables.lanes.values()]
+            .map(({ lane }) => lane)
+            .filter(served)
+            .sort(compareLanes),
+          suspects: [...tables.suspects].some((id) => served((tables.jobs.get(id) as JobRow).lane)),
+        };
+      }),
+    pause: (kind, name) =>
+      tables.step(() => {
+        tables.paused[kind].add(name);
+        tables.hints.lanes = true;
+      }),
+    resume: (kind, name) =>
+      tables.step(() => {
+        tables.paused[kind].delete(name);
+        tables.hints.lanes = true;
+      }),
+    paused: () =>
+      tables.step(() => (["queue", "task"] as const).flatMap((kind) => [...tables.paused[kind]].sort(compareText).map((name) => ({ kind, name })))),
+  };
+}
+
+export function isPaused(tables: Tables, lane: Lane): boolean {
+  return tables.paused.queue.has(lane.queue) || tables.paused.task.has(lane.task);
+}

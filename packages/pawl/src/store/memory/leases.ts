@@ -1,0 +1,139 @@
+import { pawlError } from "../../core/error.js";
+import type { JobId, LeaseId } from "../../core/id.js";
+import type { Intent } from "../../core/job.js";
+import { laneKey } from "../../core/lane.js";
+import type { WorkerRef } from "../../core/lease.js";
+import { decide, standingOf, withIntent } from "../../core/outcome.js";
+import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement } from "../port.js";
+import { apply, releaseDependents } from "./endings.js";
+import { isPaused } from "./lanes.js";
+import { move } from "./places.js";
+import type { JobRow, LeaseRow, Tables } from "./state.js";
+
+export function memoryLeases(tables: Tables): LeaseStore {
+  return {
+    claim: (request) => tables.step(() => open(tables, request.worker, request.duration, next(tables, request), false)),
+
+    claimSuspect: ({ worker, queues, tasks, duration }) =>
+      tables.step(() => {
+        const suspect = [...tables.suspects]
+          .map((id) => jobOf(tables, id))
+          .find((row) => (queues === undefined || queues.includes(row.lane.queue)) && tasks.includes(row.lane.task) && !isPaused(tables, row.lane));
+        return open(tables, worker, duration, suspect === undefined ? [] : [suspect], true);
+      }),
+
+    renew: (worker, leases, duration) =>
+      tables.step(() => {
+        const held = leases.flatMap((id) => heldBy(tables, worker, id) ?? []);
+        for (const lease of held) lease.until = tables.now + duration;
+        return { held: held.map(({ id }) => id) };
+      }),
+
+    async settle(worker, settlements, tx) {
+      if (tx !== undefined) throw pawlError("transaction_unsupported", { engine: "memory" });
+      return tables.step(() => {
+        const touched: JobRow[] = [];
+        const answers = settlements.map((settlement) => settleOne(tables, worker, settlement, touched));
+        releaseDependents(tables, touched);
+        return answers;
+      });
+    },
+
+    reap: (limit) =>
+      tables.step(() => {
+        const expired = [...tables.leases.values()]
+          .filter(({ until }) => until <= tables.now)
+          .sort((a, b) => a.until - b.until || Number(a.id) - Number(b.id))
+          .slice(0, limit);
+        const touched = expired.flatMap((lease) => reapOne(tables, lease));
+        releaseDependents(tables, touched);
+        return { leases: expired.length, jobs: touched.length };
+      }),
+
+    intents: (worker, leases) =>
+      tables.step(() =>
+        leases
+          .flatMap((id) => [...(heldBy(tables, worker, id)?.open ?? [])])
+          .flatMap((job) => {
+            const intent = tables.intents.get(job);
+            return intent === undefined ? [] : [{ job, intent }];
+          }),
+      ),
+
+    async transaction() {
+      throw pawlError("transaction_unsupported", { engine: "memory" });
+    },
+  };
+}
+
+/** The lease, if it is that boot's. Whether it has expired is for the reaper to say, not for the clock. */
+export function heldBy(tables: Tables, worker: WorkerRef, id: LeaseId): LeaseRow | undefined {
+  const lease = tables.leases.get(id);
+  return lease?.worker.boot === worker.boot ? lease : undefined;
+}
+
+function next(tables: Tables, { quotas, limit }: ClaimRequest): readonly JobRow[] {
+  const taken: JobRow[] = [];
+  for (const { lane, quota } of quotas) {
+    let left = Math.min(quota, limit - taken.length);
+    if (left <= 0 || isPaused(tables, lane)) continue;
+    for (const id of tables.lanes.get(laneKey(lane))?.line ?? []) {
+      taken.push(jobOf(tables, id));
+      if (--left <= 0) break;
+    }
+  }
+  return taken;
+}
+
+function open(tables: Tables, worker: WorkerRef, duration: number, rows: readonly JobRow[], suspect: boolean): Claimed | undefined {
+  if (rows.length === 0) return undefined;
+  const id = tables.nextLease();
+  tables.leases.set(id, { id, worker, claimedAt: tables.now, until: tables.now + duration, suspect, open: new Set(rows.map((row) => row.id)) });
+  for (const row of rows) move(tables, row, "claim", { state: "running", lease: id });
+  return { lease: id, now: tables.now, jobs: rows.map((row) => claimedJob(row, tables.intents.get(row.id))) };
+}
+
+function claimedJob(row: JobRow, intent: Intent | undefined): ClaimedJob {
+  const { id, lane, input, options, dueAt, spent, crashes } = row;
+  return { id, lane, input, options, dueAt, spent, crashes, ...(intent === undefined ? {} : { intent }) };
+}
+
+function settleOne(tables: Tables, worker: WorkerRef, { lease: id, job, patch, startedAt, finishedAt }: Settlement, touched: JobRow[]): Settled {
+  const lease = heldBy(tables, worker, id);
+  if (lease === undefined || !lease.open.has(job)) return wasSettled(tables, worker, id, job) ? "settled" : "stale";
+  const row = jobOf(tables, job);
+  close(tables, lease, job);
+  apply(tables, row, "settle", withIntent(patch, tables.intents.get(job)), { lease: id, worker, startedAt, finishedAt });
+  touched.push(row);
+  return "settled";
+}
+
+/** Answers for a settle whose answer was lost. A job that was reaped under the lease is somebody else's now. */
+function wasSettled(tables: Tables, worker: WorkerRef, lease: LeaseId, job: JobId): boolean {
+  const line = tables.jobs.get(job)?.history.find((entry) => entry.lease === lease);
+  return line?.boot === worker.boot && line.outcome !== "crashed";
+}
+
+function reapOne(tables: Tables, lease: LeaseRow): readonly JobRow[] {
+  const rows = [...lease.open].map((job) => jobOf(tables, job));
+  for (const row of rows) {
+    close(tables, lease, row.id);
+    const crash = decide(standingOf(row, row.options, tables.now), { kind: "crashed", alone: lease.suspect }, 0, () => 0);
+    apply(tables, row, "reap", withIntent(crash, tables.intents.get(row.id)), {
+      lease: lease.id,
+      worker: lease.worker,
+      startedAt: lease.claimedAt,
+      finishedAt: tables.now,
+    });
+  }
+  return rows;
+}
+
+function close(tables: Tables, lease: LeaseRow, job: JobId): void {
+  lease.open.delete(job);
+  if (lease.open.size === 0) tables.leases.delete(lease.id);
+}
+
+function jobOf(tables: Tables, id: JobId): JobRow {
+  return tables.jobs.get(id) as JobRow;
+}

@@ -1,0 +1,50 @@
+import { isFinished } from "../../core/job.js";
+import { compareText } from "../../core/lane.js";
+import { stillHolds } from "../../core/unique.js";
+import type { PruneReport, PruneRules } from "../port.js";
+import { erase, lastOf } from "./endings.js";
+import { hasStarted, leave } from "./places.js";
+import type { JobRow, Tables } from "./state.js";
+import { historyOf, recordOf } from "./view.js";
+
+/** Three steps, because the export is somebody else's code and may take its time: choose, export, let go. */
+export async function prune(tables: Tables, rules: PruneRules): Promise<PruneReport> {
+  const { batch, chosen } = await tables.step(() => {
+    const rows = pastTheirTime(tables, rules);
+    return { chosen: rows, batch: rows.map((row) => ({ job: recordOf(tables, row), history: historyOf(row) })) };
+  });
+  if (batch.length > 0) await rules.exportFinished?.(batch);
+  return tables.step(() => {
+    // What was brought back or dropped meanwhile is no longer ours to let go.
+    const rows = chosen.filter((row) => tables.jobs.get(row.id) === row && isFinished(row.place.state));
+    for (const row of rows) {
+      leave(tables, row);
+      erase(tables, row);
+    }
+    return { dropped: rows.length, forgotten: forget(tables), madePartitions: [], droppedPartitions: [] };
+  });
+}
+
+function pastTheirTime(tables: Tables, rules: PruneRules): readonly JobRow[] {
+  const finishedAt = (row: JobRow) => lastOf(row)?.finishedAt ?? row.createdAt;
+  return [...tables.jobs.values()]
+    .filter((row) => isFinished(row.place.state) && finishedAt(row) + (row.place.state === "dead" ? rules.dead : rules.finished) <= tables.now)
+    .sort((a, b) => finishedAt(a) - finishedAt(b) || compareText(a.id, b.id))
+    .slice(0, rules.limit);
+}
+
+function forget(tables: Tables): number {
+  let forgotten = 0;
+  for (const [request, { until }] of tables.requests) {
+    if (until <= tables.now && tables.requests.delete(request)) forgotten++;
+  }
+  for (const [key, { job, hold, until }] of tables.keys) {
+    const row = tables.jobs.get(job);
+    const held = row !== undefined && stillHolds({ job, hold, state: row.place.state, started: hasStarted(row), remaining: until - tables.now });
+    if (!held && tables.keys.delete(key)) forgotten++;
+  }
+  for (const { effects } of tables.jobs.values()) {
+    for (const [name, { until }] of effects) if (until <= tables.now && effects.delete(name)) forgotten++;
+  }
+  return forgotten;
+}

@@ -1,0 +1,147 @@
+import type { DeathPolicy } from "../../core/dependency.js";
+import { pawlError } from "../../core/error.js";
+import type { BootId, JobId, LeaseId } from "../../core/id.js";
+import type { AttemptRecord, Intent, JobOptions, LogLine, State } from "../../core/job.js";
+import type { Lane, LaneKey } from "../../core/lane.js";
+import type { WorkerRef } from "../../core/lease.js";
+import type { UniqueRule } from "../../core/unique.js";
+import type { Hint } from "../port.js";
+import { Line } from "./line.js";
+import { Timeline } from "./timeline.js";
+
+/** Where a job is, and what belongs to being there. In Postgres, the table that holds its row. */
+export type Place =
+  | { readonly state: "blocked" }
+  | { readonly state: "scheduled"; readonly runAt: number }
+  | { readonly state: "ready" }
+  /** `runAt` if it was paused while it waited for its time */
+  | { readonly state: "parked"; readonly runAt?: number }
+  | { readonly state: "running"; readonly lease: LeaseId }
+  | { readonly state: "succeeded" | "dead" | "cancelled" };
+
+export interface JobRow {
+  readonly id: JobId;
+  readonly lane: Lane;
+  options: JobOptions | undefined;
+  readonly createdAt: number;
+  readonly dueAt: number;
+  /** a redrive may replace it */
+  input: string;
+  place: Place;
+  spent: number;
+  crashes: number;
+  /** a person brought it back: the times it was to start and end by no longer count */
+  /** parents not satisfied yet */
+  readonly waits: Set<JobId>;
+  readonly onDeath: DeathPolicy;
+  progress: string | undefined;
+  /** its place in `keys`, if it took one */
+  readonly key: string | undefined;
+  readonly history: HistoryRow[];
+  readonly logs: LogLine[];
+  readonly effects: Map<string, { readonly value: string; readonly until: number }>;
+}
+
+/** The boot is the fence: it tells a repeated settle from a stale one after the lease is gone. */
+export type HistoryRow = AttemptRecord & { readonly boot?: BootId };
+
+export interface LeaseRow {
+  readonly id: LeaseId;
+  readonly worker: WorkerRef;
+  readonly claimedAt: number;
+  until: number;
+  /** claimed as a suspect, so whatever happens to the worker happens because of this one job */
+  readonly suspect: boolean;
+  /** its jobs that are not settled */
+  readonly open: Set<JobId>;
+}
+
+export interface KeyRow {
+  readonly job: JobId;
+  readonly hold: UniqueRule["hold"];
+  /** end of its period; only if it holds for one */
+  readonly until: number;
+}
+
+/** Every table of the store, and the step in which they change. */
+export class Tables {
+  readonly jobs = new Map<JobId, JobRow>();
+  /** ready jobs by lane */
+  readonly lanes = new Map<LaneKey, { readonly lane: Lane; readonly line: Line }>();
+  /** ready jobs that are run alone */
+  readonly suspects = new Line();
+  readonly scheduled = new Timeline();
+  /** pending jobs with an expiry or a deadline */
+  readonly timers = new Timeline();
+  readonly leases = new Map<LeaseId, LeaseRow>();
+  /** parent → the jobs that wait for it */
+  readonly dependents = new Map<JobId, Set<JobId>>();
+  /** asked of jobs, and not carried out yet */
+  readonly intents = new Map<JobId, Intent>();
+  readonly keys = new Map<string, KeyRow>();
+  readonly requests = new Map<string, { readonly job: JobId; readonly until: number }>();
+  readonly paused = { queue: new Set<string>(), task: new Set<string>() };
+  readonly counts = new Map<string, { readonly queue: string; readonly task: string; readonly counts: Record<State, number> }>();
+
+  readonly listeners = new Set<(hint: Hint) => void>();
+  readonly hints: HintBatch = { ready: new Map(), finished: [], scheduledAt: undefined, intent: false, lanes: false };
+  /** the time of the step in hand */
+  now = 0;
+  closed = false;
+  readonly #clock: () => number;
+  #lastLease = 0;
+
+  constructor(clock: () => number) {
+    this.#clock = clock;
+  }
+
+  /** One verb. It runs to its end without a pause, so it is atomic; what it woke is told afterwards. */
+  async step<T>(work: () => T): Promise<T> {
+    if (this.closed) throw pawlError("store_closed");
+    this.now = this.#clock();
+    const answer = work();
+    this.#tell();
+    return answer;
+  }
+
+  nextLease(): LeaseId {
+    this.#lastLease += 1;
+    return String(this.#lastLease) as LeaseId;
+  }
+
+  #tell(): void {
+    for (const hint of takeHints(this.hints, this.now)) {
+      for (const listener of this.listeners) {
+        try {
+          listener(hint);
+        } catch {
+          // A listener's fault is not the step's, which is done.
+        }
+      }
+    }
+  }
+}
+
+/** What a step woke, gathered into one hint of each kind. */
+interface HintBatch {
+  readonly ready: Map<LaneKey, Lane>;
+  readonly finished: JobId[];
+  scheduledAt: number | undefined;
+  intent: boolean;
+  lanes: boolean;
+}
+
+function takeHints(batch: HintBatch, now: number): Hint[] {
+  const hints: Hint[] = [];
+  if (batch.ready.size > 0) hints.push({ kind: "ready", lanes: [...batch.ready.values()] });
+  if (batch.scheduledAt !== undefined) hints.push({ kind: "scheduled", dueIn: batch.scheduledAt - now });
+  if (batch.intent) hints.push({ kind: "intent" });
+  if (batch.finished.length > 0) hints.push({ kind: "finished", jobs: [...batch.finished] });
+  if (batch.lanes) hints.push({ kind: "lanes" });
+  batch.ready.clear();
+  batch.finished.length = 0;
+  batch.scheduledAt = undefined;
+  batch.intent = false;
+  batch.lanes = false;
+  return hints;
+}

@@ -1,0 +1,63 @@
+import type { JobId } from "../../core/id.js";
+import { type AttemptRecord, isFinished, type JobRecord } from "../../core/job.js";
+import { compareText } from "../../core/lane.js";
+import type { JobFilter, Page, PageRequest, Scope } from "../port.js";
+import { lastOf } from "./endings.js";
+import type { JobRow, Tables } from "./state.js";
+
+/** The job, if the scope may know of it: another tenant's is not told from one that does not exist. */
+export function visible(tables: Tables, scope: Scope, id: JobId): JobRow | undefined {
+  const row = tables.jobs.get(id);
+  return row !== undefined && (scope === "everyone" || row.lane.tenant === scope.tenant) ? row : undefined;
+}
+
+export function recordOf(tables: Tables, row: JobRow): JobRecord {
+  const { place } = row;
+  const intent = tables.intents.get(row.id);
+  const last = lastOf(row);
+  return {
+    id: row.id,
+    lane: row.lane,
+    state: place.state,
+    input: row.input,
+    options: row.options ?? {},
+    createdAt: row.createdAt,
+    dueAt: row.dueAt,
+    ...("runAt" in place ? { runAt: place.runAt } : {}),
+    spent: row.spent,
+    crashes: row.crashes,
+    ...(place.state === "parked" ? { parkedFor: "paused" } : {}),
+    ...(place.state === "blocked" ? { waitsFor: [...row.waits].sort(compareText) } : {}),
+    ...(intent === undefined ? {} : { intent }),
+    ...(isFinished(place.state) && last !== undefined ? { finishedAt: last.finishedAt } : {}),
+    ...(place.state === "succeeded" && last?.output !== undefined ? { output: last.output } : {}),
+    ...(last?.failure === undefined ? {} : { failure: last.failure }),
+    ...(row.progress === undefined ? {} : { progress: row.progress }),
+  };
+}
+
+export function historyOf(row: JobRow): readonly AttemptRecord[] {
+  return row.history.map(({ boot: _, ...record }) => record);
+}
+
+export function page(tables: Tables, scope: Scope, filter: JobFilter, request: PageRequest): Page {
+  const { limit, after } = request;
+  const found = [...tables.jobs.values()]
+    .filter((row) => (scope === "everyone" || row.lane.tenant === scope.tenant) && (after === undefined || row.id < after) && matches(row, filter))
+    .sort((a, b) => compareText(b.id, a.id));
+  const jobs = found.slice(0, limit).map((row) => recordOf(tables, row));
+  const last = jobs.at(-1);
+  return found.length > limit && last !== undefined ? { jobs, next: last.id } : { jobs };
+}
+
+function matches(row: JobRow, { state, queue, task, tag, key, failure }: JobFilter): boolean {
+  const failed = lastOf(row)?.failure;
+  return (
+    (state === undefined || row.place.state === state) &&
+    (queue === undefined || row.lane.queue === queue) &&
+    (task === undefined || row.lane.task === task) &&
+    (tag === undefined || (row.options?.tags?.includes(tag) ?? false)) &&
+    (key === undefined || row.options?.key === key) &&
+    (failure === undefined || (row.place.state === "dead" && (failed?.kind === failure || failed?.name === failure)))
+  );
+}

@@ -1,0 +1,37 @@
+import { STATES, type LogLine, type State } from "../../core/job.js";
+import { OUTCOMES, type OutcomeKind } from "../../core/outcome.js";
+
+/** The small numbers stored for states, outcomes and levels. Only ever appended to. */
+const STATE_CODES: Readonly<Record<State, number>> = { blocked: 0, scheduled: 1, ready: 2, parked: 3, running: 4, succeeded: 5, dead: 6, cancelled: 7 };
+
+export function stateCode(state: State): number {
+  return STATE_CODES[state];
+}
+export function stateOf(code: number): State {
+  return STATES[code] as State;
+}
+
+/** `redriven` is a mark by a person, not an outcome of an attempt. */
+const OUTCOME_CODES: Readonly<Record<OutcomeKind | "redriven", number>> = {
+  succeeded: 0,
+  failed: 1,
+  snoozed: 2,
+  released: 3,
+  cancelled: 4,
+  crashed: 5,
+  redriven: 6,
+};
+export function outcomeCode(outcome: OutcomeKind | "redriven"): number {
+  return OUTCOME_CODES[outcome];
+}
+export function outcomeOf(code: number): OutcomeKind | "redriven" {
+  return OUTCOMES[code] ?? "redriven";
+}
+
+const LEVELS = ["debug", "info", "warn", "error", "progress"] as const;
+export function levelCode(level: LogLine["level"] | "progress"): number {
+  return LEVELS.indexOf(level);
+}
+export function levelOf(code: number): (typeof LEVELS)[number] {
+  return LEVELS[code] ?? "info";
+}

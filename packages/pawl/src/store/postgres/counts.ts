@@ -1,0 +1,79 @@
+import type { State } from "../../core/job.js";
+import { STATES } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
+import type { CountRow } from "../port.js";
+import { plainArray, textArray } from "./arrays.js";
+import { type Db, statement } from "./db.js";
+import type { Queryable } from "./drivers/driver.js";
+
+/** One job (or `count` of them) that went from one state to another; undefined: from or to nothing. */
+export interface Move {
+  readonly lane: Lane;
+  readonly from: State | undefined;
+  readonly to: State | undefined;
+}
+
+const COLUMNS = STATES.join(", ");
+const COUNT = statement(
+  "count",
+  `insert into pawl.delta (queue, task, ${COLUMNS}) select * from unnest($1::text[], $2::text[], ${STATES.map((_, i) => `$${i + 3}::int[]`).join(", ")})`,
+);
+
+/** Counts moves made off the hot path, as one delta row per queue and task. */
+export async function count(on: Queryable, moves: readonly Move[]): Promise<void> {
+  const sums = new Map<string, { lane: Lane; by: Record<State, number> }>();
+  for (const move of moves) {
+    if (move.from === move.to) continue;
+    const key = `${move.lane.queue}\u0001${move.lane.task}`;
+    let sum = sums.get(key);
+    if (sum === undefined) {
+      sum = { lane: move.lane, by: zeroes() };
+      sums.set(key, sum);
+    }
+    if (move.from !== undefined) sum.by[move.from]--;
+    if (move.to !== undefined) sum.by[move.to]++;
+  }
+  if (sums.size === 0) return;
+  const rows = [...sums.values()];
+  await on.query(COUNT, [
+    textArray(rows.map((row) => row.lane.queue)),
+    textArray(rows.map((row) => row.lane.task)),
+    ...STATES.map((state) => plainArray(rows.map((row) => row.by[state]))),
+  ]);
+}
+
+function zeroes(): Record<State, number> {
+  return { blocked: 0, scheduled: 0, ready: 0, parked: 0, running: 0, succeeded: 0, dead: 0, cancelled: 0 };
+}
+
+const SUMS = STATES.map((state) => `sum(${state})::float8 as ${state}`).join(", ");
+const READ_COUNTS = statement(
+  "read_counts",
+  `select queue, task, ${SUMS} from (select queue, task, ${COLUMNS} from pawl.tally union all select queue, task, ${COLUMNS} from pawl.delta) all_rows group by queue, task order by queue, task`,
+);
+
+export async function readCounts(db: Db): Promise<readonly CountRow[]> {
+  const rows = await db.query<{ queue: string; task: string } & Record<State, number>>(READ_COUNTS);
+  return rows
+    .map((row) => ({ queue: row.queue, task: row.task, counts: Object.fromEntries(STATES.map((state) => [state, row[state]])) as Record<State, number> }))
+    .filter((row) => STATES.some((state) => row.counts[state] !== 0));
+}
+
+/** Two processes may fold at once: each takes rows the other has not locked, and a tally row is locked by its upsert. */
+const FOLD = statement(
+  "fold",
+  `
+  with batch as materialized (select id from pawl.delta order by id limit $1 for update skip locked),
+  gone as (delete from pawl.delta d using batch where d.id = batch.id returning d.*),
+  folded as (
+    insert into pawl.tally as t (queue, task, ${COLUMNS})
+    select queue, task, ${STATES.map((state) => `sum(${state})`).join(", ")} from gone group by queue, task order by queue, task
+    on conflict (queue, task) do update set ${STATES.map((state) => `${state} = t.${state} + excluded.${state}`).join(", ")}
+  )
+  select count(*)::int as folded from batch`,
+);
+
+export async function fold(db: Db, limit: number): Promise<number> {
+  const [row] = await db.query<{ folded: number }>(FOLD, [limit]);
+  return row?.folded ?? 0;
+}

@@ -1,0 +1,90 @@
+import type { ForeignTransaction } from "../port.js";
+import type { Driver, Queryable, Row, Statement, Transaction } from "./drivers/driver.js";
+import { asDriverError, DriverError, isTransient, storeError } from "./errors.js";
+
+/** What every operation of the store works with. */
+export interface Db extends Queryable {
+  /** the clock of the tests, or null: the server's */
+  now(): number | null;
+  readonly place: string;
+  readonly driver: Driver;
+  readonly schema: string;
+  inSchema(asked: Statement): Statement;
+  /** READ COMMITTED; tried again from the start when the server asks for that (serialization, deadlock) */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+}
+
+const SCHEMA = "pawl";
+const MOST_TRIES = 6;
+
+export function statement(name: string, text: string): Statement {
+  return { name: `pawl_${name}`, text: text.trim() };
+}
+
+/** The store's instant in a statement whose first parameter is `Db.now()`. */
+export const NOW = "coalesce(to_timestamp($1::float8 / 1000), statement_timestamp())";
+/** An instant as JavaScript's ms. */
+export function ms(instant: string): string {
+  return `(extract(epoch from ${instant}) * 1000)::float8`;
+}
+
+export function openDb(driver: Driver, options: { schema?: string; now?: () => number; place: string }): Db {
+  const schema = options.schema ?? SCHEMA;
+  const inSchema = schemaOf(schema);
+  const named = (tx: Transaction): Transaction => ({
+    query: (asked, values) => tx.query<never>(inSchema(asked), values).catch(rethrow),
+    run: (text, values) => tx.run(text, values),
+  });
+  return {
+    driver,
+    schema,
+    inSchema,
+    place: options.place,
+    now: () => options.now?.() ?? null,
+    query: (asked, values) => patiently(asked.name, options.place, () => driver.query<never>(inSchema(asked), values).catch(rethrow)),
+    transaction: (work) => patiently("transaction", options.place, () => driver.transaction((tx) => work(named(tx)))),
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw asDriverError(error);
+}
+
+/** Runs the store's statements on a transaction of the caller's own: any client with a query function. */
+export function foreignDb(db: Db, tx: ForeignTransaction): Transaction {
+  const inSchema = schemaOf(db.schema);
+  return {
+    query: async <R extends Row>(asked: Statement, values: readonly unknown[] = []) => (await tx.query(inSchema(asked).text, values)).rows as readonly Row[] as readonly R[],
+    run: (text, values = []) => tx.query(text, values),
+  };
+}
+
+/** Statements are written for the schema `pawl`; another name is put in once per statement. */
+function schemaOf(schema: string): (asked: Statement) => Statement {
+  if (schema === SCHEMA) return (asked) => asked;
+  const known = new Map<string, Statement>();
+  return (asked) => {
+    let own = known.get(asked.name);
+    if (own === undefined) {
+      own = { name: `${schema}_${asked.name}`, text: renameSchema(asked.text, schema) };
+      known.set(asked.name, own);
+    }
+    return own;
+  };
+}
+
+export function renameSchema(text: string, schema: string): string {
+  return text.replace(/\bpawl\./g, `${schema}.`).replace(/\bschema( if not exists)? pawl\b/g, `schema$1 ${schema}`);
+}
+
+async function patiently<T>(operation: string, place: string, attempt: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (isTransient(error) && tries < MOST_TRIES) continue;
+      // What a handler threw inside its transaction is its own.
+      throw error instanceof DriverError ? storeError(error, operation, place) : error;
+    }
+  }
+}

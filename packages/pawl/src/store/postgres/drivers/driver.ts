@@ -1,0 +1,50 @@
+/**
+ * What the Postgres store needs of a database: the same for a server reached by `pg` and for PGlite in a thread.
+ * Statements return texts, float8, int4, bool and uuid only (bigint and json are cast to text), so that every driver
+ * answers with the same JavaScript values. Array parameters are passed as array literals (`arrays.ts`).
+ */
+export interface Statement {
+  /** unique per text; the name of its prepared form where those are used */
+  readonly name: string;
+  readonly text: string;
+}
+
+export type Row = object;
+
+export interface Queryable {
+  query<R extends Row>(statement: Statement, values?: readonly unknown[]): Promise<readonly R[]>;
+}
+
+/** A transaction, also as handlers see it: `run` takes any SQL. */
+export interface Transaction extends Queryable {
+  run(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
+}
+
+export interface Subscription {
+  close(): Promise<void>;
+}
+
+export interface Listener {
+  message(payload: string): void;
+  /** hearing (again): anything may have been missed while deaf */
+  up(): void;
+  down(error: unknown): void;
+}
+
+export interface Driver extends Queryable {
+  readonly kind: "pg" | "pglite";
+  /** READ COMMITTED. Resolves only if the commit really committed. Retried by the caller, not here. */
+  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** Several statements in one text, without parameters, on one connection. */
+  script(text: string): Promise<void>;
+  /** Keeps listening through lost connections until closed. */
+  listen(channel: string, listener: Listener): Subscription;
+  /** What another thread needs to renew leases without this one; undefined if it cannot. */
+  renewalLink(): RenewalLink | undefined;
+  close(): Promise<void>;
+}
+
+/** Can be posted to a thread. */
+export type RenewalLink =
+  | { readonly kind: "pg"; readonly config: Readonly<Record<string, unknown>> }
+  | { readonly kind: "port"; readonly port: import("node:worker_threads").MessagePort };

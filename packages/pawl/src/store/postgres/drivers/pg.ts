@@ -1,0 +1,143 @@
+import pg from "pg";
+import { DriverError, poisonsConnection } from "../errors.js";
+import { pgListen } from "./pg-listen.js";
+import type { Driver, Listener, Row, Statement, Transaction } from "./driver.js";
+
+export interface PgOptions {
+  readonly config: pg.PoolConfig;
+  /** a direct connection for LISTEN, where `config` leads to a pooler */
+  readonly listenConfig?: pg.ClientConfig;
+  /** named prepared statements; "auto" stops using them at the first sign of a pooler that has none */
+  readonly prepare: "auto" | false;
+  /** ms after which an unanswered statement is given up and its connection destroyed */
+  readonly statementTimeout: number;
+}
+
+const DEFAULT_POOL = 10;
+
+/** Postgres over the network or a socket. Nothing here relies on session state, so a transaction pooler may sit between. */
+export function pgDriver(options: PgOptions): Driver {
+  const pool = new pg.Pool({
+    max: DEFAULT_POOL,
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    application_name: "pawl",
+    query_timeout: options.statementTimeout,
+    ...options.config,
+  });
+  // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
+  pool.on("error", () => {});
+  let prepare = options.prepare !== false;
+
+  async function connect(): Promise<pg.PoolClient> {
+    try {
+      const client = await pool.connect();
+      if (client.listenerCount("error") === 0) client.on("error", () => {});
+      return client;
+    } catch (error) {
+      throw new DriverError("unsent", sqlState(error), error);
+    }
+  }
+
+  async function send(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+    const query = prepare ? { name: statement.name, text: statement.text, values: values as unknown[] } : { text: statement.text, values: values as unknown[] };
+    try {
+      const result = await client.query(query);
+      return result.rows as Row[];
+    } catch (error) {
+      const code = sqlState(error);
+      if (prepare && (code === "26000" || code === "42P05")) {
+        // The pooler gave this statement to another server connection: nothing ran. Go on without names.
+        prepare = false;
+        return send(client, statement, values);
+      }
+      throw new DriverError(code === undefined || code.startsWith("57P") || code.startsWith("08") ? "unknown" : "refused", code, error);
+    }
+  }
+
+  return {
+    kind: "pg",
+    async query<R extends Row>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
+      const client = await connect();
+      let broken = false;
+      try {
+        return (await send(client, statement, values)) as readonly R[];
+      } catch (error) {
+        broken = error instanceof DriverError && poisonsConnection(error.code);
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    },
+
+    async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+      const client = await connect();
+      let broken = true;
+      try {
+        await plain(client, "begin isolation level read committed");
+        const result = await work(transactionOn(client, send));
+        const ended = await plain(client, "commit");
+        if (ended.command !== "COMMIT") throw new DriverError("refused", "25P02", new Error("the transaction was rolled back"));
+        broken = false;
+        return result;
+      } catch (error) {
+        if (!(error instanceof DriverError && poisonsConnection(error.code))) {
+          broken = await plain(client, "rollback").then(
+            () => false,
+            () => true,
+          );
+        }
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    },
+
+    async script(text: string): Promise<void> {
+      const client = await connect();
+      let broken = true;
+      try {
+        await plain(client, text);
+        broken = false;
+      } finally {
+        client.release(broken);
+      }
+    },
+
+    listen(channel: string, listener: Listener) {
+      return pgListen(options.listenConfig ?? options.config, channel, listener);
+    },
+
+    renewalLink: () => ({ kind: "pg", config: { ...(options.config as Record<string, unknown>) } }),
+
+    async close(): Promise<void> {
+      await pool.end();
+    },
+  };
+}
+
+function transactionOn(client: pg.PoolClient, send: (client: pg.PoolClient, statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>): Transaction {
+  return {
+    query: async <R extends Row>(statement: Statement, values: readonly unknown[] = []) => (await send(client, statement, values)) as readonly R[],
+    run: async (text, values = []) => {
+      const result = await client.query(text, values as unknown[]);
+      return { rows: result.rows as Record<string, unknown>[] };
+    },
+  };
+}
+
+async function plain(client: pg.PoolClient, text: string): Promise<pg.QueryResult> {
+  try {
+    return await client.query(text);
+  } catch (error) {
+    const code = sqlState(error);
+    throw new DriverError(code === undefined || code.startsWith("57P") || code.startsWith("08") ? "unknown" : "refused", code, error);
+  }
+}
+
+/** Undefined for what the server did not say: sockets, time-outs, protocol faults. */
+export function sqlState(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && code !== "EPIPE" ? code : undefined;
+}

@@ -1,0 +1,219 @@
+import type { JobId } from "../../core/id.js";
+import { isFinished } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
+import { type DueTimer, dueTimer, lateFailure } from "../../core/timer.js";
+import { SUSPECT_FROM } from "../../core/outcome.js";
+import type { Pulse } from "../port.js";
+import { plainArray } from "./arrays.js";
+import { count } from "./counts.js";
+import { end } from "./control.js";
+import { type Db, ms, NOW, statement } from "./db.js";
+import type { Transaction } from "./drivers/driver.js";
+import { readFacts } from "./facts.js";
+import { mark, type PendingJob, type Placement, put, take } from "./pending.js";
+import { release } from "./release.js";
+import { SafePoint } from "./safe-point.js";
+import { readSpan } from "./span.js";
+
+/** How far a statement's own clock may lag behind the id of its transaction, generously. */
+const CLOCK_MARGIN = 5_000;
+
+/** Below which run_at nothing scheduled can be left: dead rows pile up there like in `ready`. */
+export class Calendar {
+  readonly #safe = new SafePoint();
+  #bound = 0;
+
+  get bound(): number {
+    return this.#bound;
+  }
+
+  saw(now: number, head: number | undefined, xmin: number, xmax: number): void {
+    const safe = this.#safe.observe(now - CLOCK_MARGIN, xmin, xmax);
+    this.#bound = Math.max(this.#bound, Math.min(head ?? safe, safe));
+  }
+}
+
+const PULSE = statement(
+  "pulse",
+  `
+  select ${ms(NOW)} as now,
+    (select ${ms("run_at")} from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1) as scheduled,
+    (select ${ms("until")} from pawl.lease order by until limit 1) as lease,
+    (select ${ms("at")} from pawl.timer order by at limit 1) as timer,
+    exists (select from pawl.intent) as intents,
+    exists (select from pawl.dependency where not verified) as unverified,
+    exists (select from pawl.delta) as deltas,
+    pg_snapshot_xmin(s)::text as xmin, pg_snapshot_xmax(s)::text as xmax
+  from pg_current_snapshot() s`,
+);
+
+interface PulseRow {
+  readonly now: number;
+  readonly scheduled: number | null;
+  readonly lease: number | null;
+  readonly timer: number | null;
+  readonly intents: boolean;
+  readonly unverified: boolean;
+  readonly deltas: boolean;
+  readonly xmin: string;
+  readonly xmax: string;
+}
+
+export async function pulse(db: Db, calendar: Calendar): Promise<Pulse> {
+  const [found] = await db.query<PulseRow>(PULSE, [db.now(), calendar.bound]);
+  const row = found as PulseRow;
+  calendar.saw(row.now, row.scheduled ?? undefined, Number(row.xmin), Number(row.xmax));
+  return {
+    now: row.now,
+    intents: row.intents,
+    unverified: row.unverified,
+    deltas: row.deltas,
+    ...(row.scheduled === null ? {} : { scheduledIn: row.scheduled - row.now }),
+    ...(row.lease === null ? {} : { leaseIn: row.lease - row.now }),
+    ...(row.timer === null ? {} : { timerIn: row.timer - row.now }),
+  };
+}
+
+/**
+ * Moves what is due, oldest first; several processes share the work by skipping each other's rows. A job with a pause
+ * asked of it is parked. ready.seq is drawn after the delete, which assigns the transaction's id (see SafePoint).
+ */
+const PROMOTE = statement(
+  "promote",
+  `
+  with due as materialized (
+    select id from pawl.scheduled where run_at >= to_timestamp($3::float8 / 1000) and run_at <= ${NOW} order by run_at limit $2 for update skip locked
+  ),
+  taken as materialized (delete from pawl.scheduled s using due where s.id = due.id returning s.*),
+  paused as materialized (select i.job from pawl.intent i join taken t on t.id = i.job where i.kind = 'pause'),
+  forgotten as (delete from pawl.intent i using paused where i.job = paused.job),
+  r as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
+    select id, band, spent, crashes, queue, tenant, task from taken where crashes < ${SUSPECT_FROM} and id not in (select job from paused) order by run_at),
+  u as (insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task)
+    select id, band, spent, crashes, queue, tenant, task from taken where crashes >= ${SUSPECT_FROM} and id not in (select job from paused) order by run_at),
+  p as (insert into pawl.parked (run_at, id, band, spent, crashes, reason, queue, tenant, task)
+    select run_at, id, band, spent, crashes, 'paused', queue, tenant, task from taken where id in (select job from paused)),
+  counted as (insert into pawl.delta (queue, task, scheduled, ready, parked)
+    select queue, task, -count(*), count(*) filter (where id not in (select job from paused)), count(*) filter (where id in (select job from paused)) from taken group by queue, task)
+  select queue, band, tenant, task, count(*)::int as jobs from taken group by queue, band, tenant, task`,
+);
+
+const NEXT_DUE = statement(
+  "next_due",
+  `select ${ms("run_at")} - ${ms(NOW)} as next from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1`,
+);
+
+export async function promote(db: Db, calendar: Calendar, limit: number): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[] }> {
+  const rows = await db.query<Lane & { jobs: number }>(PROMOTE, [db.now(), limit, calendar.bound]);
+  const promoted = rows.reduce((sum, row) => sum + row.jobs, 0);
+  const [next] = await db.query<{ next: number }>(NEXT_DUE, [db.now(), calendar.bound]);
+  return { count: promoted, lanes: rows.map((row) => ({ queue: row.queue, band: row.band, tenant: row.tenant, task: row.task })), ...(next === undefined ? {} : { nextIn: next.next }) };
+}
+
+const DUE_TIMERS = statement(
+  "due_timers",
+  `delete from pawl.timer where (job, kind) in (select job, kind from pawl.timer where at <= ${NOW} order by at limit $2 for update skip locked) returning job`,
+);
+const LOOK_AGAIN = statement(
+  "timer_again",
+  `insert into pawl.timer (at, job, kind) select ${NOW}, g.job, 'deadline' from unnest($2::uuid[]) as g(job) on conflict do nothing`,
+);
+
+/** A timer kills a job that waits. One that runs is stopped by its worker, and looked at again until it is. */
+export function expire(db: Db, limit: number): Promise<{ count: number; readied: readonly Lane[]; finished: readonly JobId[] }> {
+  return db.transaction(async (tx) => {
+    const due = await tx.query<{ job: JobId }>(DUE_TIMERS, [db.now(), limit]);
+    if (due.length === 0) return { count: 0, readied: [], finished: [] };
+    const { now } = await readSpan(db, tx);
+    const doomed = new Map<JobId, DueTimer["kind"]>();
+    const running: JobId[] = [];
+    for (const job of await readFacts(tx, [...new Set(due.map((timer) => timer.job))])) {
+      const timer = dueTimer(job.dueAt, job.options, job.started);
+      if (timer === undefined || timer.at > now || isFinished(job.state)) continue;
+      if (job.state === "running") running.push(job.id);
+      else doomed.set(job.id, timer.kind);
+    }
+    const victims = await take(tx, [...doomed.keys()]);
+    await die(db, tx, victims, (job) => lateFailure(doomed.get(job.id) as DueTimer["kind"]));
+    if (running.length > 0) await tx.query(LOOK_AGAIN, [db.now(), plainArray(running)]);
+    const readied = await release(db, tx, victims.map((job) => ({ id: job.id, state: "dead" as const })));
+    return { count: victims.length, readied, finished: victims.map((job) => job.id) };
+  });
+}
+
+const FORGET_TIES = statement("forget_ties_of", "delete from pawl.dependency where child = any($1::uuid[])");
+const FORGET_INTENTS = statement("forget_intents_of", "delete from pawl.intent where job = any($1::uuid[])");
+
+async function die(db: Db, tx: Transaction, victims: readonly PendingJob[], why: (job: PendingJob) => Placement["failure"]): Promise<void> {
+  if (victims.length === 0) return;
+  const placements = victims.map((job): Placement => {
+    const reason = why(job);
+    return { id: job.id, lane: job.lane, to: "dead", spent: job.spent, crashes: job.crashes, ...(reason === undefined ? {} : { failure: reason }) };
+  });
+  await tx.query(FORGET_TIES, [plainArray(victims.map((job) => job.id))]);
+  await tx.query(FORGET_INTENTS, [plainArray(victims.map((job) => job.id))]);
+  await put(db, tx, placements);
+  await mark(db, tx, placements.map((job) => ({ ...job, outcome: "failed" as const, next: "dead" as const })));
+  await count(tx, victims.map((job) => ({ lane: job.lane, from: job.state, to: "dead" as const })));
+}
+
+const UNVERIFIED = statement("unverified", "select parent, child from pawl.dependency where not verified order by child, parent limit $1 for update skip locked");
+const LOCK_HOLDERS = statement("lock_holders", "select id from pawl.lease where jobs && $1::uuid[] order by id for share");
+const VERIFY = statement("verify_ties", "update pawl.dependency d set verified = true from unnest($1::uuid[], $2::uuid[]) as g(parent, child) where d.parent = g.parent and d.child = g.child");
+
+/**
+ * A parent may have ended while its dependent was being enqueued, neither seeing the other. This looks at each new tie
+ * once, after its commit: it waits for settlements under way (they hold the parent's lease), so that whatever ends
+ * later sees the tie, and whatever ended before is seen here.
+ */
+export function unblock(db: Db, limit: number): Promise<{ count: number; readied: readonly Lane[] }> {
+  return db.transaction(async (tx) => {
+    const ties = await tx.query<{ parent: JobId; child: JobId }>(UNVERIFIED, [limit]);
+    if (ties.length === 0) return { count: 0, readied: [] };
+    const parents = [...new Set(ties.map((tie) => tie.parent))];
+    await tx.query(LOCK_HOLDERS, [plainArray(parents)]);
+    const known = new Map((await readFacts(tx, parents)).map((job) => [job.id, job.state]));
+    await tx.query(VERIFY, [plainArray(ties.map((tie) => tie.parent)), plainArray(ties.map((tie) => tie.child))]);
+    const ended = parents.map((id) => ({ id, state: known.get(id) ?? ("cancelled" as const) }));
+    const readied = await release(db, tx, ended.filter((job) => job.state === "succeeded" || job.state === "dead" || job.state === "cancelled"));
+    return { count: ties.length, readied };
+  });
+}
+
+const ASKED = statement("asked", "select job, kind, reason from pawl.intent where job > $2::uuid order by job limit $1 for update skip locked");
+const FORGET = statement("forget_asked", "delete from pawl.intent where job = any($1::uuid[])");
+
+/** Intents whose jobs no worker holds: a settlement passed by while they were being written. */
+export async function carryOut(db: Db, limit: number): Promise<{ count: number; readied: readonly Lane[] }> {
+  const readied: Lane[] = [];
+  let carried = 0;
+  let after = "00000000-0000-0000-0000-000000000000";
+  for (;;) {
+    const asked = await db.transaction(async (tx) => {
+      const rows = await tx.query<{ job: JobId; kind: "cancel" | "pause"; reason: string | null }>(ASKED, [limit, after]);
+      const facts = new Map((await readFacts(tx, rows.map((row) => row.job))).map((job) => [job.id, job]));
+      const over: JobId[] = [];
+      for (const row of rows) {
+        const state = facts.get(row.job)?.state;
+        if (state === "running" || (state === "blocked" && row.kind === "pause")) continue;
+        over.push(row.job);
+        if (state === undefined || state === "succeeded" || state === "dead" || state === "cancelled") continue;
+        const [job] = await take(tx, [row.job]);
+        if (job === undefined) {
+          over.pop();
+          continue;
+        }
+        if (row.kind === "cancel") readied.push(...(await end(db, tx, job, "cancelled", row.reason ?? "cancelled")));
+        else {
+          await put(db, tx, [{ ...job, to: "parked" }]);
+          await count(tx, [{ lane: job.lane, from: job.state, to: "parked" }]);
+        }
+        carried++;
+      }
+      await tx.query(FORGET, [plainArray(over)]);
+      return rows;
+    });
+    if (asked.length < limit) return { count: carried, readied };
+    after = (asked.at(-1) as { job: JobId }).job;
+  }
+}

@@ -1,0 +1,78 @@
+import { spawnSync } from "node:child_process";
+import * as fs from "node:fs";
+import { join } from "node:path";
+import { commandOf, isAlive, signal } from "./processes.js";
+import { dataCommand, type Site } from "./site.js";
+import { deadlineIn, until } from "./wait.js";
+
+const FAST_SHUTDOWN_MS = 30_000;
+const IMMEDIATE_SHUTDOWN_MS = 5_000;
+
+/** The first process of a server, as it describes itself in its pid file. */
+export interface Postmaster {
+  readonly pid: number;
+  readonly status: string;
+}
+
+export function readPostmaster(data: string): Postmaster | undefined {
+  try {
+    const lines = fs.readFileSync(join(data, "postmaster.pid"), "utf8").split("\n");
+    const pid = Number(lines[0]);
+    return Number.isInteger(pid) && pid > 0 ? { pid, status: lines[7]?.trim() ?? "" } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The server that runs on this data folder, whoever started it. */
+export function findPostmaster(data: string): Postmaster | undefined {
+  const described = readPostmaster(data);
+  return described && isAlive(described.pid) && worksOn(described.pid, data) ? described : undefined;
+}
+
+/**
+ * A pid file that survived its server, when another process has the pid by now. Postgres would refuse to start; a pid
+ * nobody has, it handles itself, and better: it looks for processes the dead server left behind.
+ */
+export function discardMistakenPidFile(data: string): void {
+  const described = readPostmaster(data);
+  if (described && isAlive(described.pid) && !worksOn(described.pid, data)) fs.rmSync(join(data, "postmaster.pid"));
+}
+
+/** Ends what a killed server left running. Without a postmaster these can only end, but some are slow to notice. */
+export function dismissOrphans(data: string): void {
+  if (process.platform !== "linux") return;
+  const pids = fs.readdirSync("/proc").map(Number).filter(Number.isInteger);
+  for (const pid of pids.filter((each) => worksOn(each, data))) signal(pid, "SIGQUIT");
+}
+
+/** Ends all sessions, writes a checkpoint, and waits until the server is gone. */
+export async function stopPostmaster(site: Site): Promise<void> {
+  const { data } = site.folder;
+  const server = findPostmaster(data);
+  if (!server) return;
+  if (process.platform === "win32") {
+    const { file, args, options } = dataCommand(site, data, "pg_ctl", (path) => ["stop", "-D", path, "-m", "fast"]);
+    spawnSync(file, args, { ...options, stdio: "ignore" });
+    return;
+  }
+  const gone = () => (isAlive(server.pid) ? undefined : true);
+  signal(server.pid, "SIGINT");
+  if (await until(gone, deadlineIn(FAST_SHUTDOWN_MS))) return;
+  signal(server.pid, "SIGQUIT");
+  await until(gone, deadlineIn(IMMEDIATE_SHUTDOWN_MS));
+}
+
+/** Every process of a server works in its data folder; another folder's server may have got the same pid. */
+function worksOn(pid: number, data: string): boolean {
+  if (process.platform === "win32") return true;
+  const command = commandOf(pid);
+  if (process.platform !== "linux") return command.includes("postgres") && command.includes(data);
+  if (command !== "postgres") return false;
+  try {
+    const [its, ours] = [fs.statSync(`/proc/${pid}/cwd`), fs.statSync(data)];
+    return its.ino === ours.ino && its.dev === ours.dev;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,58 @@
+import { isPawlError, type PawlError, pawlError } from "../../core/error.js";
+
+/**
+ * What a driver throws. `fate` says what became of the statement: `unsent` (no connection), `refused` (the server
+ * answered with an error, so nothing was changed), `unknown` (the connection broke before the answer came).
+ */
+export class DriverError extends Error {
+  override readonly name = "DriverError";
+  constructor(
+    readonly fate: "unsent" | "refused" | "unknown",
+    readonly code: string | undefined,
+    override readonly cause: unknown,
+  ) {
+    super(messageOf(cause), { cause });
+  }
+}
+
+/** What a driver threw without saying what became of the statement: an SQLSTATE means the server refused it. */
+export function asDriverError(error: unknown): unknown {
+  const code = (error as { code?: unknown } | null)?.code;
+  if (error instanceof DriverError || typeof code !== "string" || !/^[0-9A-Z]{5}$/.test(code)) return error;
+  return new DriverError("refused", code, error);
+}
+
+const TRANSIENT = new Set(["40001", "40P01", "55P03"]);
+export function isTransient(error: unknown): boolean {
+  return error instanceof DriverError && error.fate === "refused" && error.code !== undefined && TRANSIENT.has(error.code);
+}
+
+/** The connection is no good any more: it died, it is too slow to trust, or it leads to a server that cannot write. */
+export function poisonsConnection(code: string | undefined): boolean {
+  return code === undefined || code === "25006" || code.startsWith("08") || code.startsWith("57P") || code.startsWith("58");
+}
+
+/** What the caller of Pawl sees. SQL and driver errors stay in `cause`. */
+export function storeError(error: unknown, operation: string, place: string): PawlError {
+  if (isPawlError(error)) return error;
+  const reason = messageOf(error);
+  if (!(error instanceof DriverError)) return pawlError("store_failed", { operation, reason }, error);
+  const { code, fate } = error;
+  if (code === undefined || fate === "unsent" || code.startsWith("08") || code.startsWith("57P") || code === "53300" || code === "3D000") {
+    return code !== undefined && code.startsWith("28") ? denied(error, place) : pawlError("store_unreachable", { store: place, reason }, error);
+  }
+  if (code.startsWith("28")) return denied(error, place);
+  if (code === "25006") return pawlError("store_read_only", { reason }, error);
+  if (code === "53100") return pawlError("store_full", { reason }, error);
+  return pawlError("store_failed", { operation, reason }, error);
+}
+
+function denied(error: DriverError, place: string): PawlError {
+  return pawlError("store_denied", { store: place, reason: error.message }, error);
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return messageOf(error.errors[0]);
+  if (error instanceof Error) return error.message === "" ? error.name : error.message;
+  return String(error);
+}

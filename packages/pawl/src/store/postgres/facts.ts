@@ -1,0 +1,95 @@
+import type { Failure } from "../../core/failure.js";
+import type { JobId } from "../../core/id.js";
+import { type Intent, isFinished, type JobOptions, type JobRecord, type ParkReason, type State } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
+import { plainArray } from "./arrays.js";
+import { stateCode } from "./codes.js";
+import { ms, statement } from "./db.js";
+import type { Queryable } from "./drivers/driver.js";
+import { laneOf } from "./pending.js";
+
+/** Which table holds the row is the state; in none of them, the newest attempt says how it ended, or it is running. */
+const FACTS = statement(
+  "facts",
+  `
+  select g.id, j.queue, j.band, j.tenant, j.task, j.input::text, j.options::text, ${ms("j.created_at")} as created_at, ${ms("j.due_at")} as due_at,
+    case when r.id is not null or u.id is not null then 'ready' when s.id is not null then 'scheduled' when p.id is not null then 'parked'
+      when b.id is not null then 'blocked' when d.id is not null then 'dead'
+      when a.next = ${stateCode("succeeded")} then 'succeeded' when a.next = ${stateCode("cancelled")} then 'cancelled' else 'running' end as state,
+    coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes, a.lease is not null as tried,
+    ${ms("coalesce(s.run_at, p.run_at)")} as run_at, p.reason as parked_for, i.kind as intent,
+    ${ms("a.finished_at")} as finished_at, a.output::text, a.failure::text,
+    (select l.data::text from pawl.any_log l where l.job = g.id and l.level = 4 order by l.at desc limit 1) as progress,
+    (select string_agg(t.parent::text, ',' order by t.parent) from pawl.dependency t where t.child = g.id) as waits_for
+  from unnest($1::uuid[]) with ordinality as g(id, ord)
+  join pawl.any_job j on j.id = g.id
+  left join pawl.ready r on r.id = g.id
+  left join pawl.suspect u on u.id = g.id
+  left join pawl.scheduled s on s.id = g.id
+  left join pawl.parked p on p.id = g.id
+  left join pawl.blocked b on b.id = g.id
+  left join pawl.dead d on d.id = g.id
+  left join pawl.intent i on i.job = g.id
+  left join lateral (select * from pawl.any_attempt a where a.job = g.id order by a.lease desc limit 1) a on true
+  order by g.ord`,
+);
+
+interface FactsRow extends Lane {
+  readonly id: JobId;
+  readonly input: string;
+  readonly options: string | null;
+  readonly created_at: number;
+  readonly due_at: number;
+  readonly state: State;
+  readonly spent: number;
+  readonly crashes: number;
+  readonly tried: boolean;
+  readonly run_at: number | null;
+  readonly parked_for: ParkReason | null;
+  readonly intent: Intent | null;
+  readonly finished_at: number | null;
+  readonly output: string | null;
+  readonly failure: string | null;
+  readonly progress: string | null;
+  readonly waits_for: string | null;
+}
+
+/** A job's record, and whether it was ever tried. */
+export interface Facts extends JobRecord {
+  readonly started: boolean;
+}
+
+/** In the order of the ids; unknown ones are left out. */
+export async function readFacts(on: Queryable, ids: readonly JobId[]): Promise<readonly Facts[]> {
+  if (ids.length === 0) return [];
+  const rows = await on.query<FactsRow>(FACTS, [plainArray(ids)]);
+  return rows.map(factsOf);
+}
+
+function factsOf(row: FactsRow): Facts {
+  const ended = isFinished(row.state);
+  return {
+    id: row.id,
+    lane: laneOf(row),
+    state: row.state,
+    input: row.input,
+    options: row.options === null ? {} : (JSON.parse(row.options) as JobOptions),
+    createdAt: row.created_at,
+    dueAt: row.due_at,
+    spent: row.spent,
+    crashes: row.crashes,
+    started: row.tried || row.state === "running",
+    ...(row.run_at === null ? {} : { runAt: row.run_at }),
+    ...(row.parked_for === null ? {} : { parkedFor: row.parked_for }),
+    ...(row.waits_for === null ? {} : { waitsFor: row.waits_for.split(",") as JobId[] }),
+    ...(row.intent === null ? {} : { intent: row.intent }),
+    ...(ended && row.finished_at !== null ? { finishedAt: row.finished_at } : {}),
+    ...(row.state === "succeeded" && row.output !== null ? { output: row.output } : {}),
+    ...(row.state !== "succeeded" && row.failure !== null ? { failure: JSON.parse(row.failure) as Failure } : {}),
+    ...(row.progress === null ? {} : { progress: row.progress }),
+  };
+}
+
+export function withoutStarted({ started: _, ...record }: Facts): JobRecord {
+  return record;
+}

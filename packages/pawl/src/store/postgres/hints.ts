@@ -1,0 +1,162 @@
+import { type Lane, laneKey } from "../../core/lane.js";
+import type { Clock } from "../../runtime/clock.js";
+import type { Hint } from "../port.js";
+import { type Db, statement } from "./db.js";
+import type { Subscription } from "./drivers/driver.js";
+
+const NOTIFY = statement("notify", "select pg_notify($1, $2)::text");
+
+/** NOTIFY takes a cluster-wide lock at commit: at most one per process and this many ms. */
+const NOTIFY_PACE = 20;
+/** More lanes than this in one message say no more than "look". */
+const MOST_LANES = 40;
+/** ms between proofs that LISTEN still hears; a pooler or a dead link is silent, not broken */
+const CANARY_PACE = 10_000;
+const CANARY_PATIENCE = 3_000;
+
+interface Message {
+  /** who sent it: a process does not listen to itself */
+  readonly from: string;
+  readonly hints: readonly Hint[];
+  readonly canary?: number;
+}
+
+/**
+ * Wake-ups, here at once and elsewhere by NOTIFY: coalesced on the leading edge, outside everybody's transaction, and
+ * never relied upon. All loops poll as well; while `hears()` they may do so less often.
+ */
+export class Hints {
+  readonly #listeners = new Set<(hint: Hint) => void>();
+  readonly #lanes = new Map<string, Lane>();
+  #dueIn: number | undefined;
+  #intent = false;
+  #lastSent = Number.NEGATIVE_INFINITY;
+  #timer: (() => void) | undefined;
+  #subscription: Subscription | undefined;
+  #canary = 0;
+  #heard = 0;
+  #canaryTimer: (() => void) | undefined;
+  #closed = false;
+  readonly #channel: string;
+
+  constructor(
+    readonly db: Db,
+    readonly clock: Clock,
+    readonly self: string,
+    /** false where nobody else can be: one process owns the store */
+    readonly others: boolean,
+  ) {
+    this.#channel = db.schema;
+    if (others) this.#listen();
+  }
+
+  on(listener: (hint: Hint) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  hears(): boolean {
+    return !this.others || (this.#canary > 0 && this.#heard >= this.#canary - 1);
+  }
+
+  give(hint: Hint): void {
+    this.#tell(hint);
+    if (!this.others || hint.kind === "finished") return;
+    if (hint.kind === "ready") for (const lane of hint.lanes) this.#lanes.set(laneKey(lane), lane);
+    else if (hint.kind === "scheduled") this.#dueIn = Math.min(this.#dueIn ?? hint.dueIn, hint.dueIn);
+    else if (hint.kind === "intent") this.#intent = true;
+    this.#sendSoon();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.();
+    this.#canaryTimer?.();
+    this.#listeners.clear();
+    await this.#subscription?.close();
+  }
+
+  #tell(hint: Hint): void {
+    for (const listener of this.#listeners) listener(hint);
+  }
+
+  #sendSoon(): void {
+    if (this.#timer !== undefined || this.#closed) return;
+    const wait = this.#lastSent + NOTIFY_PACE - this.clock.monotonic();
+    if (wait <= 0) this.#send();
+    else this.#timer = this.clock.after(wait, () => this.#send());
+  }
+
+  #send(): void {
+    this.#timer = undefined;
+    this.#lastSent = this.clock.monotonic();
+    const hints: Hint[] = [];
+    if (this.#lanes.size > MOST_LANES) hints.push({ kind: "lanes" });
+    else if (this.#lanes.size > 0) hints.push({ kind: "ready", lanes: [...this.#lanes.values()] });
+    if (this.#dueIn !== undefined) hints.push({ kind: "scheduled", dueIn: this.#dueIn });
+    if (this.#intent) hints.push({ kind: "intent" });
+    this.#lanes.clear();
+    this.#dueIn = undefined;
+    this.#intent = false;
+    if (hints.length > 0) this.#notify({ from: this.self, hints });
+  }
+
+  /** A hint that cannot be sent is a hint lost: the others poll. */
+  #notify(message: Message): void {
+    let payload = JSON.stringify(message);
+    if (Buffer.byteLength(payload) > 7_900) payload = JSON.stringify({ from: this.self, hints: [{ kind: "lanes" }] });
+    this.db.query(NOTIFY, [this.#channel, payload]).catch(() => {});
+  }
+
+  #listen(): void {
+    this.#subscription = this.db.driver.listen(this.#channel, {
+      message: (payload) => this.#receive(payload),
+      up: () => {
+        this.#tell({ kind: "lanes" });
+        this.#probe();
+      },
+      down: () => {
+        this.#canary = 0;
+        this.#heard = 0;
+      },
+    });
+  }
+
+  #receive(payload: string): void {
+    let message: Message;
+    try {
+      message = JSON.parse(payload) as Message;
+    } catch {
+      return;
+    }
+    if (message.from === this.self) {
+      if (message.canary !== undefined) this.#heard = Math.max(this.#heard, message.canary);
+      return;
+    }
+    for (const hint of message.hints) this.#tell(hint);
+  }
+
+  /** Sends itself a message now and then. If it does not come back, the connection is replaced. */
+  #probe(): void {
+    this.#canaryTimer?.();
+    if (this.#closed) return;
+    this.#canary++;
+    this.#notify({ from: this.self, hints: [], canary: this.#canary });
+    const sent = this.#canary;
+    this.#canaryTimer = this.clock.after(CANARY_PATIENCE, () => {
+      if (this.#heard < sent && this.#heard > 0) this.#relisten();
+      else this.#canaryTimer = this.clock.after(CANARY_PACE - CANARY_PATIENCE, () => this.#probe());
+    });
+  }
+
+  /** It heard once and does not any more. (One that never heard, behind a pooler, is left alone: polling serves.) */
+  #relisten(): void {
+    const deaf = this.#subscription;
+    this.#canary = 0;
+    this.#heard = 0;
+    deaf?.close().catch(() => {});
+    if (!this.#closed) this.#listen();
+  }
+}

@@ -1,0 +1,192 @@
+import { isPawlError, pawlError } from "../../core/error.js";
+import type { Enqueued, NewJob } from "../../core/job.js";
+import { type Lane, laneKey } from "../../core/lane.js";
+import { type Clock, systemClock } from "../../runtime/clock.js";
+import type { ForeignTransaction, Hint, JobStore, Store, StoreInfo } from "../port.js";
+import { claim, claimSuspect } from "./claim.js";
+import { type Controlled, cancel, drop, pause, redrive, resume, retry } from "./control.js";
+import { fold, readCounts } from "./counts.js";
+import { type Db, foreignDb } from "./db.js";
+import { Calendar, carryOut, expire, promote, pulse, unblock } from "./duties.js";
+import { enqueuePlain } from "./enqueue.js";
+import { enqueueGuarded } from "./enqueue-guarded.js";
+import { DriverError } from "./errors.js";
+import { Hints } from "./hints.js";
+import { LaneBook } from "./lane-book.js";
+import { live } from "./live.js";
+import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
+import { prune } from "./prune.js";
+import { get, history, list, logs } from "./read.js";
+import { reap } from "./reap.js";
+import { log, recall, record } from "./records.js";
+import { intents, RENEW, renew } from "./renew.js";
+import { type RenewalData, threadRenewer } from "./renewal.js";
+import { settle } from "./settle.js";
+import { Workers } from "./workers.js";
+
+export interface PostgresStoreOptions {
+  readonly db: Db;
+  readonly engine: StoreInfo;
+  /** a name no other process has */
+  readonly self: string;
+  readonly clock?: Clock;
+  /** called when everything else is closed: stops the embedded server */
+  readonly onClose?: () => Promise<void>;
+}
+
+/** The store port on Postgres: a wiring diagram. Each verb is in the file of its name. */
+export function postgresStore({ db, engine, self, clock = systemClock, onClose }: PostgresStoreOptions): Store {
+  const workers = new Workers(db);
+  const book = new LaneBook(clock.monotonic);
+  const calendar = new Calendar();
+  const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
+  hints.on((hint) => hint.kind === "ready" && hint.lanes.forEach((lane) => book.wake(lane)));
+  let closed = false;
+
+  const ready = (lanes: readonly Lane[]): void => {
+    if (lanes.length > 0) hints.give({ kind: "ready", lanes: distinct(lanes) });
+  };
+  const after = async (controlled: Promise<Controlled>): Promise<Controlled["change"]> => {
+    const { change, readied, finished, dueIn } = await controlled;
+    if (readied !== undefined) ready(readied);
+    if (finished !== undefined) hints.give({ kind: "finished", jobs: [finished] });
+    if (dueIn !== undefined) hints.give({ kind: "scheduled", dueIn });
+    if (change.kind === "changed" && change.from === change.to) hints.give({ kind: "intent" });
+    return change;
+  };
+
+  const jobs: JobStore = {
+    enqueue: (batch, tx) => enqueue(batch, tx),
+    get: (scope, id) => get(db, scope, id),
+    list: (scope, filter, page) => list(db, scope, filter, page),
+    history: (scope, id) => history(db, scope, id),
+    logs: (scope, id) => logs(db, scope, id),
+    cancel: (scope, id, reason) => after(cancel(db, scope, id, reason)),
+    pause: (scope, id) => after(pause(db, scope, id)),
+    resume: (scope, id) => after(resume(db, scope, id)),
+    retry: (scope, id) => after(retry(db, scope, id)),
+    redrive: (scope, id, how) => after(redrive(db, scope, id, how)),
+    drop: (scope, id) => after(drop(db, scope, id)),
+  };
+
+  async function enqueue(batch: readonly NewJob[], tx?: ForeignTransaction): Promise<readonly Enqueued[]> {
+    if (batch.length === 0) return [];
+    const guarded = batch.some((job) => job.request !== undefined || job.unique !== undefined || job.dependsOn !== undefined);
+    if (tx !== undefined) {
+      const own = foreignDb(db, tx);
+      return (await (guarded ? enqueueGuarded(db, own, batch) : enqueuePlain(db, own, batch))).answers;
+    }
+    try {
+      const { answers, now } = guarded ? await db.transaction((own) => enqueueGuarded(db, own, batch)) : await enqueuePlain(db, db, batch);
+      tellOfNew(batch, answers, now);
+      if (batch.some((job) => job.dependsOn !== undefined)) ready((await unblock(db, batch.length)).readied);
+      return answers;
+    } catch (error) {
+      if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown") throw pawlError("enqueue_unknown", { count: batch.length }, error);
+      throw error;
+    }
+  }
+
+  function tellOfNew(batch: readonly NewJob[], answers: readonly Enqueued[], now: number): void {
+    const lanes = new Set<Lane>();
+    let dueIn = Number.POSITIVE_INFINITY;
+    batch.forEach((job, index) => {
+      if (answers[index]?.kind !== "created") return;
+      const wait = Math.max(0, (job.runAt ?? now + (job.delay ?? 0)) - now);
+      if (wait > 0) dueIn = Math.min(dueIn, wait);
+      else if (job.dependsOn === undefined) lanes.add(job.lane);
+    });
+    ready([...lanes]);
+    if (Number.isFinite(dueIn)) hints.give({ kind: "scheduled", dueIn });
+  }
+
+  return {
+    engine,
+    jobs,
+    leases: {
+      claim: (request) => claim(db, workers, book, request),
+      claimSuspect: (request) => claimSuspect(db, workers, request),
+      renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
+      async settle(worker, settlements, tx) {
+        const answers = await settle(db, workers, worker, settlements, tx);
+        if (tx === undefined) hints.give({ kind: "finished", jobs: settlements.map((item) => item.job) });
+        const again = settlements.filter((item) => item.patch.next === "ready");
+        if (again.length > 0) ready(again.map((item) => item.lane));
+        const delays = settlements.flatMap((item) => item.patch.delay ?? []);
+        if (delays.length > 0) hints.give({ kind: "scheduled", dueIn: Math.min(...delays) });
+        return answers;
+      },
+      async reap(limit) {
+        const { leases, jobs: reaped, lanes } = await reap(db, limit);
+        ready(lanes);
+        return { leases, jobs: reaped };
+      },
+      intents: async (worker, leases) => intents(db, await workers.id(worker), leases),
+      transaction: (work) => db.transaction((tx) => work({ query: (text, values) => tx.run(text, values) })),
+    },
+    lanes: {
+      live: (queues, tasks) => live(db, book, queues, tasks),
+      async pause(kind, name) {
+        await pauseLanes(db, kind, name);
+      },
+      async resume(kind, name) {
+        await resumeLanes(db, kind, name);
+        hints.give({ kind: "lanes" });
+      },
+      paused: () => pausedLanes(db),
+    },
+    duties: {
+      pulse: () => pulse(db, calendar),
+      async promote(limit) {
+        const { lanes, ...report } = await promote(db, calendar, limit);
+        ready(lanes);
+        return report;
+      },
+      async expire(limit) {
+        const { count, readied, finished } = await expire(db, limit);
+        ready(readied);
+        if (finished.length > 0) hints.give({ kind: "finished", jobs: finished });
+        return count;
+      },
+      async unblock(limit) {
+        const { count, readied } = await unblock(db, limit);
+        ready(readied);
+        return count;
+      },
+      async carryOut(limit) {
+        const { count, readied } = await carryOut(db, limit);
+        ready(readied);
+        return count;
+      },
+      fold: (limit) => fold(db, limit),
+      prune: (rules) => prune(db, rules),
+    },
+    records: {
+      counts: () => readCounts(db),
+      log: async (worker, entries) => log(db, await workers.id(worker), entries),
+      recall: (job, name) => recall(db, job, name),
+      record: async (worker, entry) => record(db, await workers.id(worker), entry),
+    },
+    onHint: (listener: (hint: Hint) => void) => hints.on(listener),
+    hearsOthers: () => hints.hears(),
+    // A clock of the tests cannot be followed by another thread.
+    ...(db.now() !== null ? {} : { renewer: (worker, { duration, every }) => threadRenewer(renewalData(worker, duration, every), () => {}) }),
+    async close() {
+      if (closed) return;
+      closed = true;
+      await hints.close();
+      await db.driver.close();
+      await onClose?.();
+    },
+  } satisfies Store;
+
+  async function renewalData(worker: Parameters<Workers["id"]>[0], duration: number, every: number): Promise<RenewalData> {
+    const link = db.driver.renewalLink();
+    if (link === undefined) throw pawlError("store_failed", { operation: "renewal", reason: "the driver has no link for a thread" });
+    return { link, statement: db.inSchema(RENEW), worker: await workers.id(worker), duration, every };
+  }
+}
+
+function distinct(lanes: readonly Lane[]): readonly Lane[] {
+  return lanes.length < 2 ? lanes : [...new Map(lanes.map((lane) => [laneKey(lane), lane])).values()];
+}

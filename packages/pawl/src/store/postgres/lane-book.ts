@@ -1,0 +1,95 @@
+import { compareLanes, type Lane, type LaneKey, laneKey } from "../../core/lane.js";
+import { SafePoint } from "./safe-point.js";
+
+/** What this process knows of one lane. */
+interface Entry {
+  readonly lane: Lane;
+  /** Nothing live is below it: the smaller of the smallest visible seq and the safe point when it was seen. */
+  bound: number;
+  /** One past the last seq claimed here: where the next live row most likely is. */
+  hint: number;
+  /** when `bound` was last used for a claim, so that stragglers below `hint` are found */
+  sweptAt: number;
+  live: boolean;
+  /** when the lane was last seen live */
+  seenAt: number;
+}
+
+/** ms between claims of one lane from its bound instead of its hint */
+const SWEEP = 250;
+/** ms an empty lane is remembered, so that its dead rows are not walked in search of new lanes */
+const REMEMBER = 60_000;
+
+/**
+ * The lanes of this store with a lower bound each, so that no claim ever scans from the beginning: dead rows pile up
+ * there whenever some transaction pins the horizon, and walking them is what makes queues in Postgres collapse.
+ * Private to this process; losing it costs one slow scan.
+ */
+export class LaneBook {
+  readonly #entries = new Map<LaneKey, Entry>();
+  readonly #safe = new SafePoint();
+  constructor(readonly monotonic: () => number) {}
+
+  bound(lane: Lane): number {
+    const entry = this.#entries.get(laneKey(lane));
+    if (entry === undefined) return this.#enter(lane).bound;
+    const now = this.monotonic();
+    if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return entry.hint;
+    entry.sweptAt = now;
+    return entry.bound;
+  }
+
+  claimed(lane: Lane, seq: number): void {
+    const entry = this.#entries.get(laneKey(lane));
+    if (entry !== undefined && seq >= entry.hint) entry.hint = seq + 1;
+  }
+
+  /** The lane had less than asked for: the next claim looks from the bound, in case it was the hint that hid the rest. */
+  cameShort(lane: Lane): void {
+    const entry = this.#entries.get(laneKey(lane));
+    if (entry !== undefined) entry.sweptAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** New rows may be anywhere from the bound on. */
+  wake(lane: Lane): void {
+    const entry = this.#entries.get(laneKey(lane));
+    if (entry === undefined) this.#enter(lane);
+    else entry.sweptAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Every remembered lane in order, with the bound to look from. */
+  known(): readonly { readonly lane: Lane; readonly bound: number; readonly live: boolean }[] {
+    return [...this.#entries.values()].sort((a, b) => compareLanes(a.lane, b.lane));
+  }
+
+  /** What a look at the table found: the smallest visible seq of each known lane (undefined: none), and new lanes. */
+  saw(found: { readonly heads: readonly (number | undefined)[]; readonly known: readonly { readonly lane: Lane }[]; readonly fresh: readonly Lane[]; readonly seq: number; readonly xmin: number; readonly xmax: number }): void {
+    const safe = this.#safe.observe(found.seq, found.xmin, found.xmax);
+    const now = this.monotonic();
+    found.known.forEach(({ lane }, index) => {
+      const entry = this.#entries.get(laneKey(lane));
+      if (entry === undefined) return;
+      const head = found.heads[index];
+      entry.live = head !== undefined;
+      if (entry.live) entry.seenAt = now;
+      entry.bound = Math.max(entry.bound, Math.min(head ?? safe, safe));
+      if (!entry.live && now - entry.seenAt > REMEMBER) this.#entries.delete(laneKey(lane));
+    });
+    for (const lane of found.fresh) this.#enter(lane).live = true;
+  }
+
+  live(): readonly Lane[] {
+    return this.known().flatMap(({ lane, live }) => (live ? [lane] : []));
+  }
+
+  /** A lane new to this process may hold rows of any age: its first look is from the beginning. */
+  #enter(lane: Lane): Entry {
+    const key = laneKey(lane);
+    let entry = this.#entries.get(key);
+    if (entry === undefined) {
+      entry = { lane, bound: 0, hint: 0, sweptAt: Number.NEGATIVE_INFINITY, live: false, seenAt: this.monotonic() };
+      this.#entries.set(key, entry);
+    }
+    return entry;
+  }
+}

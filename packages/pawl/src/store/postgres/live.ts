@@ -1,0 +1,94 @@
+import type { Lane } from "../../core/lane.js";
+import { plainArray, textArray } from "./arrays.js";
+import { type Db, statement } from "./db.js";
+import type { LaneBook } from "./lane-book.js";
+
+const LANE = "(r.queue, r.band, r.tenant, r.task)";
+
+/**
+ * Looks for work: the head of every known lane from its bound on, and unknown lanes in the gaps between known ones
+ * (a loose index scan that jumps from lane to lane). Both stay inside what can be live, so the cost does not grow
+ * with dead rows. $1–$5: known lanes with bounds; the gaps lie between them, with sentinels at both ends.
+ */
+const LIVE = statement(
+  "live",
+  `
+  with recursive known as materialized (
+    select * from unnest($1::text[], $2::int2[], $3::text[], $4::text[], $5::bigint[]) with ordinality as k(queue, band, tenant, task, bound, no)
+  ),
+  edges as materialized (
+    select queue, band, tenant, task, no from known
+    union all select '', -1::int2, '', '', 0
+    union all select repeat(chr(1114111), 3), 99::int2, '', '', (select count(*) + 1 from known)
+  ),
+  gap as materialized (
+    select queue as q1, band as b1, tenant as t1, task as k1,
+      lead(queue) over w as q2, lead(band) over w as b2, lead(tenant) over w as t2, lead(task) over w as k2
+    from edges window w as (order by no)
+  ),
+  walk as (
+    select g.q2, g.b2, g.t2, g.k2, f.queue, f.band, f.tenant, f.task from gap g cross join lateral (
+      select r.queue, r.band, r.tenant, r.task from pawl.ready r
+      where ${LANE} > (g.q1 collate "C", g.b1, g.t1 collate "C", g.k1 collate "C") and ${LANE} < (g.q2 collate "C", g.b2, g.t2 collate "C", g.k2 collate "C")
+      order by r.queue, r.band, r.tenant, r.task limit 1
+    ) f where g.q2 is not null
+    union all
+    select w.q2, w.b2, w.t2, w.k2, f.queue, f.band, f.tenant, f.task from walk w cross join lateral (
+      select r.queue, r.band, r.tenant, r.task from pawl.ready r
+      where ${LANE} > (w.queue, w.band, w.tenant, w.task) and ${LANE} < (w.q2 collate "C", w.b2, w.t2 collate "C", w.k2 collate "C")
+      order by r.queue, r.band, r.tenant, r.task limit 1
+    ) f
+  ),
+  head as (
+    select k.no, (select r.seq from pawl.ready r where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq >= k.bound order by r.seq limit 1) as seq
+    from known k
+  )
+  select 'head' as what, no::int, seq::text as a, null::text as queue, null::int2 as band, null::text as tenant, null::text as task from head
+  union all select 'lane', null, null, queue, band, tenant, task from walk
+  union all select 'pause', null, kind, name, null, null, null from pawl.pause
+  union all (select distinct 'suspect', null::int, null, queue, null::int2, null, task from pawl.suspect)
+  union all select 'mark', null, (select last_value from pawl.ready_seq)::text, pg_snapshot_xmin(s)::text, null, pg_snapshot_xmax(s)::text, null from pg_current_snapshot() s`,
+);
+
+interface LiveRow {
+  readonly what: "head" | "lane" | "pause" | "suspect" | "mark";
+  readonly no: number | null;
+  readonly a: string | null;
+  readonly queue: string;
+  readonly band: Lane["band"];
+  readonly tenant: string;
+  readonly task: string;
+}
+
+export async function live(
+  db: Db,
+  book: LaneBook,
+  queues: readonly string[] | undefined,
+  tasks: readonly string[],
+): Promise<{ readonly lanes: readonly Lane[]; readonly suspects: boolean }> {
+  const known = book.known();
+  const rows = await db.query<LiveRow>(LIVE, [
+    textArray(known.map(({ lane }) => lane.queue)),
+    plainArray(known.map(({ lane }) => lane.band)),
+    textArray(known.map(({ lane }) => lane.tenant)),
+    textArray(known.map(({ lane }) => lane.task)),
+    plainArray(known.map(({ bound }) => bound)),
+  ]);
+  const heads = new Array<number | undefined>(known.length).fill(undefined);
+  const fresh: Lane[] = [];
+  const paused = new Set<string>();
+  let mark: LiveRow | undefined;
+  const suspects: LiveRow[] = [];
+  for (const row of rows) {
+    if (row.what === "head") heads[(row.no as number) - 1] = row.a === null ? undefined : Number(row.a);
+    else if (row.what === "lane") fresh.push({ queue: row.queue, band: row.band, tenant: row.tenant, task: row.task });
+    else if (row.what === "pause") paused.add(`${row.a}:${row.queue}`);
+    else if (row.what === "suspect") suspects.push(row);
+    else mark = row;
+  }
+  book.saw({ heads, known, fresh, seq: Number(mark?.a ?? 0), xmin: Number(mark?.queue ?? 0), xmax: Number(mark?.tenant ?? 0) });
+  const served = new Set(tasks);
+  const open = ({ queue, task }: { queue: string; task: string }): boolean =>
+    served.has(task) && (queues === undefined || queues.includes(queue)) && !paused.has(`queue:${queue}`) && !paused.has(`task:${task}`);
+  return { lanes: book.live().filter(open), suspects: suspects.some(open) };
+}

@@ -1,0 +1,130 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { pawlError } from "../../core/error.js";
+import { type Db, renameSchema, statement } from "./db.js";
+import { firstId, makePartitions, monthOf, partitionStatements, storeNow } from "./partitions.js";
+import type { Transaction } from "./drivers/driver.js";
+
+/** One numbered step. `oldest`: the oldest schema number a binary may know and still work on the result. */
+export interface Migration {
+  readonly number: number;
+  readonly name: string;
+  readonly up: string;
+  readonly down: string;
+  readonly oldest: number;
+}
+
+const FOLDER = new URL("./migrations/", import.meta.url);
+
+/** `0002_name.sql`, with its reverse in `0002_name.down.sql`. A first line `-- oldest: 2` shuts out older binaries. */
+export function readMigrations(folder: URL = FOLDER): readonly Migration[] {
+  return readdirSync(folder)
+    .filter((file) => file.endsWith(".sql") && !file.endsWith(".down.sql"))
+    .sort()
+    .map((file) => {
+      const up = readFileSync(new URL(file, folder), "utf8");
+      const number = Number.parseInt(file, 10);
+      return {
+        number,
+        name: file.replace(/^\d+_/, "").replace(/\.sql$/, ""),
+        up,
+        down: readFileSync(new URL(file.replace(/\.sql$/, ".down.sql"), folder), "utf8"),
+        oldest: Number(/^-- oldest: (\d+)/m.exec(up)?.[1] ?? number - 1),
+      };
+    });
+}
+
+const BOOTSTRAP = `
+create schema if not exists pawl;
+create table if not exists pawl.migration (
+  number int primary key,
+  name text not null,
+  oldest int not null,
+  applied_at timestamptz not null default now()
+);`;
+const HAS_SCHEMA = statement("has_schema", "select to_regclass('pawl.migration') is not null as found");
+const APPLIED = statement("applied", "select number, oldest from pawl.migration order by number desc limit 1");
+const LOCK = statement("lock_migrations", "select pg_advisory_xact_lock(hashtext('pawl.migrations'))::text");
+const RECORD = statement("record_migration", "insert into pawl.migration (number, name, oldest) values ($1, $2, $3)");
+const FORGET = statement("forget_migration", "delete from pawl.migration where number = $1");
+
+export interface Schema {
+  readonly number: number;
+  readonly oldest: number;
+}
+
+export async function schemaOf(db: Db): Promise<Schema> {
+  const [has] = await db.query<{ found: boolean }>(HAS_SCHEMA);
+  if (!has?.found) return { number: 0, oldest: 0 };
+  const [applied] = await db.query<Schema>(APPLIED);
+  return applied ?? { number: 0, oldest: 0 };
+}
+
+/** Refuses a database a newer Pawl has changed beyond what this one can work on, and one that is not migrated. */
+export async function checkSchema(db: Db, migrations = readMigrations()): Promise<Schema> {
+  const known = migrations.at(-1)?.number ?? 0;
+  const found = await schemaOf(db);
+  if (found.number > known && found.oldest > known) throw pawlError("schema_newer", { found: found.number, known });
+  if (found.number < known) throw pawlError("schema_missing", { found: found.number, known });
+  return found;
+}
+
+/** Applies what is missing, each step in a transaction of its own; many processes may try at once. */
+export async function migrate(db: Db, migrations = readMigrations()): Promise<Schema> {
+  const known = migrations.at(-1)?.number ?? 0;
+  if ((await schemaOf(db)).number < known) {
+    if ((await schemaOf(db)).number === 0) await bootstrap(db);
+    for (const migration of migrations) await applyOne(db, migration);
+  }
+  const schema = await checkSchema(db, migrations);
+  await makePartitions(db);
+  return schema;
+}
+
+async function bootstrap(db: Db): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.query(LOCK);
+    for (const text of statements(renameSchema(BOOTSTRAP, db.schema))) await tx.run(text);
+  });
+}
+
+async function applyOne(db: Db, migration: Migration): Promise<void> {
+  await db.transaction(async (tx) => {
+    await tx.query(LOCK);
+    const [applied] = await tx.query<Schema>(APPLIED);
+    if ((applied?.number ?? 0) >= migration.number) return;
+    for (const text of statements(renameSchema(migration.up, db.schema))) await tx.run(text);
+    if (migration.number === 1) await startSpan(db, tx);
+    await tx.query(RECORD, [migration.number, migration.name, migration.oldest]);
+  });
+}
+
+/** The first months, so that the very first enqueue finds a partition. */
+async function startSpan(db: Db, tx: Transaction): Promise<void> {
+  const now = await storeNow(db, tx);
+  const first = monthOf(now);
+  for (const text of partitionStatements(first)) await tx.run(renameSchema(text, db.schema));
+  await tx.run(renameSchema("insert into pawl.span (floor, floor_ms, ceiling_ms) values ($1::uuid, $2::float8, $3::float8)", db.schema), [firstId(first.from), first.from, first.to]);
+}
+
+/** Takes back everything above `to`, newest first. */
+export async function rollback(db: Db, to: number, migrations = readMigrations()): Promise<void> {
+  for (const migration of [...migrations].reverse()) {
+    if (migration.number <= to) return;
+    await db.transaction(async (tx) => {
+      await tx.query(LOCK);
+      const [applied] = await tx.query<Schema>(APPLIED);
+      if ((applied?.number ?? 0) !== migration.number) return;
+      for (const text of statements(renameSchema(migration.down, db.schema))) await tx.run(text);
+      await tx.query(FORGET, [migration.number]);
+    });
+  }
+}
+
+/** One statement at a time, as the extended protocol wants. Migrations hold no semicolons inside texts or bodies. */
+export function statements(script: string): readonly string[] {
+  return script
+    .replace(/^\s*--.*$/gm, "")
+    .split(/;\s*(?:\n|$)/)
+    .map((text) => text.trim())
+    .filter((text) => text !== "");
+}

@@ -1,0 +1,154 @@
+import type { Failure } from "../../core/failure.js";
+import type { JobId } from "../../core/id.js";
+import type { State } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
+import { isSuspect } from "../../core/outcome.js";
+import { plainArray, textArray } from "./arrays.js";
+import { outcomeCode, stateCode } from "./codes.js";
+import { type Db, ms, NOW, statement } from "./db.js";
+import type { Queryable } from "./drivers/driver.js";
+import { laneCte, LanesTable } from "./lanes-table.js";
+
+/**
+ * The primitives of every change that is not on the hot path: take jobs out of the table they wait in, put them into
+ * another, mark what a person or a duty did in their history, and count it. Each is one statement over a batch.
+ */
+export interface PendingJob {
+  readonly id: JobId;
+  readonly lane: Lane;
+  readonly state: "blocked" | "scheduled" | "ready" | "parked";
+  readonly spent: number;
+  readonly crashes: number;
+  readonly runAt?: number;
+}
+
+type LaneColumns = { queue: string; band: Lane["band"]; tenant: string; task: string };
+export function laneOf(row: LaneColumns): Lane {
+  return { queue: row.queue, band: row.band, tenant: row.tenant, task: row.task };
+}
+
+const COLUMNS = "id, queue, band, tenant, task";
+const TAKE = statement(
+  "take",
+  `
+  with r as (delete from pawl.ready where id = any($1::uuid[]) returning ${COLUMNS}, spent, crashes),
+  u as (delete from pawl.suspect where id = any($1::uuid[]) returning ${COLUMNS}, spent, crashes),
+  s as (delete from pawl.scheduled where id = any($1::uuid[]) returning ${COLUMNS}, spent, crashes, run_at),
+  p as (delete from pawl.parked where id = any($1::uuid[]) returning ${COLUMNS}, spent, crashes, run_at),
+  b as (delete from pawl.blocked where id = any($1::uuid[]) returning ${COLUMNS}, run_at)
+  select 'ready' as state, ${COLUMNS}, spent, crashes, null::float8 as run_at from r
+  union all select 'ready', ${COLUMNS}, spent, crashes, null from u
+  union all select 'scheduled', ${COLUMNS}, spent, crashes, ${ms("run_at")} from s
+  union all select 'parked', ${COLUMNS}, spent, crashes, ${ms("run_at")} from p
+  union all select 'blocked', ${COLUMNS}, 0, 0, ${ms("run_at")} from b`,
+);
+
+type TakenRow = LaneColumns & { state: PendingJob["state"]; id: JobId; spent: number; crashes: number; run_at: number | null };
+
+/** Takes the jobs out of wherever they wait. What is not answered waits nowhere: it is running, finished or unknown. */
+export async function take(on: Queryable, ids: readonly JobId[]): Promise<readonly PendingJob[]> {
+  if (ids.length === 0) return [];
+  const rows = await on.query<TakenRow>(TAKE, [plainArray(ids)]);
+  return rows.map((row) => ({
+    id: row.id,
+    lane: laneOf(row),
+    state: row.state,
+    spent: row.spent,
+    crashes: row.crashes,
+    ...(row.run_at === null ? {} : { runAt: row.run_at }),
+  }));
+}
+
+/** A job on its way into a waiting table. `runAt` in ms: for scheduled and blocked, and remembered by parked. */
+export interface Placement {
+  readonly id: JobId;
+  readonly lane: Lane;
+  readonly to: PendingJob["state"] | "dead";
+  readonly spent: number;
+  readonly crashes: number;
+  readonly runAt?: number;
+  readonly failure?: Failure;
+}
+
+const PUT = statement(
+  "put",
+  `
+  with ${laneCte(2)},
+  given as materialized (
+    select l.queue, l.band, l.tenant, l.task, g.* from unnest($6::uuid[], $7::int[], $8::int2[], $9::int2[], $10::int2[], $11::float8[], $12::bool[], $13::text[], $14::text[])
+      with ordinality as g(id, lane, state, spent, crashes, run_at, suspect, kind, name, ord)
+    join lane l on l.no = g.lane order by g.ord
+  ),
+  r as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
+    select id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("ready")} and not suspect),
+  u as (insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task)
+    select id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("ready")} and suspect),
+  s as (insert into pawl.scheduled (run_at, id, band, spent, crashes, queue, tenant, task)
+    select to_timestamp(run_at / 1000), id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("scheduled")}),
+  p as (insert into pawl.parked (run_at, id, band, spent, crashes, reason, queue, tenant, task)
+    select to_timestamp(run_at / 1000), id, band, spent, crashes, 'paused', queue, tenant, task from given where state = ${stateCode("parked")}),
+  b as (insert into pawl.blocked (run_at, id, band, queue, tenant, task)
+    select to_timestamp(run_at / 1000), id, band, queue, tenant, task from given where state = ${stateCode("blocked")}),
+  d as (insert into pawl.dead (died_at, id, band, queue, tenant, task, kind, name)
+    select ${NOW}, id, band, queue, tenant, task, kind, name from given where state = ${stateCode("dead")})
+  select count(*)::int as placed from given`,
+);
+
+export async function put(db: Db, on: Queryable, jobs: readonly Placement[]): Promise<void> {
+  if (jobs.length === 0) return;
+  const lanes = new LanesTable();
+  const numbers = jobs.map((job) => lanes.number(job.lane));
+  await on.query(PUT, [
+    db.now(),
+    ...lanes.parameters(),
+    plainArray(jobs.map((job) => job.id)),
+    plainArray(numbers),
+    plainArray(jobs.map((job) => stateCode(job.to))),
+    plainArray(jobs.map((job) => job.spent)),
+    plainArray(jobs.map((job) => job.crashes)),
+    plainArray(jobs.map((job) => job.runAt)),
+    plainArray(jobs.map((job) => isSuspect(job.crashes))),
+    textArray(jobs.map((job) => job.failure?.kind ?? "error")),
+    textArray(jobs.map((job) => job.failure?.name ?? "error")),
+  ]);
+}
+
+/** A line in a job's history that no worker wrote, under a fresh number of the same sequence as leases. */
+export interface Mark {
+  readonly id: JobId;
+  readonly outcome: "cancelled" | "failed" | "redriven";
+  readonly next: State;
+  readonly spent: number;
+  readonly crashes: number;
+  readonly failure?: Failure;
+  /** encoded JSON kept with the mark */
+  readonly output?: string;
+}
+
+const MARK = statement(
+  "mark",
+  `
+  with given as materialized (
+    select g.*, nextval('pawl.lease_seq') as lease from unnest($2::uuid[], $3::int2[], $4::int2[], $5::int2[], $6::int2[], $7::text[], $8::text[])
+      as g(job, outcome, next, spent, crashes, failure, output)
+  ),
+  k as (insert into pawl.attempt_kept (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
+    select lease, ${NOW}, ${NOW}, job, null, outcome, next, spent, crashes, output::json, failure::json from given where job < (select floor from pawl.span)),
+  a as (insert into pawl.attempt (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
+    select lease, ${NOW}, ${NOW}, job, null, outcome, next, spent, crashes, output::json, failure::json from given where job >= (select floor from pawl.span))
+  select count(*)::int as marked from given`,
+);
+
+export async function mark(db: Db, on: Queryable, marks: readonly Mark[]): Promise<void> {
+  if (marks.length === 0) return;
+  await on.query(MARK, [
+    db.now(),
+    plainArray(marks.map((item) => item.id)),
+    plainArray(marks.map((item) => outcomeCode(item.outcome))),
+    plainArray(marks.map((item) => stateCode(item.next))),
+    plainArray(marks.map((item) => item.spent)),
+    plainArray(marks.map((item) => item.crashes)),
+    textArray(marks.map((item) => (item.failure === undefined ? undefined : JSON.stringify(item.failure)))),
+    textArray(marks.map((item) => item.output)),
+  ]);
+}

@@ -1,0 +1,189 @@
+import type { JobId } from "../../core/id.js";
+import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
+import { plainArray } from "./arrays.js";
+import { stateCode } from "./codes.js";
+import { dropJobs } from "./control.js";
+import { count } from "./counts.js";
+import { type Db, NOW, renameSchema, statement } from "./db.js";
+import { readFacts, withoutStarted } from "./facts.js";
+import { existingMonths, firstId, makePartitions, monthOf, PARTITIONED, storeNow } from "./partitions.js";
+import { history } from "./read.js";
+
+/**
+ * Keeps the store at its size: months made ahead, old ones let go, and everything that has a time to live forgotten
+ * when it is over. Every step is small, may be interrupted anywhere, and is taken up by the next call.
+ */
+export async function prune(db: Db, rules: PruneRules): Promise<PruneReport> {
+  const madePartitions = await makePartitions(db);
+  const { dropped: gone, droppedPartitions } = await dropOldMonths(db, rules);
+  const kept = await dropKept(db, rules);
+  const dead = await dropDead(db, rules);
+  return { madePartitions, droppedPartitions, dropped: gone + kept + dead, forgotten: await forget(db, rules.limit) };
+}
+
+// --- whole months ------------------------------------------------------------------------------------------------
+
+const RAISE_FLOOR = statement("raise_floor", "update pawl.span set floor = $1::uuid, floor_ms = $2::float8 where floor < $1::uuid");
+
+async function dropOldMonths(db: Db, rules: PruneRules): Promise<{ dropped: number; droppedPartitions: readonly string[] }> {
+  const now = await storeNow(db, db);
+  const droppedPartitions: string[] = [];
+  let dropped = 0;
+  for (const name of await existingMonths(db)) {
+    const month = monthOf(Date.parse(`${name.replace("_", "-")}-01T00:00:00Z`));
+    if (month.to > now - rules.finished) break;
+    // From here on, new attempts of its jobs go to attempt_kept.
+    await db.query(RAISE_FLOOR, [firstId(month.to), month.to]);
+    await keepUnfinished(db, name, rules.limit);
+    if (rules.exportFinished !== undefined) await exportMonth(db, name, rules);
+    const jobs = await detach(db, name);
+    if (jobs === undefined) break;
+    dropped += jobs;
+    droppedPartitions.push(name);
+  }
+  return { dropped, droppedPartitions };
+}
+
+const UNFINISHED_TABLES = ["ready", "suspect", "scheduled", "parked", "blocked", "dead"];
+
+/** Jobs that wait, run or are dead outlive their month: their facts and history move to the *_kept tables. */
+async function keepUnfinished(db: Db, name: string, limit: number): Promise<void> {
+  const waits = UNFINISHED_TABLES.map((table) => `exists (select from pawl.${table} w where w.id = j.id)`).join(" or ");
+  const find = statement(
+    `unfinished_${name}`,
+    `select j.id from pawl.job_${name} j
+     where ${waits} or coalesce((select a.next from pawl.any_attempt a where a.job = j.id order by a.lease desc limit 1), ${stateCode("running")}) not in (${stateCode("succeeded")}, ${stateCode("cancelled")})
+     limit $1`,
+  );
+  for (;;) {
+    const moved = await db.transaction(async (tx) => {
+      const rows = await tx.query<{ id: JobId }>(find, [limit]);
+      for (const table of PARTITIONED) {
+        const column = table === "job" ? "id" : "job";
+        const move = statement(
+          `keep_${table}_${name}`,
+          `with gone as (delete from pawl.${table}_${name} where ${column} = any($1::uuid[]) returning *) insert into pawl.${table}_kept select * from gone on conflict do nothing`,
+        );
+        await tx.query(table === "log" ? { ...move, text: move.text.replace(" on conflict do nothing", "") } : move, [plainArray(rows.map((row) => row.id))]);
+      }
+      return rows.length;
+    });
+    if (moved < limit) return;
+  }
+}
+
+async function exportMonth(db: Db, name: string, rules: PruneRules): Promise<void> {
+  const next = statement(`export_${name}`, `select id from pawl.job_${name} where id > $1::uuid order by id limit $2`);
+  let after = "00000000-0000-0000-0000-000000000000";
+  for (;;) {
+    const rows = await db.query<{ id: JobId }>(next, [after, rules.limit]);
+    if (rows.length === 0) return;
+    await exportJobs(db, rows.map((row) => row.id), rules);
+    after = (rows.at(-1) as { id: JobId }).id;
+  }
+}
+
+async function exportJobs(db: Db, ids: readonly JobId[], rules: PruneRules): Promise<void> {
+  const batch: ExportedJob[] = [];
+  for (const facts of await readFacts(db, ids)) batch.push({ job: withoutStarted(facts), history: await history(db, "everyone", facts.id) });
+  await rules.exportFinished?.(batch);
+}
+
+/** ms to wait for the parents' locks: what queues up behind a waiting detach waits no longer than this. */
+const LOCK_PATIENCE = 50;
+
+/** Lets go of a month, or answers undefined if somebody holds its tables: the next call tries again. */
+async function detach(db: Db, name: string): Promise<number | undefined> {
+  const lost = statement(
+    `month_${name}`,
+    `select j.queue, j.band, j.tenant, j.task, j.id, a.next from pawl.job_${name} j left join lateral (select a.next from pawl.attempt_${name} a where a.job = j.id order by a.lease desc limit 1) a on true`,
+  );
+  const tally = statement(
+    `tally_${name}`,
+    `insert into pawl.delta (queue, task, succeeded, cancelled)
+     select queue, task, -count(*) filter (where next = ${stateCode("succeeded")}), -count(*) filter (where next = ${stateCode("cancelled")}) from (${lost.text}) gone group by queue, task`,
+  );
+  const size = statement(`size_${name}`, `select count(*)::int as jobs from pawl.job_${name}`);
+  // A job below the floor that runs right now was kept by its `running` state; nothing else can write here.
+  try {
+    return await db.transaction(async (tx) => {
+      await tx.run(`set local lock_timeout = ${LOCK_PATIENCE}`);
+      const [row] = await tx.query<{ jobs: number }>(size);
+      await tx.query(tally);
+      for (const table of [...PARTITIONED].reverse()) {
+        await tx.run(renameSchema(`alter table pawl.${table} detach partition pawl.${table}_${name}`, db.schema));
+        await tx.run(renameSchema(`drop table pawl.${table}_${name}`, db.schema));
+      }
+      return row?.jobs ?? 0;
+    });
+  } catch (error) {
+    if ((error as { code?: string }).code === "55P03") return undefined;
+    throw error;
+  }
+}
+
+// --- single jobs -------------------------------------------------------------------------------------------------
+
+const OLD_KEPT = statement(
+  "old_kept",
+  `select j.id from pawl.job_kept j
+   where ${UNFINISHED_TABLES.map((table) => `not exists (select from pawl.${table} w where w.id = j.id)`).join(" and ")}
+     and exists (select from (select a.next, a.finished_at from pawl.any_attempt a where a.job = j.id order by a.lease desc limit 1) l
+       where l.next in (${stateCode("succeeded")}, ${stateCode("cancelled")}) and l.finished_at <= ${NOW} - $2::float8 * interval '1 millisecond')
+   limit $3`,
+);
+
+function dropKept(db: Db, rules: PruneRules): Promise<number> {
+  return dropInBatches(db, rules, () => db.query<{ id: JobId }>(OLD_KEPT, [db.now(), rules.finished, rules.limit]));
+}
+
+const OLD_DEAD = statement("old_dead", `select id from pawl.dead where died_at <= ${NOW} - $2::float8 * interval '1 millisecond' order by died_at limit $3`);
+
+function dropDead(db: Db, rules: PruneRules): Promise<number> {
+  return dropInBatches(db, rules, () => db.query<{ id: JobId }>(OLD_DEAD, [db.now(), rules.dead, rules.limit]));
+}
+
+async function dropInBatches(db: Db, rules: PruneRules, next: () => Promise<readonly { id: JobId }[]>): Promise<number> {
+  let dropped = 0;
+  for (;;) {
+    const ids = (await next()).map((row) => row.id);
+    if (ids.length === 0) return dropped;
+    if (rules.exportFinished !== undefined) await exportJobs(db, ids, rules);
+    await db.transaction(async (tx) => {
+      const facts = await readFacts(tx, ids);
+      await dropJobs(tx, ids);
+      await count(tx, facts.map((job) => ({ lane: job.lane, from: job.state, to: undefined })));
+    });
+    dropped += ids.length;
+    if (ids.length < rules.limit) return dropped;
+  }
+}
+
+// --- what has a time to live -------------------------------------------------------------------------------------
+
+const FORGETTABLE = [
+  statement("forget_requests", `delete from pawl.request where (tenant, id) in (select tenant, id from pawl.request where until <= ${NOW} limit $2)`),
+  statement("forget_effects", `delete from pawl.effect where (job, name) in (select job, name from pawl.effect where until <= ${NOW} limit $2)`),
+  // A key whose job is finished (or gone) holds nothing, unless its period is not over.
+  statement(
+    "forget_keys",
+    `delete from pawl.key k where (k.tenant, k.task, k.key) in (
+       select k.tenant, k.task, k.key from pawl.key k
+       where (k.until is null or k.until <= ${NOW})
+         and ${["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `not exists (select from pawl.${table} w where w.id = k.job)`).join(" and ")}
+         and not exists (select from pawl.lease l where k.job = any(l.jobs))
+       limit $2)`,
+  ),
+];
+
+async function forget(db: Db, limit: number): Promise<number> {
+  let forgotten = 0;
+  for (const one of FORGETTABLE) {
+    for (;;) {
+      const [row] = await db.query<{ n: number }>({ name: one.name, text: `with gone as (${one.text} returning 1) select count(*)::int as n from gone` }, [db.now(), limit]);
+      forgotten += row?.n ?? 0;
+      if ((row?.n ?? 0) < limit) break;
+    }
+  }
+  return forgotten;
+}

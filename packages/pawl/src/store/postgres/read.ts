@@ -1,0 +1,121 @@
+import type { Failure } from "../../core/failure.js";
+import type { JobId, LeaseId } from "../../core/id.js";
+import type { AttemptRecord, JobRecord, LogLine, State } from "../../core/job.js";
+import type { JobFilter, Page, PageRequest, Scope } from "../port.js";
+import { levelOf, outcomeOf, stateCode, stateOf } from "./codes.js";
+import { type Db, ms, statement } from "./db.js";
+import type { Queryable, Statement } from "./drivers/driver.js";
+import { type Facts, readFacts, withoutStarted } from "./facts.js";
+
+export function inScope(scope: Scope, tenant: string): boolean {
+  return scope === "everyone" || scope.tenant === tenant;
+}
+
+/** The job if the scope may see it. Another tenant's job is as unknown as a random id. */
+export async function find(on: Queryable, scope: Scope, id: JobId): Promise<Facts | undefined> {
+  const [facts] = await readFacts(on, [id]);
+  return facts !== undefined && inScope(scope, facts.lane.tenant) ? facts : undefined;
+}
+
+export async function get(db: Db, scope: Scope, id: JobId): Promise<JobRecord | undefined> {
+  const facts = await find(db, scope, id);
+  return facts === undefined ? undefined : withoutStarted(facts);
+}
+
+/** Where the ids of a state are found, each with an index on id. */
+const SOURCES: Readonly<Record<State | "any", string>> = {
+  ready: "(select id from pawl.ready union all select id from pawl.suspect)",
+  scheduled: "pawl.scheduled",
+  parked: "pawl.parked",
+  blocked: "pawl.blocked",
+  dead: "pawl.dead",
+  running: "(select u.id, l.id as lease from pawl.lease l cross join lateral unnest(l.jobs) as u(id))",
+  succeeded: "pawl.any_job",
+  cancelled: "pawl.any_job",
+  any: "pawl.any_job",
+};
+
+const LAST = "(select a.next from pawl.any_attempt a where a.job = s.id order by a.lease desc limit 1)";
+const WAITS_NOWHERE = ["ready", "suspect", "scheduled", "parked", "blocked", "dead"].map((table) => `not exists (select from pawl.${table} w where w.id = s.id)`).join(" and ");
+const CONDITIONS: Readonly<Partial<Record<State | "any", string>>> = {
+  running: "not exists (select from pawl.any_attempt a where a.job = s.id and a.lease = s.lease)",
+  succeeded: `${LAST} = ${stateCode("succeeded")} and ${WAITS_NOWHERE}`,
+  cancelled: `${LAST} = ${stateCode("cancelled")} and ${WAITS_NOWHERE}`,
+};
+
+const LISTS = new Map<State | "any", Statement>(
+  (Object.keys(SOURCES) as (State | "any")[]).map((state) => [
+    state,
+    statement(
+      `list_${state}`,
+      `
+      select s.id from ${SOURCES[state]} s join pawl.any_job j on j.id = s.id
+      where ($2::uuid is null or s.id < $2::uuid)
+        and ($3::text is null or j.tenant = $3) and ($4::text is null or j.queue = $4) and ($5::text is null or j.task = $5)
+        and ($6::text is null or (j.options->'tags')::jsonb ? $6) and ($7::text is null or j.options->>'key' = $7)
+        and ($8::text is null or exists (select from pawl.dead d where d.id = s.id and (d.kind = $8 or d.name = $8)))
+        ${CONDITIONS[state] === undefined ? "" : `and ${CONDITIONS[state]}`}
+      order by s.id desc limit $1`,
+    ),
+  ]),
+);
+
+/** Newest due time first, by keyset: a page costs its own length, however many came before it. */
+export async function list(db: Db, scope: Scope, filter: JobFilter, page: PageRequest): Promise<Page> {
+  const rows = await db.query<{ id: JobId }>(LISTS.get(filter.state ?? "any") as Statement, [
+    page.limit + 1,
+    page.after ?? null,
+    scope === "everyone" ? null : scope.tenant,
+    filter.queue ?? null,
+    filter.task ?? null,
+    filter.tag ?? null,
+    filter.key ?? null,
+    filter.failure ?? null,
+  ]);
+  const shown = rows.slice(0, page.limit).map((row) => row.id);
+  // A job may have moved on between the two statements: the page shows it as it is now.
+  const jobs = (await readFacts(db, shown)).map(withoutStarted);
+  const last = shown.at(-1);
+  return { jobs, ...(rows.length > page.limit && last !== undefined ? { next: last } : {}) };
+}
+
+const HISTORY = statement(
+  "history",
+  `select a.lease::text, a.outcome, a.next, w.name as worker, ${ms("a.started_at")} as started_at, ${ms("a.finished_at")} as finished_at, a.output::text, a.failure::text
+   from pawl.any_attempt a left join pawl.worker w on w.id = a.worker where a.job = $1::uuid order by a.lease`,
+);
+
+interface HistoryRow {
+  readonly lease: LeaseId;
+  readonly outcome: number;
+  readonly next: number;
+  readonly worker: string | null;
+  readonly started_at: number;
+  readonly finished_at: number;
+  readonly output: string | null;
+  readonly failure: string | null;
+}
+
+export async function history(db: Db, scope: Scope, id: JobId): Promise<readonly AttemptRecord[]> {
+  if ((await find(db, scope, id)) === undefined) return [];
+  const rows = await db.query<HistoryRow>(HISTORY, [id]);
+  return rows.map((row) => ({
+    job: id,
+    lease: row.lease,
+    outcome: outcomeOf(row.outcome),
+    next: stateOf(row.next),
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+    ...(row.worker === null ? {} : { worker: row.worker }),
+    ...(row.output === null ? {} : outcomeOf(row.outcome) === "redriven" ? { replacedInput: row.output } : { output: row.output }),
+    ...(row.failure === null ? {} : { failure: JSON.parse(row.failure) as Failure }),
+  }));
+}
+
+const LOGS = statement("logs", `select ${ms("l.at")} as at, l.level, l.message, l.data::text from pawl.any_log l where l.job = $1::uuid and l.level <> 4 order by l.at, l.lease`);
+
+export async function logs(db: Db, scope: Scope, id: JobId): Promise<readonly LogLine[]> {
+  if ((await find(db, scope, id)) === undefined) return [];
+  const rows = await db.query<{ at: number; level: number; message: string; data: string | null }>(LOGS, [id]);
+  return rows.map((row) => ({ at: row.at, level: levelOf(row.level) as LogLine["level"], message: row.message, ...(row.data === null ? {} : { data: row.data }) }));
+}

@@ -1,0 +1,89 @@
+import type { JobId, LeaseId } from "../../core/id.js";
+import type { JobOptions } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
+import { decide, standingOf } from "../../core/outcome.js";
+import type { Settlement } from "../port.js";
+import { plainArray } from "./arrays.js";
+import { type Db, ms, NOW, statement } from "./db.js";
+import type { Queryable } from "./drivers/driver.js";
+import { laneOf } from "./pending.js";
+import { applyPatches } from "./settle-guarded.js";
+
+const LOCK_EXPIRED = statement(
+  "lock_expired",
+  `select id::text, worker, alone, array_to_string(jobs, ',') as jobs, ${ms("claimed_at")} as claimed_at, ${ms(NOW)} as now
+   from pawl.lease where until <= ${NOW} order by until limit $2 for update skip locked`,
+);
+
+/**
+ * A statement of its own, after the locks: its snapshot sees every settlement that committed before a lock was had.
+ * As part of the locking statement it would run jobs again whose settlement committed in between.
+ */
+const UNSETTLED = statement(
+  "unsettled",
+  `
+  select g.lease::text, g.job as id, j.queue, j.band, j.tenant, j.task, j.options::text, ${ms("j.due_at")} as due_at, coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes
+  from unnest($1::bigint[], $2::uuid[]) as g(lease, job)
+  join pawl.any_job j on j.id = g.job
+  left join lateral (select a.spent, a.crashes from pawl.any_attempt a where a.job = g.job order by a.lease desc limit 1) a on true
+  where not exists (select from pawl.any_attempt s where s.job = g.job and s.lease = g.lease)`,
+);
+
+const CLOSE = statement("close_leases", "delete from pawl.lease where id = any($1::bigint[])");
+
+interface ExpiredLease {
+  readonly id: LeaseId;
+  readonly worker: number;
+  readonly alone: boolean;
+  readonly jobs: string;
+  readonly claimed_at: number;
+  readonly now: number;
+}
+interface UnsettledRow extends Lane {
+  readonly lease: LeaseId;
+  readonly id: JobId;
+  readonly options: string | null;
+  readonly due_at: number;
+  readonly spent: number;
+  readonly crashes: number;
+}
+
+/** The unsettled jobs of expired leases are crashed: decided by the same `decide`, settled by the same patches. */
+export function reap(db: Db, limit: number): Promise<{ readonly leases: number; readonly jobs: number; readonly lanes: readonly Lane[] }> {
+  return db.transaction(async (tx) => {
+    const expired = await tx.query<ExpiredLease>(LOCK_EXPIRED, [db.now(), limit]);
+    if (expired.length === 0) return { leases: 0, jobs: 0, lanes: [] };
+    const unsettled = await readUnsettled(tx, expired);
+    const byLease = new Map(expired.map((lease) => [lease.id, lease]));
+    const byWorker = new Map<number, Settlement[]>();
+    for (const row of unsettled) {
+      const lease = byLease.get(row.lease) as ExpiredLease;
+      const settlements = byWorker.get(lease.worker) ?? [];
+      settlements.push(crashed(row, lease));
+      byWorker.set(lease.worker, settlements);
+    }
+    for (const [worker, settlements] of byWorker) await applyPatches(db, tx, worker, settlements);
+    // Whatever is left of them holds nothing: all its jobs are settled, or their rows are gone.
+    await tx.query(CLOSE, [plainArray(expired.map((lease) => lease.id))]);
+    return { leases: expired.length, jobs: unsettled.length, lanes: unsettled.map(laneOf) };
+  });
+}
+
+async function readUnsettled(on: Queryable, expired: readonly ExpiredLease[]): Promise<readonly UnsettledRow[]> {
+  const leases: LeaseId[] = [];
+  const jobs: string[] = [];
+  for (const lease of expired) {
+    for (const job of lease.jobs.split(",")) {
+      leases.push(lease.id);
+      jobs.push(job);
+    }
+  }
+  return on.query<UnsettledRow>(UNSETTLED, [plainArray(leases), plainArray(jobs)]);
+}
+
+function crashed(row: UnsettledRow, lease: ExpiredLease): Settlement {
+  const options: JobOptions = row.options === null ? {} : (JSON.parse(row.options) as JobOptions);
+  const standing = standingOf({ spent: row.spent, crashes: row.crashes, dueAt: row.due_at }, options, lease.now);
+  const patch = decide(standing, { kind: "crashed", alone: lease.alone }, 0, () => 0);
+  return { lease: row.lease, job: row.id, lane: laneOf(row), patch, startedAt: lease.claimed_at, finishedAt: lease.now };
+}

@@ -1,0 +1,28 @@
+import type { JobId, LeaseId } from "../../core/id.js";
+import type { Intent } from "../../core/job.js";
+import { plainArray } from "./arrays.js";
+import { type Db, NOW, statement } from "./db.js";
+
+/** Also used by the renewal thread, which has no `Db`. Never shortens a lease: answers may overtake each other. */
+export const RENEW = statement(
+  "renew",
+  `update pawl.lease set until = greatest(until, ${NOW} + $3 * interval '1 millisecond')
+   where id in (select id from pawl.lease where id = any($4::bigint[]) and worker = $2 order by id for update) returning id::text`,
+);
+
+export async function renew(db: Db, worker: number, leases: readonly LeaseId[], duration: number): Promise<{ readonly held: readonly LeaseId[] }> {
+  if (leases.length === 0) return { held: [] };
+  const rows = await db.query<{ id: LeaseId }>(RENEW, [db.now(), worker, duration, plainArray(leases)]);
+  return { held: rows.map((row) => row.id) };
+}
+
+const INTENTS = statement(
+  "lease_intents",
+  `select i.job, i.kind from pawl.intent i where i.job in (select unnest(jobs) from pawl.lease where id = any($2::bigint[]) and worker = $1)`,
+);
+
+export async function intents(db: Db, worker: number, leases: readonly LeaseId[]): Promise<readonly { readonly job: JobId; readonly intent: Intent }[]> {
+  if (leases.length === 0) return [];
+  const rows = await db.query<{ job: JobId; kind: Intent }>(INTENTS, [worker, plainArray(leases)]);
+  return rows.map((row) => ({ job: row.job, intent: row.kind }));
+}

@@ -1,0 +1,108 @@
+import type { JobId, LeaseId } from "../../core/id.js";
+import { type Intent, isFinished } from "../../core/job.js";
+import { type Patch, withIntent } from "../../core/outcome.js";
+import type { Settlement } from "../port.js";
+import { plainArray, textArray } from "./arrays.js";
+import { outcomeCode, stateCode } from "./codes.js";
+import { count } from "./counts.js";
+import { type Db, statement } from "./db.js";
+import type { Queryable } from "./drivers/driver.js";
+import { type Placement, put } from "./pending.js";
+import { release } from "./release.js";
+import { readSpan } from "./span.js";
+
+const LOCK_LEASES = statement(
+  "lock_leases",
+  "select id::text, array_to_string(jobs, ',') as jobs from pawl.lease where id = any($1::bigint[]) and worker = $2 order by id for update",
+);
+const SETTLED_BEFORE = statement(
+  "settled_before",
+  "select g.job from unnest($1::bigint[], $2::uuid[]) as g(lease, job) where exists (select from pawl.any_attempt a where a.job = g.job and a.lease = g.lease)",
+);
+const INTENTS = statement("intents_of", "select job, kind from pawl.intent where job = any($1::uuid[])");
+const FORGET_INTENTS = statement("forget_intents", "delete from pawl.intent where job = any($1::uuid[])");
+
+/**
+ * Settles with everything that was asked of the jobs and everyone who waits for them looked after, in the caller's
+ * transaction: a handler's own, the one of a raised guard, or the reaper's.
+ */
+export async function settleGuarded(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<void> {
+  const leases = [...new Set(settlements.map((item) => item.lease))];
+  const own = await on.query<{ id: LeaseId; jobs: string }>(LOCK_LEASES, [plainArray(leases), worker]);
+  const held = new Map(own.map((row) => [row.id, new Set(row.jobs.split(","))]));
+  const mine = settlements.filter((item) => held.get(item.lease)?.has(item.job));
+  await applyPatches(db, on, worker, mine);
+}
+
+/** Applies patches to jobs whose leases are locked here. Jobs settled before under the same lease stay as they are. */
+export async function applyPatches(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<void> {
+  if (settlements.length === 0) return;
+  const before = await on.query<{ job: JobId }>(SETTLED_BEFORE, [plainArray(settlements.map((item) => item.lease)), plainArray(settlements.map((item) => item.job))]);
+  const known = new Set(before.map((row) => row.job));
+  const fresh = settlements.filter((item) => !known.has(item.job));
+  if (fresh.length === 0) return;
+  const asked = new Map((await on.query<{ job: JobId; kind: Intent }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row.kind]));
+  const decided = fresh.map((item) => ({ ...item, patch: withIntent(item.patch, asked.get(item.job)) }));
+  await append(on, worker, decided);
+  await place(db, on, decided);
+  const carriedOut = decided.filter((item) => asked.has(item.job) && (isFinished(item.patch.next) || item.patch.next === "parked"));
+  if (carriedOut.length > 0) await on.query(FORGET_INTENTS, [plainArray(carriedOut.map((item) => item.job))]);
+  await count(on, decided.map((item) => ({ lane: item.lane, from: "running" as const, to: item.patch.next })));
+  await release(db, on, decided.filter((item) => isFinished(item.patch.next)).map((item) => ({ id: item.job, state: item.patch.next })));
+}
+
+const APPEND = statement(
+  "append_attempts",
+  `
+  with given as materialized (
+    select * from unnest($2::bigint[], $3::uuid[], $4::int2[], $5::int2[], $6::int2[], $7::int2[], $8::float8[], $9::float8[], $10::text[], $11::text[])
+      as g(lease, job, outcome, next, spent, crashes, started, finished, output, failure)
+  ),
+  a as (insert into pawl.attempt (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
+    select lease, to_timestamp(started / 1000), to_timestamp(finished / 1000), job, $1, outcome, next, spent, crashes, output::json, failure::json
+    from given where job >= (select floor from pawl.span)),
+  k as (insert into pawl.attempt_kept (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
+    select lease, to_timestamp(started / 1000), to_timestamp(finished / 1000), job, $1, outcome, next, spent, crashes, output::json, failure::json
+    from given where job < (select floor from pawl.span)),
+  done as materialized (select lease, count(*)::int as n from given group by lease),
+  closed as (delete from pawl.lease l using done d where l.id = d.lease and l.open <= d.n),
+  lowered as (update pawl.lease l set open = l.open - d.n from done d where l.id = d.lease and l.open > d.n)
+  select 1`,
+);
+
+/** The leases are locked by this transaction's earlier statement, so this one's snapshot has their true `open`. */
+async function append(on: Queryable, worker: number, decided: readonly Settlement[]): Promise<void> {
+  const column = (value: (item: Settlement) => string | number | undefined): string => plainArray(decided.map(value));
+  await on.query(APPEND, [
+    worker,
+    column((item) => item.lease),
+    column((item) => item.job),
+    column((item) => outcomeCode(item.patch.outcome)),
+    column((item) => stateCode(item.patch.next)),
+    column((item) => item.patch.spent),
+    column((item) => item.patch.crashes),
+    column((item) => item.startedAt),
+    column((item) => item.finishedAt),
+    textArray(decided.map((item) => item.patch.output)),
+    textArray(decided.map((item) => (item.patch.failure === undefined ? undefined : JSON.stringify(item.patch.failure)))),
+  ]);
+}
+
+async function place(db: Db, on: Queryable, decided: readonly Settlement[]): Promise<void> {
+  const staying = decided.filter(({ patch }) => patch.next !== "succeeded" && patch.next !== "cancelled");
+  if (staying.length === 0) return;
+  const { now } = await readSpan(db, on);
+  await put(db, on, staying.map((item): Placement => placement(item, item.patch, now)));
+}
+
+function placement(item: Settlement, patch: Patch, now: number): Placement {
+  return {
+    id: item.job,
+    lane: item.lane,
+    to: patch.next as Placement["to"],
+    spent: patch.spent,
+    crashes: patch.crashes,
+    ...(patch.delay === undefined ? {} : { runAt: now + patch.delay }),
+    ...(patch.failure === undefined ? {} : { failure: patch.failure }),
+  };
+}

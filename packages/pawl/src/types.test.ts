@@ -1,0 +1,124 @@
+import { describe, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import {
+  type InputOf,
+  type Job,
+  type JobId,
+  type JobView,
+  type OutputOf,
+  type Pawl,
+  type Scheduler,
+  type StreamSummary,
+  type Task,
+  task,
+} from "./index.js";
+
+const parsed = task(
+  "parsed",
+  { input: z.object({ at: z.string().transform((text) => new Date(text)), n: z.number().default(1) }) },
+  async (input) => {
+    expectTypeOf(input).toEqualTypeOf<{ at: Date; n: number }>();
+    return { late: input.at.getTime() };
+  },
+);
+const bare = task("bare", (input: { id: string }) => input.id.length);
+const optioned = task("optioned", { queue: "q", retry: 3 }, async (input: number[]) => input.length > 0);
+const inputless = task("inputless", async (_: undefined, ctx) => ctx.attempt);
+const anything = task("anything", () => {});
+
+declare const pawl: Pawl;
+/** Never called: its types are the test. */
+const untested = (_: () => unknown) => {};
+
+describe("the types of the public API", () => {
+  test("a task knows what callers pass, what its handler gets and what it returns", () => {
+    expectTypeOf(parsed).toEqualTypeOf<Task<{ at: string; n?: number | undefined }, { late: number }, { at: Date; n: number }>>();
+    expectTypeOf<InputOf<typeof parsed>>().toEqualTypeOf<{ at: string; n?: number | undefined }>();
+    expectTypeOf<OutputOf<typeof parsed>>().toEqualTypeOf<{ late: number }>();
+    expectTypeOf<OutputOf<typeof bare>>().toEqualTypeOf<number>();
+    expectTypeOf<OutputOf<typeof optioned>>().toEqualTypeOf<boolean>();
+  });
+
+  test("enqueue takes the input of the task and answers with its output", () => {
+    untested(async () => {
+      expectTypeOf(await pawl.enqueue(parsed, { at: "2030-01-01" })).toEqualTypeOf<Job<{ late: number }>>();
+      expectTypeOf(await (await pawl.enqueue(bare, { id: "x" }, { delay: "1h" })).result()).toEqualTypeOf<number>();
+      expectTypeOf((await (await pawl.enqueue(optioned, [1])).get()).output).toEqualTypeOf<boolean | undefined>();
+      expectTypeOf(await pawl.enqueue("by name", { whatever: true })).toEqualTypeOf<Job<unknown>>();
+      await pawl.enqueue("by name");
+      await pawl.enqueue(inputless);
+      await pawl.enqueue(anything);
+      await pawl.enqueue(anything, undefined, { priority: "high" });
+
+      // @ts-expect-error a Date cannot be stored: the schema takes a text
+      await pawl.enqueue(parsed, { at: new Date() });
+      // @ts-expect-error the input is missing
+      await pawl.enqueue(bare);
+      // @ts-expect-error the input is of another task
+      await pawl.enqueue(bare, [1]);
+      // @ts-expect-error a misspelt option
+      await pawl.enqueue(bare, { id: "x" }, { dely: "1h" });
+      // @ts-expect-error no such priority
+      await pawl.enqueue(bare, { id: "x" }, { priority: "urgent" });
+      // @ts-expect-error not a policy
+      await pawl.enqueue(bare, { id: "x" }, { unique: { key: "k", onConflict: "fight" } });
+    });
+  });
+
+  test("many are typed like one", () => {
+    untested(async () => {
+      expectTypeOf(await pawl.enqueueMany(bare, [{ id: "x" }])).toEqualTypeOf<readonly Job<number>[]>();
+      await pawl.enqueueMany(bare, [{ id: "x" }], {
+        each(input, index) {
+          expectTypeOf(input).toEqualTypeOf<{ id: string }>();
+          expectTypeOf(index).toEqualTypeOf<number>();
+          return { key: input.id };
+        },
+      });
+      expectTypeOf(
+        await pawl.enqueueStream(
+          bare,
+          (async function* () {
+            yield { id: "x" };
+          })(),
+        ),
+      ).toEqualTypeOf<StreamSummary>();
+
+      // @ts-expect-error one of them is wrong
+      await pawl.enqueueMany(bare, [{ id: "x" }, { id: 7 }]);
+      // @ts-expect-error all of them would share the key
+      await pawl.enqueueMany(bare, [{ id: "x" }], { key: "k" });
+      // @ts-expect-error the iterable yields something else
+      await pawl.enqueueStream(bare, [1, 2]);
+    });
+  });
+
+  test("jobs can be named by id, handle or view", () => {
+    untested(async () => {
+      const job = await pawl.enqueue(bare, { id: "x" });
+      expectTypeOf(job.id).toEqualTypeOf<JobId>();
+      expectTypeOf(await pawl.jobs.get(job)).toEqualTypeOf<JobView<unknown>>();
+      await pawl.jobs.get(job.id);
+      await pawl.jobs.get("01890000-0000-7000-8000-000000000000");
+      await pawl.enqueue(bare, { id: "y" }, { dependsOn: [job, job.id, await job.get()], onDeath: "run" });
+    });
+  });
+
+  test("a tenant's scheduler has no way to touch what all tenants share", () => {
+    untested(() => {
+      const acme = pawl.as({ tenant: "acme" });
+      expectTypeOf(acme).toEqualTypeOf<Scheduler>();
+      expectTypeOf(acme).not.toHaveProperty("queues");
+      expectTypeOf(acme).not.toHaveProperty("counts");
+      expectTypeOf(acme).not.toHaveProperty("close");
+    });
+  });
+
+  test("events are typed by name", () => {
+    untested(() => {
+      pawl.on("attempt.settled", (event) => expectTypeOf(event.duration).toEqualTypeOf<number>());
+      // @ts-expect-error there is no such event
+      pawl.on("attempt.exploded", () => {});
+    });
+  });
+});

@@ -1,0 +1,100 @@
+import { decide, type Outcome, type Patch, standingOf } from "../core/outcome.js";
+import type { ClaimedJob, Settlement } from "../store/port.js";
+import { Aborted, type AbortReason } from "./abort.js";
+import type { HeldLease } from "./held-lease.js";
+import type { Notes } from "./journal.js";
+import type { Plan } from "./plan.js";
+
+/**
+ * Where an attempt stands. Only the runner and `ctx.transaction` change it, always by these steps:
+ * - held: claimed and waiting for a slot;
+ * - running: its handler was called, and its outcome is open;
+ * - committing: its settlement is part of a transaction being committed, so nobody else may settle it. Back to running
+ *   if that fails;
+ * - over: its outcome is decided, or its lease is lost. Whatever its handler still does changes nothing.
+ */
+export type Phase = "held" | "running" | "committing" | "over";
+
+/** One try at a job: the value that the steps of the pipeline pass on. Times are monotonic ms. */
+export class Attempt {
+  phase: Phase = "held";
+  startedAt = 0;
+  endBy = Number.POSITIVE_INFINITY;
+  /** what passing `endBy` means */
+  endsFor: "timeout" | "deadline" = "timeout";
+  /** set once it is cancelled: how long its handler may take to stop by itself */
+  stopBy = Number.POSITIVE_INFINITY;
+  cancelled = false;
+  /** its place among the running ones; -1 if its slot is free again */
+  place = -1;
+  notes: Notes | undefined;
+  /** set if its handler ended while a transaction it did not await was being committed */
+  ifUncommitted: (() => void) | undefined;
+  #aborted: AbortReason | undefined;
+  #controller: AbortController | undefined;
+
+  constructor(
+    readonly job: ClaimedJob,
+    readonly plan: Plan,
+    readonly lease: HeldLease,
+  ) {}
+
+  /** from 1 */
+  get number(): number {
+    return this.job.spent + 1;
+  }
+
+  get atMostOnce(): boolean {
+    return this.plan.atMostOnce || this.job.options?.atMostOnce === true;
+  }
+
+  /** Made when first asked for: most handlers never look at it. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#aborted !== undefined) this.#controller.abort(new Aborted(this.#aborted));
+    }
+    return this.#controller.signal;
+  }
+
+  abort(why: AbortReason): void {
+    if (this.#aborted !== undefined) return;
+    this.#aborted = why;
+    this.#controller?.abort(new Aborted(why));
+  }
+
+  /** The earlier of its timeout and what is left until its deadline. */
+  begin(now: number): void {
+    const { options, dueAt } = this.job;
+    this.phase = "running";
+    this.startedAt = now;
+    this.endBy = now + (options?.timeout ?? this.plan.timeout);
+    if (options?.deadline === undefined) return;
+    const deadline = now + dueAt + options.deadline - this.lease.storeTime(now);
+    if (deadline >= this.endBy) return;
+    this.endBy = deadline;
+    this.endsFor = "deadline";
+  }
+
+  /** When the worker must look at it again. */
+  get dueAt(): number {
+    return Math.min(this.endBy, this.stopBy);
+  }
+
+  decide(outcome: Outcome, now: number, random: () => number): Patch {
+    const { job, plan, lease } = this;
+    return decide(standingOf(job, job.options, lease.storeTime(now)), outcome, job.options?.retry ?? plan.retry, random);
+  }
+
+  settlement(patch: Patch, now: number): Settlement {
+    const { lease } = this;
+    return {
+      lease: lease.id,
+      job: this.job.id,
+      lane: this.job.lane,
+      patch,
+      startedAt: lease.storeTime(this.startedAt),
+      finishedAt: lease.storeTime(now),
+    };
+  }
+}

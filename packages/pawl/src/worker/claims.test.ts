@@ -1,0 +1,321 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { gate, World } from "../../../../test/support/world.js";
+import type { Priority } from "../core/job.js";
+import type { ClaimRequest, Store } from "../store/port.js";
+import { faultyStore } from "../testing/faulty.js";
+import { type AnyTask, task } from "./task.js";
+
+let world: World;
+afterEach(() => world.close());
+
+/** Notes every claim and every look for lanes. */
+function counted(requests: ClaimRequest[], looks: { count: number }) {
+  return (store: Store): Store => ({
+    ...store,
+    leases: { ...store.leases, claim: (request) => (requests.push(request), store.leases.claim(request)) },
+    lanes: { ...store.lanes, live: (queues, tasks) => (looks.count++, store.lanes.live(queues, tasks)) },
+  });
+}
+
+function open(tasks: readonly AnyTask[]) {
+  const requests: ClaimRequest[] = [];
+  const looks = { count: 0 };
+  world = new World({ tasks, around: counted(requests, looks) });
+  return { requests, looks };
+}
+
+describe("how much is claimed", () => {
+  test("a slow worker hoards nothing: it claims what its free slots can start", async () => {
+    const slow = task("slow", () => new Promise<never>(() => {}));
+    const { requests } = open([slow]);
+    await world.enqueueMany(slow, Array.from({ length: 100 }, () => ({})));
+    const worker = await world.work({ concurrency: 7 });
+    expect(worker.status()).toMatchObject({ running: 7, buffered: 0, free: 0 });
+    expect(requests.map(({ limit }) => limit)).toEqual([7]);
+  });
+
+  test("no-op handlers get full batches once they are known to be quick", async () => {
+    const quick = task("quick", async () => {});
+    const { requests } = open([quick]);
+    await world.enqueueMany(quick, Array.from({ length: 5_000 }, () => ({})));
+    await world.work({ concurrency: 10 });
+    await world.clock.quiet();
+    expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(5_000);
+    expect(requests[0]?.limit).toBe(10);
+    expect(requests.slice(1, 8).every(({ limit }) => limit === 500)).toBe(true);
+    expect(requests.length).toBeLessThan(16);
+  });
+
+  test("a task nobody has seen yet is claimed into free slots only, however quick the others are", async () => {
+    const quick = task("quick", async () => {});
+    const slow = task("slow", () => new Promise<never>(() => {}));
+    open([quick, slow]);
+    const worker = await world.work({ concurrency: 5 });
+    await world.enqueueMany(quick, Array.from({ length: 1_000 }, () => ({})));
+    await world.clock.quiet();
+    await world.enqueueMany(slow, Array.from({ length: 1_000 }, () => ({})));
+    await world.clock.quiet();
+    expect(worker.status().running).toBe(5);
+    expect(worker.status().buffered).toBeLessThanOrEqual(5);
+  });
+
+  test("jobs that became slow after they were claimed ahead are given back, at no attempt", async () => {
+    let slow = false;
+    const moody = task("moody", () => (slow ? new Promise<never>(() => {}) : undefined));
+    open([moody]);
+    const worker = await world.work({ concurrency: 2 });
+    await world.enqueueMany(moody, Array.from({ length: 100 }, () => ({})));
+    await world.clock.quiet();
+    slow = true;
+    const ids = await world.enqueueMany(moody, Array.from({ length: 100 }, () => ({})));
+    await world.clock.quiet();
+    expect(worker.status().buffered).toBe(98);
+    await world.clock.advance(1_500);
+    expect(worker.status()).toMatchObject({ running: 2, buffered: 0 });
+    const last = await world.job(ids[99] as (typeof ids)[0]);
+    expect(last).toMatchObject({ state: "ready", spent: 0, crashes: 0 });
+  });
+
+  test("slots of a queue and of a task are never exceeded, and hold nobody else back", async () => {
+    const most = new Map<string, number>();
+    const now = new Map<string, number>();
+    const enter = (key: string) => {
+      now.set(key, (now.get(key) ?? 0) + 1);
+      most.set(key, Math.max(most.get(key) ?? 0, now.get(key) as number));
+    };
+    const pass = async (queue: string, name: string) => {
+      for (const key of [queue, name]) enter(key);
+      await new Promise<void>((resolve) => world.clock.after(100, resolve));
+      for (const key of [queue, name]) now.set(key, (now.get(key) as number) - 1);
+    };
+    const a = task("a", (_: unknown, ctx) => pass(ctx.queue, ctx.task));
+    const b = task("b", (_: unknown, ctx) => pass(ctx.queue, ctx.task));
+    open([a, b]);
+    for (const queue of ["mail", "web"]) {
+      for (const tenant of ["t1", "t2", "t3"]) {
+        for (const one of [a, b]) await world.enqueueMany(one, Array.from({ length: 10 }, () => ({})), { lane: { queue, tenant } });
+      }
+    }
+    await world.work({ concurrency: 20, slots: { queues: { mail: 3 }, tasks: { b: 4 } } });
+    await world.clock.advance(10_000);
+    const counts = (await world.inner.records.counts()).reduce((sum, row) => sum + row.counts.succeeded, 0);
+    expect(counts).toBe(120);
+    expect(most.get("mail")).toBe(3);
+    expect(most.get("b")).toBe(4);
+    expect(most.get("a")).toBeGreaterThan(10);
+  });
+
+  test("at-most-once jobs are claimed into free slots alone, and a stream of others cannot keep them out", async () => {
+    const quick = task("quick", async () => {});
+    const once = task("once", { atMostOnce: true }, async () => {
+      await new Promise<void>((resolve) => world.clock.after(10, resolve));
+    });
+    const { requests } = open([quick, once]);
+    const worker = await world.work({ concurrency: 4 });
+    const seen: number[] = [];
+    world.bus.on("jobs.claimed", () => void seen.push(worker.status().buffered));
+    await world.enqueueMany(quick, Array.from({ length: 2_000 }, () => ({})));
+    const ids = await world.enqueueMany(once, Array.from({ length: 8 }, () => ({})), { options: { atMostOnce: true } });
+    await world.clock.advance(1_000);
+    for (const id of ids) expect(await world.state(id)).toBe("succeeded");
+    for (const { quotas, limit } of requests) {
+      const careful = quotas.filter(({ lane }) => lane.task === "once").reduce((sum, { quota }) => sum + quota, 0);
+      if (careful > 0) expect(limit).toBeLessThanOrEqual(4);
+    }
+  });
+});
+
+describe("what is claimed", () => {
+  test("only tasks it has, only queues it serves", async () => {
+    const mine = task("mine", async () => {});
+    const other = task("other", async () => {});
+    const { requests } = open([mine, other]);
+    const ids = [
+      await world.enqueue(mine, {}, { lane: { queue: "a" } }),
+      await world.enqueue(mine, {}, { lane: { queue: "b" } }),
+      await world.enqueue(other, {}, { lane: { queue: "a" } }),
+      await world.enqueue("somebody.elses", {}, { lane: { queue: "a" } }),
+    ];
+    await world.work({ queues: ["a"], tasks: ["mine"] });
+    await world.clock.advance(5_000);
+    expect(await Promise.all(ids.map((id) => world.state(id)))).toEqual(["succeeded", "ready", "ready", "ready"]);
+    expect(requests.flatMap(({ quotas }) => quotas).every(({ lane }) => lane.queue === "a" && lane.task === "mine")).toBe(true);
+  });
+
+  test("every lane gets its turn: tenants share, and urgent bands get more without starving the rest", async () => {
+    const order: string[] = [];
+    const note = task("note", (_: unknown, ctx) => {
+      order.push(ctx.tenant);
+      return new Promise<void>((resolve) => world.clock.after(1_000, resolve));
+    });
+    open([note]);
+    await world.enqueueMany(note, Array.from({ length: 500 }, () => ({})), { lane: { tenant: "big" } });
+    for (const tenant of ["s1", "s2", "s3"]) await world.enqueue(note, {}, { lane: { tenant } });
+    await world.enqueueMany(note, Array.from({ length: 500 }, () => ({})), { lane: { tenant: "low", band: 0 as Priority } });
+    await world.work({ concurrency: 8 });
+    await world.clock.advance(3_000);
+    expect(order.slice(0, 16)).toEqual(expect.arrayContaining(["s1", "s2", "s3", "big", "low"]));
+  });
+
+  test("a paused queue gives nothing, and its jobs start when it is resumed", async () => {
+    const quick = task("quick", async () => {});
+    const { requests } = open([quick]);
+    await world.inner.lanes.pause("queue", "default");
+    const id = await world.enqueue(quick);
+    await world.work();
+    await world.clock.advance(3_000);
+    expect(await world.state(id)).toBe("ready");
+    expect(requests.length).toBeLessThanOrEqual(1);
+    await world.inner.lanes.resume("queue", "default");
+    await world.clock.quiet();
+    expect(await world.state(id)).toBe("succeeded");
+  });
+});
+
+describe("when it is claimed", () => {
+  test("a hint starts a job at once, with one claim and no look", async () => {
+    const quick = task("quick", async () => {});
+    const { requests, looks } = open([quick]);
+    await world.work();
+    const before = looks.count;
+    const id = await world.enqueue(quick);
+    await world.clock.quiet();
+    expect(await world.state(id)).toBe("succeeded");
+    expect([requests.length, looks.count]).toEqual([1, before]);
+  });
+
+  test("without hints the poll finds it within the second", async () => {
+    const quick = task("quick", async () => {});
+    world = new World({ tasks: [quick], around: (store) => ({ ...store, onHint: () => () => {}, hearsOthers: () => false }) });
+    await world.work();
+    const id = await world.enqueue(quick);
+    await world.clock.advance(1_200);
+    expect(await world.state(id)).toBe("succeeded");
+  });
+
+  test("an idle worker asks at most one question a second", async () => {
+    const { requests, looks } = open([task("quick", async () => {})]);
+    await world.work();
+    looks.count = 0;
+    await world.clock.advance(60_000);
+    expect(requests).toEqual([]);
+    expect(looks.count).toBeLessThanOrEqual(30);
+    expect(looks.count).toBeGreaterThanOrEqual(20);
+  });
+
+  test("never more than two claims are under way", async () => {
+    const quick = task("quick", async () => {});
+    let flying = 0;
+    let most = 0;
+    world = new World({
+      tasks: [quick],
+      around: (store) => ({
+        ...store,
+        leases: {
+          ...store.leases,
+          async claim(request) {
+            most = Math.max(most, ++flying);
+            await new Promise<void>((resolve) => world.clock.after(5, resolve));
+            flying--;
+            return store.leases.claim(request);
+          },
+        },
+      }),
+    });
+    await world.enqueueMany(quick, Array.from({ length: 20_000 }, () => ({})));
+    await world.work();
+    await world.clock.advance(2_000);
+    expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(20_000);
+    expect(most).toBe(2);
+  });
+
+  test("C3: after a long outage of the store it is alive, and resumes within three seconds", async () => {
+    const quick = task("quick", async () => {});
+    let away = false;
+    world = new World({ tasks: [quick], around: (store) => faultyStore(store, () => (away ? { kind: "fail" } : undefined)) });
+    const worker = await world.work();
+    away = true;
+    const id = await world.enqueue(quick);
+    await world.clock.advance(15 * 60_000);
+    expect(world.heard("duty.failed").length).toBeLessThan(2_000);
+    away = false;
+    await world.clock.advance(3_000);
+    expect(await world.state(id)).toBe("succeeded");
+    expect(worker.status().state).toBe("working");
+  });
+
+  test("C6: it starts while the store is away", async () => {
+    const quick = task("quick", async () => {});
+    let away = true;
+    world = new World({ tasks: [quick], around: (store) => faultyStore(store, () => (away ? { kind: "fail" } : undefined)) });
+    const id = await world.enqueue(quick);
+    await world.work();
+    await world.clock.advance(60_000);
+    away = false;
+    await world.clock.advance(3_000);
+    expect(await world.state(id)).toBe("succeeded");
+  });
+
+  test("C9: claims that never come back are noticed after thirty seconds, and work goes on", async () => {
+    const quick = task("quick", async () => {});
+    const never = gate();
+    world = new World({
+      tasks: [quick],
+      around: (store) => faultyStore(store, (operation, earlier) => (operation === "leases.claim" && earlier < 2 ? { kind: "hold", until: never.opened } : undefined)),
+    });
+    const ids = await world.enqueueMany(quick, [{}, {}]);
+    await world.work({ concurrency: 1, claimBatch: 1 });
+    await world.clock.advance(29_000);
+    expect(world.heard("worker.stalled")).toHaveLength(0);
+    await world.clock.advance(6_500);
+    expect(world.heard("worker.stalled").length).toBeGreaterThan(0);
+    await world.clock.advance(35_000);
+    for (const id of ids) expect(await world.state(id)).toBe("succeeded");
+  });
+
+  test("a claim whose answer was lost leaves its jobs to their lease, and takes nothing else down", async () => {
+    const quick = task("quick", async () => {});
+    world = new World({
+      tasks: [quick],
+      around: (store) => faultyStore(store, (operation, earlier) => (operation === "leases.claim" && earlier === 0 ? { kind: "lose" } : undefined)),
+    });
+    const lost = await world.enqueue(quick);
+    await world.work();
+    await world.upkeep();
+    const other = await world.enqueue(quick);
+    await world.clock.advance(5_000);
+    expect([await world.state(lost), await world.state(other)]).toEqual(["running", "succeeded"]);
+    await world.clock.advance(15_000);
+    expect(await world.job(lost)).toMatchObject({ state: "succeeded", crashes: 1, spent: 1 });
+  });
+});
+
+describe("suspects", () => {
+  test("A14: a job lost with its worker twice is run alone, one at a time, and spends crashes, not attempts", async () => {
+    let most = 0;
+    let now = 0;
+    const suspect = task("suspect", async () => {
+      most = Math.max(most, ++now);
+      await new Promise<void>((resolve) => world.clock.after(50, resolve));
+      now--;
+    });
+    open([suspect]);
+    const ids = await world.enqueueMany(suspect, [{}, {}, {}]);
+    const ghost = { name: "ghost", boot: "00000000-0000-4000-8000-000000000000" as never };
+    const lane = { queue: "default", band: 5 as Priority, tenant: "default", task: "suspect" };
+    for (let crash = 0; crash < 2; crash++) {
+      await world.inner.leases.claim({ worker: ghost, quotas: [{ lane, quota: 3 }], limit: 3, duration: 1_000 });
+      world.clock.leap(1_001);
+      await world.inner.leases.reap(10);
+    }
+    const leases = new Set<string>();
+    world.bus.on("jobs.claimed", ({ lease, count }) => {
+      leases.add(lease);
+      expect(count).toBe(1);
+    });
+    await world.work({ concurrency: 10 });
+    await world.clock.advance(5_000);
+    for (const id of ids) expect(await world.job(id)).toMatchObject({ state: "succeeded", crashes: 2, spent: 1 });
+    expect([most, leases.size]).toEqual([1, 3]);
+  });
+});

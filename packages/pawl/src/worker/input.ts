@@ -1,0 +1,38 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { decode } from "../core/json.js";
+import type { Attempt } from "./attempt.js";
+import type { Context } from "./context.js";
+import type { Invoke } from "./middleware.js";
+
+/** The job's input is not what its task can take. No retry helps, so it dies alone. */
+export class Undecodable extends Error {
+  override readonly name = "Undecodable";
+}
+
+/** Reads and checks the input, then calls the handler. A schema that answers at once costs no promise. */
+export function callHandler(invoke: Invoke, attempt: Attempt, ctx: Context): unknown {
+  const { task } = attempt.plan;
+  const input = readInput(attempt.job.input);
+  if (task.schema === undefined) return invoke(task, input, ctx);
+  const checked = task.schema["~standard"].validate(input);
+  if (checked instanceof Promise) return checked.then((late) => invoke(task, accepted(late), ctx));
+  return invoke(task, accepted(checked), ctx);
+}
+
+function readInput(text: string | undefined): unknown {
+  if (text === undefined) throw new Undecodable("its stored input is missing or unreadable");
+  try {
+    return decode(text);
+  } catch (error) {
+    throw new Undecodable("its stored input is not JSON", { cause: error });
+  }
+}
+
+function accepted(result: StandardSchemaV1.Result<unknown>): unknown {
+  if (result.issues === undefined) return result.value;
+  const issues = result.issues.slice(0, 5).map((issue) => {
+    const path = issue.path?.map((part) => String(typeof part === "object" ? part.key : part)).join(".");
+    return path ? `${path}: ${issue.message}` : issue.message;
+  });
+  throw new Undecodable(`its stored input does not match the schema: ${issues.join("; ")}`);
+}

@@ -1,0 +1,225 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { gate, World } from "../../../../test/support/world.js";
+import type { LeaseId } from "../core/id.js";
+import type { Renewer } from "../store/port.js";
+import { faultyStore } from "../testing/faulty.js";
+import { task } from "./task.js";
+
+let world: World;
+afterEach(() => world.close());
+
+const why = (signal: AbortSignal): unknown => signal.reason?.why;
+
+describe("renewal", () => {
+  test("A2: a job ten times as long as its lease runs exactly once", async () => {
+    let ran = 0;
+    const long = task("long", { timeout: "10m" }, async () => {
+      ran++;
+      await new Promise<void>((resolve) => world.clock.after(150_000, resolve));
+      return "done";
+    });
+    world = new World({ tasks: [long] });
+    const id = await world.enqueue(long);
+    await world.work();
+    await world.work();
+    await world.upkeep();
+    await world.clock.advance(151_000);
+    expect(ran).toBe(1);
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", crashes: 0 });
+    expect(await world.outcomes(id)).toEqual(["succeeded"]);
+  });
+
+  test("is one call for all leases that are due, and none for those that are settled", async () => {
+    const calls: number[] = [];
+    const long = task("long", () => new Promise<never>(() => {}));
+    const quick = task("quick", async () => {});
+    world = new World({
+      tasks: [long, quick],
+      around: (store) => ({ ...store, leases: { ...store.leases, renew: (worker, leases, duration) => (calls.push(leases.length), store.leases.renew(worker, leases, duration)) } }),
+    });
+    await world.work();
+    for (let i = 0; i < 3; i++) {
+      await world.enqueue(long);
+      await world.enqueue(quick);
+      await world.clock.advance(300);
+    }
+    await world.clock.advance(10_000);
+    expect(calls.length).toBeLessThanOrEqual(3);
+    expect(calls.every((leases) => leases === 3)).toBe(true);
+  });
+
+  test("A10: a lease is held before its first handler starts, up to the latest time its jobs may take", async () => {
+    const held: string[] = [];
+    const renewer: Renewer = {
+      hold: (lease, latest) => void held.push(`hold ${lease} until ${latest}`),
+      drop: (lease) => void held.push(`drop ${lease}`),
+      onRenewed: () => {},
+      onLost: () => {},
+      stop: async () => {},
+    };
+    const quick = task("quick", { timeout: "20s" }, () => void held.push("handler"));
+    world = new World({ tasks: [quick] });
+    await world.enqueue(quick);
+    await world.work({ renewer });
+    expect(held).toEqual(["hold 1 until 35000", "handler", "drop 1"]);
+  });
+});
+
+describe("a lease that is lost", () => {
+  test("A8: a worker that cannot renew stops its own work before the lease ends, and settles nothing of it", async () => {
+    const reasons: unknown[] = [];
+    let starts = 0;
+    const long = task("long", (_: unknown, { signal }) => {
+      starts++;
+      signal.addEventListener("abort", () => reasons.push([why(signal), world.clock.monotonic()]));
+      return new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
+    });
+    world = new World({ tasks: [long], around: (store) => faultyStore(store, (operation) => (operation === "leases.renew" ? { kind: "fail" } : undefined)) });
+    const id = await world.enqueue(long);
+    await world.work();
+    await world.clock.advance(12_999);
+    expect(reasons).toEqual([]);
+    await world.clock.advance(1);
+    expect(reasons).toEqual([["lease_lost", 13_000]]);
+    expect(world.heard("lease.lost")).toMatchObject([{ jobs: 1, why: "not renewed in time" }]);
+    expect([starts, await world.state(id), await world.outcomes(id)]).toEqual([1, "running", []]);
+  });
+
+  test("A1: a handler that blocks for three leases commits at most once; its late settlement is stale", async () => {
+    let runs = 0;
+    const blocking = task("blocking", { timeout: "5m" }, async (_: unknown, { signal }) => {
+      runs++;
+      if (runs > 1) return "second";
+      // The whole process stands still: no timer of its own runs meanwhile, but another one reaps.
+      world.clock.leap(45_000);
+      await world.inner.leases.reap(10);
+      return `first, ${signal.aborted}`;
+    });
+    world = new World({ tasks: [blocking] });
+    const id = await world.enqueue(blocking);
+    await world.work();
+    await world.clock.advance(5_000);
+    expect(runs).toBe(2);
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", output: '"second"', crashes: 1, spent: 1 });
+    expect(await world.outcomes(id)).toEqual(["crashed", "succeeded"]);
+    expect(world.heard("attempt.blocked").length).toBeGreaterThan(0);
+  });
+
+  test("A1: a lease renewed elsewhere while the event loop was blocked is not given up", async () => {
+    let renewed: (lease: LeaseId, at: number) => void = () => {};
+    const leases = new Set<LeaseId>();
+    const renewer: Renewer = {
+      hold: (lease) => void leases.add(lease),
+      drop: (lease) => void leases.delete(lease),
+      onRenewed: (call) => {
+        renewed = call;
+      },
+      onLost: () => {},
+      stop: async () => {},
+    };
+    const end = gate<string>();
+    const blocking = task("blocking", { timeout: "5m" }, async (input: { n: number }) => {
+      if (input.n > 0) return "after";
+      await world.inner.leases.renew(worker.ref, [...leases], 60_000);
+      // The thread renewed it all the while; its message is behind the timers in the queue of this one.
+      setImmediate(() => renewed([...leases][0] as LeaseId, world.clock.monotonic()));
+      world.clock.leap(40_000);
+      return end.opened;
+    });
+    world = new World({ tasks: [blocking] });
+    const worker = world.worker({ renewer });
+    const id = await world.enqueue(blocking, { n: 0 });
+    await worker.start();
+    await world.clock.quiet();
+    end.open("done");
+    await world.clock.quiet();
+    expect(world.heard("lease.lost")).toEqual([]);
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", output: '"done"' });
+  });
+
+  test("what lies claimed under it is not started", async () => {
+    const ran: number[] = [];
+    const end = gate();
+    const first = task("first", async ({ n }: { n: number }) => {
+      ran.push(n);
+      if (n === 1) await end.opened;
+    });
+    let away = false;
+    world = new World({ tasks: [first], around: (store) => faultyStore(store, (operation) => (away && operation !== "leases.settle" ? { kind: "fail" } : undefined)) });
+    const worker = await world.work({ concurrency: 1, lease: "1s", renewal: "300ms" });
+    await world.enqueueMany(first, Array.from({ length: 10 }, () => ({ n: 0 })));
+    await world.clock.quiet();
+    ran.length = 0;
+    await world.enqueueMany(first, [{ n: 1 }, { n: 2 }, { n: 3 }]);
+    await world.clock.quiet();
+    expect(worker.status().buffered).toBe(2);
+    away = true;
+    await world.clock.advance(800);
+    end.open();
+    await world.clock.quiet();
+    expect(ran).toEqual([1]);
+    expect(worker.status()).toMatchObject({ buffered: 0, leases: 0, overrun: 0 });
+    expect(world.heard("lease.lost")).toMatchObject([{ jobs: 3 }]);
+  });
+
+  test("A9: a renewal counts only if the store extended that lease", async () => {
+    const long = task("long", (_: unknown, { signal }) => new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))));
+    world = new World({ tasks: [long] });
+    const id = await world.enqueue(long);
+    await world.work();
+    // Reaped behind the worker's back, as by a store whose clock ran ahead.
+    const seen = await world.inner.leases.renew({ name: "x", boot: "y" as never }, ["1" as LeaseId], 1);
+    expect(seen.held).toEqual([]);
+    await world.inner.jobs.get("everyone", id);
+    world.clock.leap(0);
+    const ahead = world.inner;
+    await ahead.leases.reap(0);
+    await world.clock.advance(4_999);
+    expect(world.heard("lease.lost")).toEqual([]);
+  });
+
+  test("a lease that is gone because its last job is settled is not called lost", async () => {
+    const slowAnswer = gate();
+    const end = gate();
+    const long = task("long", () => end.opened);
+    world = new World({
+      tasks: [long],
+      around: (store) => faultyStore(store, (operation) => (operation === "leases.settle" ? { kind: "delay", until: slowAnswer.opened } : undefined)),
+    });
+    const id = await world.enqueue(long);
+    const worker = await world.work();
+    end.open();
+    await world.clock.advance(6_000);
+    expect(worker.status().settling).toBe(1);
+    slowAnswer.open();
+    await world.clock.quiet();
+    expect(world.heard("lease.lost")).toEqual([]);
+    expect(await world.state(id)).toBe("succeeded");
+    expect(worker.status()).toMatchObject({ settling: 0, leases: 0 });
+  });
+});
+
+describe("a hung process", () => {
+  test("loses its lease once the latest deadline of its jobs has passed", async () => {
+    const renewals: number[] = [];
+    const quick = task("quick", { timeout: "20s" }, () => new Promise<never>(() => {}));
+    world = new World({
+      tasks: [quick],
+      around: (store) => ({
+        ...store,
+        leases: {
+          ...store.leases,
+          renew: (worker, leases, duration) => (renewals.push(world.clock.monotonic()), store.leases.renew(worker, leases, duration)),
+          // Nothing it settles arrives, as if its event loop never came to it.
+          settle: () => new Promise<never>(() => {}),
+        },
+      }),
+    });
+    const id = await world.enqueue(quick);
+    await world.work();
+    await world.upkeep();
+    await world.clock.advance(60_000);
+    expect(Math.max(...renewals)).toBeLessThan(35_000);
+    expect((await world.job(id)).crashes).toBe(1);
+  });
+});

@@ -1,0 +1,181 @@
+import type { LeaseId } from "../core/id.js";
+import { stopBy, type WorkerRef } from "../core/lease.js";
+import type { Clock } from "../runtime/clock.js";
+import { loop } from "../runtime/loop.js";
+import type { Claimed, LeaseStore, Renewer } from "../store/port.js";
+import { HeldLease } from "./held-lease.js";
+
+export type { Renewer } from "../store/port.js";
+
+/** The leases this worker holds. Knows when each must be let go if nothing is heard of it. */
+export class Leases {
+  readonly #held = new Map<LeaseId, HeldLease>();
+  #suspects = 0;
+
+  constructor(
+    private readonly renewer: Renewer,
+    private readonly duration: number,
+    /** a lease with work under it was lost: that work must stop */
+    private readonly onLost: (lease: HeldLease, why: string) => void,
+  ) {
+    renewer.onRenewed((id, at) => this.#renewed(id, at));
+    renewer.onLost((id, why) => this.#lose(id, why));
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** suspects held: one at a time */
+  get suspects(): number {
+    return this.#suspects;
+  }
+
+  all(): IterableIterator<HeldLease> {
+    return this.#held.values();
+  }
+
+  add(claimed: Claimed, sentAt: number, answeredAt: number, suspect: boolean): HeldLease {
+    const lease = new HeldLease(claimed, sentAt, answeredAt, this.duration, suspect);
+    this.#held.set(lease.id, lease);
+    if (suspect) this.#suspects++;
+    return lease;
+  }
+
+  /** Before the first of its handlers may block this thread, whoever renews it must know of it. */
+  hold(lease: HeldLease, latest: number): void {
+    lease.latest = latest;
+    this.renewer.hold(lease.id, latest);
+  }
+
+  /** One of its jobs needs no lease any more. */
+  closed(lease: HeldLease): void {
+    lease.open--;
+    if (lease.open === 0) this.forget(lease);
+  }
+
+  /** Nothing of it is in hand any more. */
+  forget(lease: HeldLease): void {
+    if (!this.#held.delete(lease.id)) return;
+    this.renewer.drop(lease.id);
+    if (lease.suspect) this.#suspects--;
+  }
+
+  /** Lets go of the leases that were not renewed in time. Answers when the next one would be. */
+  fence(now: number): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const lease of this.#held.values()) {
+      if (now >= lease.fenceAt) this.#lose(lease.id, "not renewed in time");
+      else if (lease.fenceAt < next) next = lease.fenceAt;
+    }
+    return next;
+  }
+
+  #renewed(id: LeaseId, at: number): void {
+    const lease = this.#held.get(id);
+    if (lease !== undefined) lease.fenceAt = Math.max(lease.fenceAt, stopBy(at, this.duration));
+  }
+
+  #lose(id: LeaseId, why: string): void {
+    const lease = this.#held.get(id);
+    if (lease === undefined) return;
+    // A lease whose last settlement is on its way may be gone before we hear of it: nothing of it is left to lose.
+    if (!lease.attempts.some(({ phase }) => phase !== "over")) {
+      lease.fenceAt = Number.POSITIVE_INFINITY;
+      return;
+    }
+    lease.lost = true;
+    lease.fenceAt = Number.NEGATIVE_INFINITY;
+    this.forget(lease);
+    this.onLost(lease, why);
+  }
+}
+
+export interface LoopRenewerOptions {
+  /** ms a renewal lasts */
+  readonly duration: number;
+  /** ms between renewals */
+  readonly every: number;
+  readonly onError?: (error: unknown) => void;
+}
+
+/**
+ * Renews from a timer in this event loop: simple, and good where handlers never block it. A store may offer better.
+ * One call renews all leases that are due.
+ */
+export function loopRenewer(store: LeaseStore, worker: WorkerRef, clock: Clock, { duration, every, onError }: LoopRenewerOptions): Renewer {
+  interface Entry {
+    latest: number;
+    dueAt: number;
+  }
+  const entries = new Map<LeaseId, Entry>();
+  let renewed: (lease: LeaseId, at: number) => void = () => {};
+  let lost: (lease: LeaseId, why: string) => void = () => {};
+  /** Most leases are dropped before they are due: as long as they keep coming, the timer is left alone. */
+  let asleep = false;
+  let heldSince = false;
+
+  const renewals = loop({
+    clock,
+    async step() {
+      const now = clock.monotonic();
+      let next = Number.POSITIVE_INFINITY;
+      const due: LeaseId[] = [];
+      for (const [lease, entry] of entries) {
+        if (now >= entry.latest) entries.delete(lease);
+        // Those due soon go along, so that leases taken at different times come to share one call.
+        else if (entry.dueAt <= now + every / 2) due.push(lease);
+        else next = Math.min(next, entry.dueAt);
+      }
+      if (due.length > 0) {
+        const held = new Set((await store.renew(worker, due, duration)).held);
+        for (const lease of due) {
+          const entry = entries.get(lease);
+          if (entry === undefined) continue;
+          if (held.has(lease)) {
+            entry.dueAt = now + every;
+            next = Math.min(next, entry.dueAt);
+            renewed(lease, now);
+          } else {
+            entries.delete(lease);
+            lost(lease, "the store does not know it any more");
+          }
+        }
+      }
+      asleep = entries.size === 0 && !heldSince;
+      heldSince = false;
+      return asleep ? undefined : Math.max(1, Math.min(next - clock.monotonic(), every));
+    },
+    onError: (error) => onError?.(error),
+    // A lease has to be saved within its duration, so giving the store long rests helps nobody.
+    backoff: { min: Math.min(100, every / 4), max: Math.min(1_000, every) },
+    patience: every,
+  });
+
+  return {
+    hold(lease, latest) {
+      const entry = entries.get(lease);
+      if (entry !== undefined) {
+        entry.latest = latest;
+        return;
+      }
+      entries.set(lease, { latest, dueAt: clock.monotonic() + every });
+      heldSince = true;
+      if (!asleep) return;
+      asleep = false;
+      renewals.wake();
+    },
+    drop: (lease) => void entries.delete(lease),
+    onRenewed(call) {
+      renewed = call;
+    },
+    onLost(call) {
+      lost = call;
+    },
+    async stop() {
+      entries.clear();
+      // Not waited for: a call that hangs must not hold up a shutdown, and its answer changes nothing now.
+      void renewals.stop();
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { Context, Middleware } from "./context.js";
+import type { AnyTask } from "./task.js";
+
+/** Calls a handler through the middleware. */
+export type Invoke = (task: AnyTask, input: unknown, ctx: Context) => unknown;
+
+/** Composed once per worker. Without middleware the handler is called as it is: nothing is wrapped on the hot path. */
+export function compose(middleware: readonly Middleware[]): Invoke {
+  if (middleware.length === 0) return (task, input, ctx) => task.handler(input, ctx);
+  return (task, input, ctx) => {
+    const call = async (index: number): Promise<unknown> => {
+      const layer = middleware[index];
+      if (layer === undefined) return task.handler(input, ctx);
+      let called = false;
+      return layer(ctx, () => {
+        if (called) return Promise.reject(new Error("a middleware called next() twice in one attempt"));
+        called = true;
+        return call(index + 1);
+      });
+    };
+    return call(0);
+  };
+}

@@ -1,0 +1,19 @@
+import { DEFAULTS } from "../core/defaults.js";
+
+/** How much a new duration counts: a change of pace shows after a handful of jobs. */
+const WEIGHT = 0.1;
+
+/** How long attempts take lately, and so how many more could start soon. */
+export class Pace {
+  #mean: number | undefined;
+
+  note(duration: number): void {
+    this.#mean = this.#mean === undefined ? duration : this.#mean + WEIGHT * (duration - this.#mean);
+  }
+
+  /** Jobs beyond the free slots that would start within the look-ahead. Nothing is known at first, so nothing is. */
+  ahead(concurrency: number): number {
+    if (this.#mean === undefined) return 0;
+    return Math.floor((concurrency * DEFAULTS.worker.lookahead) / Math.max(this.#mean, 0.001));
+  }
+}

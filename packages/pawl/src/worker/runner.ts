@@ -1,0 +1,293 @@
+import type { Outcome } from "../core/outcome.js";
+import type { Clock } from "../runtime/clock.js";
+import type { AbortReason } from "./abort.js";
+import { Alarm } from "./alarm.js";
+import type { Attempt } from "./attempt.js";
+import type { Context } from "./context.js";
+import { givenBack, outcomeOfThrown, outcomeOfValue, outOfTime, refusal } from "./ending.js";
+import type { HeldLease } from "./held-lease.js";
+import { callHandler } from "./input.js";
+import type { Invoke } from "./middleware.js";
+import { Pace } from "./pace.js";
+
+export interface RunnerParts {
+  readonly clock: Clock;
+  readonly concurrency: number;
+  readonly invoke: Invoke;
+  readonly contextOf: (attempt: Attempt) => Context;
+  /** whether outcomes wait in such numbers that nothing more should start */
+  readonly isFull: () => boolean;
+  readonly onStart: (attempt: Attempt) => void;
+  readonly onOutcome: (attempt: Attempt, outcome: Outcome, now: number) => void;
+  /** the attempt needs no slot any more */
+  readonly onFreed: (attempt: Attempt) => void;
+  /** there is room for more jobs, perhaps */
+  readonly onRoom: () => void;
+  /** a lease seems to have run out */
+  readonly onOverdue: () => void;
+}
+
+/** ms a cancelled handler may take to stop by itself before its job is settled without it */
+const CANCEL_GRACE = 5_000;
+
+/**
+ * Runs claimed jobs, `concurrency` at a time, the rest held in order.
+ *
+ * A handler that ignores its signal after a timeout keeps running: nothing in JavaScript can end it. Its job is settled
+ * and its slot is given back, so that one bad handler does not stop the line; it counts as an overrun until it ends.
+ * Overruns beyond the concurrency take slots after all, so that a worker full of them stops taking on more.
+ */
+export class Runner {
+  readonly running: Attempt[] = [];
+  readonly pace = new Pace();
+  readonly #alarm: Alarm;
+  #held: Attempt[] = [];
+  #next = 0;
+  #heldCount = 0;
+  #overruns = 0;
+  #pumping = false;
+  #draining = false;
+  #idle: (() => void)[] = [];
+
+  constructor(private readonly parts: RunnerParts) {
+    this.#alarm = new Alarm(parts.clock, () => this.check());
+  }
+
+  get held(): number {
+    return this.#heldCount;
+  }
+
+  get overruns(): number {
+    return this.#overruns;
+  }
+
+  get free(): number {
+    return Math.max(0, this.#slots - this.running.length);
+  }
+
+  get #slots(): number {
+    return this.parts.concurrency - Math.max(0, this.#overruns - this.parts.concurrency);
+  }
+
+  /** Claimed jobs, in order. While the worker drains they are given back at once. */
+  add(attempts: readonly Attempt[], first: boolean): void {
+    this.#heldCount += attempts.length;
+    if (this.#draining) {
+      for (const attempt of attempts) this.#giveBack(attempt);
+      return;
+    }
+    if (first && this.#next < this.#held.length) this.#held.splice(this.#next, 0, ...attempts);
+    else if (this.#next >= this.#held.length) {
+      this.#held = [...attempts];
+      this.#next = 0;
+    } else this.#held.push(...attempts);
+    this.pump();
+  }
+
+  /** Starts what can start. A handler that ends at once is followed by the next one in this same loop, not by recursion. */
+  pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    const { clock, isFull } = this.parts;
+    while (this.#next < this.#held.length && this.running.length < this.#slots && !isFull()) {
+      const attempt = this.#held[this.#next] as Attempt;
+      if (attempt.phase === "held") {
+        const now = clock.monotonic();
+        if (now >= attempt.lease.fenceAt) {
+          this.parts.onOverdue();
+          break;
+        }
+        this.#next++;
+        this.#heldCount--;
+        this.#start(attempt, now);
+      } else this.#next++;
+    }
+    this.#pumping = false;
+    if (!this.#draining) this.parts.onRoom();
+  }
+
+  /** When the fence of a lease must be looked at. */
+  watch(at: number): void {
+    this.#alarm.by(at);
+  }
+
+  /** Ends what ran out of time. */
+  check(): void {
+    const now = this.parts.clock.monotonic();
+    for (let i = this.running.length - 1; i >= 0; i--) {
+      const attempt = this.running[i] as Attempt;
+      if (now < attempt.dueAt) this.#alarm.by(attempt.dueAt);
+      else if (attempt.phase === "running") this.#endNow(attempt, now);
+      // Its commit decides; look again soon.
+      else if (attempt.phase === "committing") this.#alarm.by(now + 100);
+      // Settled by its own transaction, and still running: its time is up all the same.
+      else this.#overrun(attempt, attempt.endsFor);
+    }
+    this.parts.onOverdue();
+    this.pump();
+  }
+
+  /** Tells a job to stop. It is cancelled when its handler ends, unless that succeeds, or when the grace is over. */
+  cancel(attempt: Attempt): void {
+    if (attempt.cancelled || attempt.phase === "over") return;
+    attempt.cancelled = true;
+    if (attempt.phase === "held") return;
+    attempt.stopBy = this.parts.clock.monotonic() + CANCEL_GRACE;
+    this.#alarm.by(attempt.stopBy);
+    attempt.abort("cancelled");
+  }
+
+  /** Stops the work under a lost lease. Nothing of it is settled: it is somebody else's now. */
+  abandon(lease: HeldLease): number {
+    let count = 0;
+    for (const attempt of lease.attempts) {
+      if (attempt.phase === "over") continue;
+      count++;
+      if (attempt.phase === "held") {
+        this.#heldCount--;
+        attempt.phase = "over";
+        this.parts.onFreed(attempt);
+      } else {
+        attempt.phase = "over";
+        this.#overrun(attempt, "lease_lost");
+      }
+    }
+    return count;
+  }
+
+  /** Gives back the jobs that have not started. */
+  releaseHeld(): number {
+    const waiting = this.#held.slice(this.#next).filter(({ phase }) => phase === "held");
+    this.#held = [];
+    this.#next = 0;
+    for (const attempt of waiting) this.#giveBack(attempt);
+    return waiting.length;
+  }
+
+  /** Starts nothing more. Answers when nothing runs. */
+  drain(): Promise<void> {
+    this.#draining = true;
+    this.releaseHeld();
+    if (this.running.length === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Gives back what still runs. What is being committed is left to its commit. */
+  releaseRunning(): number {
+    const now = this.parts.clock.monotonic();
+    const open = this.running.filter(({ phase }) => phase === "running");
+    for (const attempt of open) {
+      const outcome = attempt.cancelled ? ({ kind: "cancelled" } as const) : givenBack(attempt);
+      this.#finish(attempt, outcome, now);
+      this.#overrun(attempt, "shutdown");
+    }
+    return open.length;
+  }
+
+  stop(): void {
+    this.#draining = true;
+    this.#alarm.stop();
+  }
+
+  #start(attempt: Attempt, now: number): void {
+    const { job, lease } = attempt;
+    const refused = job.intent !== undefined || job.options !== undefined || attempt.cancelled ? refusal(attempt, lease.storeTime(now)) : undefined;
+    if (refused !== undefined) {
+      attempt.startedAt = now;
+      this.#finish(attempt, refused, now);
+      this.parts.onFreed(attempt);
+      return;
+    }
+    attempt.begin(now);
+    attempt.place = this.running.length;
+    this.running.push(attempt);
+    this.#alarm.by(attempt.endBy);
+    this.parts.onStart(attempt);
+    let result: unknown;
+    let later: boolean;
+    try {
+      result = callHandler(this.parts.invoke, attempt, this.parts.contextOf(attempt));
+      later = isThenable(result);
+    } catch (thrown) {
+      this.#ended(attempt, false, thrown);
+      return;
+    }
+    if (!later) this.#ended(attempt, true, result);
+    else
+      promised(result).then(
+        (value) => this.#endedLater(attempt, true, value),
+        (thrown: unknown) => this.#endedLater(attempt, false, thrown),
+      );
+  }
+
+  #endedLater(attempt: Attempt, ok: boolean, value: unknown): void {
+    this.#ended(attempt, ok, value);
+    this.pump();
+  }
+
+  #ended(attempt: Attempt, ok: boolean, value: unknown): void {
+    if (attempt.place < 0) {
+      this.#overruns--;
+      return;
+    }
+    const now = this.parts.clock.monotonic();
+    const duration = now - attempt.startedAt;
+    this.pace.note(duration);
+    attempt.plan.pace.note(duration);
+    this.#leave(attempt);
+    if (attempt.phase === "over") return;
+    // A result that comes after its time is late, whoever notices first: the timer, or (if it blocked the timer) us.
+    const late = now >= attempt.endBy && !attempt.cancelled;
+    const outcome = late ? outOfTime(attempt) : ok ? outcomeOfValue(value) : outcomeOfThrown(attempt, value);
+    if (attempt.phase === "running") this.#finish(attempt, outcome, now);
+    else attempt.ifUncommitted = () => this.#finish(attempt, outcome, now);
+  }
+
+  #endNow(attempt: Attempt, now: number): void {
+    const outOf = now >= attempt.endBy && !attempt.cancelled;
+    this.#finish(attempt, outOf ? outOfTime(attempt) : { kind: "cancelled" }, now);
+    this.#overrun(attempt, attempt.endsFor);
+  }
+
+  #finish(attempt: Attempt, outcome: Outcome, now: number): void {
+    attempt.phase = "over";
+    this.parts.onOutcome(attempt, outcome, now);
+  }
+
+  #giveBack(attempt: Attempt): void {
+    const now = this.parts.clock.monotonic();
+    this.#heldCount--;
+    attempt.startedAt = now;
+    const outcome = givenBack(attempt);
+    this.#finish(attempt, outcome, now);
+    this.parts.onFreed(attempt);
+  }
+
+  /** Its slot is free, though its handler may go on. */
+  #overrun(attempt: Attempt, why: AbortReason): void {
+    if (attempt.place < 0) return;
+    this.#overruns++;
+    this.#leave(attempt);
+    attempt.abort(why);
+  }
+
+  #leave(attempt: Attempt): void {
+    const last = this.running.pop() as Attempt;
+    if (last !== attempt) {
+      this.running[attempt.place] = last;
+      last.place = attempt.place;
+    }
+    attempt.place = -1;
+    this.parts.onFreed(attempt);
+    if (this.running.length === 0 && this.#draining) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+}
+
+/** Reading `then` may run user code; if that throws, the attempt has failed with it. */
+function isThenable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && typeof (value as PromiseLike<unknown>).then === "function";
+}
+
+function promised(value: unknown): Promise<unknown> {
+  return value instanceof Promise ? value : Promise.resolve(value);
+}

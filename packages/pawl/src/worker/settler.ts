@@ -1,0 +1,170 @@
+import { isPawlError } from "../core/error.js";
+import { failure, failureOf } from "../core/failure.js";
+import type { WorkerRef } from "../core/lease.js";
+import type { Patch } from "../core/outcome.js";
+import { Backoff } from "../runtime/backoff.js";
+import type { Clock } from "../runtime/clock.js";
+import type { Settled, Settlement, Store } from "../store/port.js";
+import type { Attempt } from "./attempt.js";
+
+/** A settlement on its way, with the attempt it ends. */
+export interface Ending {
+  readonly attempt: Attempt;
+  readonly settlement: Settlement;
+  /** how often the store refused it alone */
+  readonly refusals: number;
+}
+
+export interface SettlerParts {
+  readonly store: Store;
+  readonly worker: WorkerRef;
+  readonly clock: Clock;
+  /** settlements waiting or under way from which on no new job should start */
+  readonly fullAt: number;
+  readonly onAnswer: (ending: Ending, answer: Settled) => void;
+  /** the store was away for so long that the answer does not matter any more, and the worker wants to stop */
+  readonly onGivenUp: (ending: Ending) => void;
+  /** called after every answer */
+  readonly onProgress: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+const MOST_PER_CALL = 2_000;
+const MOST_CALLS = 2;
+/** How often the store may refuse one settlement that it was given alone before something simpler is recorded. */
+const MOST_REFUSALS = 3;
+
+/**
+ * Sends settlements in batches: what gathers in one turn of the event loop goes out together, and while two calls are
+ * under way the rest gathers on. A call that fails is repeated until the store answers: the store alone says whether
+ * the lease still held. If it refuses a batch as such, smaller ones find the settlement at fault.
+ */
+export class Settler {
+  #waiting: Ending[] = [];
+  #underWay = 0;
+  #calls = 0;
+  #size = MOST_PER_CALL;
+  #scheduled = false;
+  #resting = false;
+  #closing = false;
+  readonly #backoff: Backoff;
+  #idle: (() => void)[] = [];
+
+  constructor(private readonly parts: SettlerParts) {
+    this.#backoff = new Backoff(parts.clock, { min: 50, max: 2_000 });
+  }
+
+  /** settlements the store has not answered */
+  get pending(): number {
+    return this.#waiting.length + this.#underWay;
+  }
+
+  get full(): boolean {
+    return this.pending >= this.parts.fullAt;
+  }
+
+  add(attempt: Attempt, patch: Patch, now: number): void {
+    this.#waiting.push({ attempt, settlement: attempt.settlement(patch, now), refusals: 0 });
+    this.#schedule();
+  }
+
+  /** Answers when nothing is pending. From here on a settlement whose lease has run out here is given up. */
+  close(): Promise<void> {
+    this.#closing = true;
+    if (this.#resting) this.#giveUpLate();
+    if (this.pending === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#resting || this.#calls >= MOST_CALLS || this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    this.parts.clock.soon(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    this.#scheduled = false;
+    if (this.#resting || this.#waiting.length === 0) return;
+    let batch = this.#waiting;
+    if (batch.length <= this.#size) this.#waiting = [];
+    else batch = this.#waiting.splice(0, this.#size);
+    this.#calls++;
+    this.#underWay += batch.length;
+    const settlements = batch.map(({ settlement }) => settlement);
+    this.parts.store.leases.settle(this.parts.worker, settlements).then(
+      (answers) => this.#answered(batch, answers),
+      (error: unknown) => this.#failed(batch, error),
+    );
+    this.#schedule();
+  };
+
+  #answered(batch: readonly Ending[], answers: readonly Settled[]): void {
+    this.#calls--;
+    this.#underWay -= batch.length;
+    this.#backoff.reset();
+    if (this.#size < MOST_PER_CALL) this.#size = Math.min(MOST_PER_CALL, this.#size * 2);
+    for (let i = 0; i < batch.length; i++) this.parts.onAnswer(batch[i] as Ending, answers[i] ?? "stale");
+    this.#moveOn();
+  }
+
+  #failed(batch: readonly Ending[], error: unknown): void {
+    this.#calls--;
+    this.#underWay -= batch.length;
+    this.parts.onError(error);
+    if (isAway(error)) {
+      this.#waiting = [...batch, ...this.#waiting];
+      this.#rest(this.#backoff.next());
+    } else if (batch.length > 1) {
+      this.#size = Math.floor(batch.length / 2);
+      this.#waiting = [...batch, ...this.#waiting];
+      this.#rest(1);
+    } else {
+      this.#refused(batch[0] as Ending, error);
+      this.#rest(this.#backoff.next());
+    }
+    if (this.#closing) this.#giveUpLate();
+  }
+
+  /** One that the store refuses alone goes to the back, so that it holds up nobody. */
+  #refused(ending: Ending, error: unknown): void {
+    const refusals = ending.refusals + 1;
+    if (refusals >= 2 * MOST_REFUSALS) this.parts.onGivenUp(ending);
+    else this.#waiting.push({ ...(refusals === MOST_REFUSALS ? simplified(ending, error) : ending), refusals });
+  }
+
+  #rest(ms: number): void {
+    if (this.#resting) return;
+    this.#resting = true;
+    this.parts.clock.after(ms, () => {
+      this.#resting = false;
+      this.#moveOn();
+    });
+  }
+
+  #giveUpLate(): void {
+    const now = this.parts.clock.monotonic();
+    const late = this.#waiting.filter(({ attempt }) => now >= attempt.lease.fenceAt);
+    if (late.length === 0) return;
+    this.#waiting = this.#waiting.filter(({ attempt }) => now < attempt.lease.fenceAt);
+    for (const ending of late) this.parts.onGivenUp(ending);
+    this.#moveOn();
+  }
+
+  #moveOn(): void {
+    this.#schedule();
+    if (this.pending === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    this.parts.onProgress();
+  }
+}
+
+/** Whether the store as a whole is out of reach, so that sending less at a time would not help. */
+function isAway(error: unknown): boolean {
+  return isPawlError(error) && error.code !== "store_failed";
+}
+
+/** An outcome that cannot be stored must not run the job for ever: after a few tries it dies of that, alone. */
+function simplified({ attempt, settlement, refusals }: Ending, error: unknown): Ending {
+  const { spent, crashes } = settlement.patch;
+  const reason = failure("output_unencodable", `the store refused its outcome: ${failureOf(error).message}`);
+  return { attempt, settlement: { ...settlement, patch: { outcome: "failed", next: "dead", spent, crashes, failure: reason } }, refusals };
+}

@@ -1,0 +1,117 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { gate, World } from "../../../../test/support/world.js";
+import { pawlError } from "../core/error.js";
+import type { Settlement, Store } from "../store/port.js";
+import { faultyStore } from "../testing/faulty.js";
+import { task } from "./task.js";
+
+let world: World;
+afterEach(() => world.close());
+
+const quick = task("quick", async () => "ok");
+const settling = (settle: (settlements: readonly Settlement[], real: Store["leases"]["settle"], worker: never) => ReturnType<Store["leases"]["settle"]>) => (store: Store) => ({
+  ...store,
+  leases: { ...store.leases, settle: ((worker: never, settlements: readonly Settlement[]) => settle(settlements, store.leases.settle, worker)) as Store["leases"]["settle"] },
+});
+
+describe("settlements", () => {
+  test("of one turn go out together, two calls at a time, the rest merged", async () => {
+    const sizes: number[] = [];
+    const answer = gate();
+    world = new World({
+      tasks: [quick],
+      around: settling(async (settlements, real, worker) => {
+        sizes.push(settlements.length);
+        await answer.opened;
+        return real(worker, settlements);
+      }),
+    });
+    await world.enqueueMany(quick, Array.from({ length: 60 }, () => ({})));
+    await world.work({ concurrency: 20 });
+    await world.clock.quiet();
+    expect(sizes.length).toBeLessThanOrEqual(2);
+    answer.open();
+    await world.clock.quiet();
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(60);
+    expect(sizes.length).toBeLessThanOrEqual(4);
+  });
+
+  test("are repeated until the store answers, and a lost answer settles nothing twice", async () => {
+    world = new World({
+      tasks: [quick],
+      around: (store) => faultyStore(store, (operation, earlier) => (operation === "leases.settle" && earlier < 3 ? { kind: earlier === 0 ? "lose" : "fail", error: pawlError("store_unreachable", {}) } : undefined)),
+    });
+    const id = await world.enqueue(quick);
+    await world.work();
+    await world.clock.advance(10_000);
+    expect(await world.outcomes(id)).toEqual(["succeeded"]);
+    expect(world.heard("attempt.settled")).toHaveLength(1);
+    expect(world.heard("attempt.stale")).toEqual([]);
+  });
+
+  test("of work that was finished are still offered after an outage longer than the lease", async () => {
+    let away = false;
+    const end = gate();
+    const long = task("long", async () => {
+      await end.opened;
+      away = true;
+      return "finished before the store went";
+    });
+    world = new World({ tasks: [long], around: (store) => faultyStore(store, () => (away ? { kind: "fail", error: pawlError("store_unreachable", {}) } : undefined)) });
+    const id = await world.enqueue(long);
+    await world.work();
+    end.open();
+    await world.clock.advance(60_000);
+    away = false;
+    await world.clock.advance(5_000);
+    expect(await world.state(id)).toBe("succeeded");
+    expect(await world.outcomes(id)).toEqual(["succeeded"]);
+  });
+
+  test("one that the store refuses is found, simplified, and holds up nobody", async () => {
+    let poison = "";
+    world = new World({
+      tasks: [quick],
+      around: settling(async (settlements, real, worker) => {
+        if (settlements.some(({ job, patch }) => job === poison && patch.outcome === "succeeded")) throw new Error("invalid byte sequence");
+        return real(worker, settlements);
+      }),
+    });
+    const ids = await world.enqueueMany(quick, Array.from({ length: 100 }, () => ({})));
+    poison = ids[63] as string;
+    await world.work({ concurrency: 100 });
+    await world.clock.advance(13_000);
+    for (const id of ids) expect(await world.state(id)).toBe(id === poison ? "dead" : "succeeded");
+    expect((await world.job(poison as never)).failure).toMatchObject({ kind: "output_unencodable" });
+  });
+
+  test("too many of them waiting keep new jobs from starting", async () => {
+    let ran = 0;
+    const counting = task("counting", async () => void ran++);
+    const answer = gate();
+    world = new World({
+      tasks: [counting],
+      around: settling(async (settlements, real, worker) => {
+        await answer.opened;
+        return real(worker, settlements);
+      }),
+    });
+    await world.enqueueMany(counting, Array.from({ length: 1_000 }, () => ({})));
+    await world.work({ concurrency: 5, claimBatch: 10 });
+    await world.clock.quiet();
+    expect(ran).toBeLessThan(130);
+    answer.open();
+    await world.clock.quiet();
+    expect(ran).toBe(1_000);
+  });
+
+  test("carry the store's time, however wrong the clock of this machine is", async () => {
+    const timed = task("timed", () => new Promise<void>((resolve) => world.clock.after(250, resolve)));
+    world = new World({ tasks: [timed] });
+    const id = await world.enqueue(timed);
+    const began = world.clock.now();
+    await world.work();
+    await world.clock.advance(300);
+    expect(await world.history(id)).toMatchObject([{ startedAt: began, finishedAt: began + 250 }]);
+  });
+});

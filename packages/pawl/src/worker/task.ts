@@ -1,0 +1,61 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { Duration } from "../core/duration.js";
+import { checkName } from "../core/name.js";
+import type { Retry } from "../core/retry.js";
+import type { Context } from "./context.js";
+
+/** What can be set per queue, task and job; the nearest one wins. */
+export interface TaskDefaults {
+  readonly queue?: string;
+  /** 0–9, or low (2), normal (5), high (7), critical (9) */
+  readonly priority?: number | PriorityName;
+  readonly retry?: Retry;
+  readonly timeout?: Duration;
+  /** over all attempts, from the due time */
+  readonly deadline?: Duration;
+  /** dead if not started this long after its due time */
+  readonly expire?: Duration;
+  readonly crashLimit?: number;
+}
+export type PriorityName = "low" | "normal" | "high" | "critical";
+
+export interface TaskOptions<Schema extends StandardSchemaV1 | undefined = undefined> extends TaskDefaults {
+  /** any Standard Schema; checked when a job is enqueued and again before it runs */
+  readonly input?: Schema;
+  /** run at most once: never retried, and dead (`interrupted`) if its worker vanishes */
+  readonly atMostOnce?: boolean;
+}
+
+/** Named code a developer registers, with its defaults. `In` is what callers pass, `Parsed` what the handler gets. */
+export interface Task<In = unknown, Out = unknown, Parsed = In> {
+  readonly name: string;
+  readonly options: TaskOptions<StandardSchemaV1 | undefined>;
+  readonly schema: StandardSchemaV1<In, Parsed> | undefined;
+  readonly handler: (input: Parsed, ctx: Context) => Out | Promise<Out>;
+}
+
+/** A task of any input and output, as registries hold it. */
+// biome-ignore lint/suspicious/noExplicitAny: a handler's input is contravariant, so only `any` admits every task
+export type AnyTask = Task<any, unknown, any>;
+
+export type InputOf<T extends AnyTask> = T extends Task<infer In, unknown, infer _P> ? In : never;
+export type OutputOf<T extends AnyTask> = T extends Task<infer _I, infer Out, infer _P> ? Out : never;
+
+type Handler<Input, Out> = (input: Input, ctx: Context) => Out | Promise<Out>;
+
+export function task<Schema extends StandardSchemaV1, Out>(
+  name: string,
+  options: TaskOptions<Schema> & { readonly input: Schema },
+  handler: Handler<StandardSchemaV1.InferOutput<Schema>, Out>,
+): Task<StandardSchemaV1.InferInput<Schema>, Awaited<Out>, StandardSchemaV1.InferOutput<Schema>>;
+export function task<Input = unknown, Out = unknown>(name: string, options: TaskOptions, handler: Handler<Input, Out>): Task<Input, Awaited<Out>>;
+export function task<Input = unknown, Out = unknown>(name: string, handler: Handler<Input, Out>): Task<Input, Awaited<Out>>;
+export function task(
+  name: string,
+  second: TaskOptions<StandardSchemaV1 | undefined> | Handler<unknown, unknown>,
+  third?: Handler<unknown, unknown>,
+): Task {
+  const options = typeof second === "function" ? {} : second;
+  const handler = typeof second === "function" ? second : (third as Handler<unknown, unknown>);
+  return { name: checkName("task", name), options, schema: options.input, handler };
+}

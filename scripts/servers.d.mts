@@ -1,0 +1,4 @@
+/** where Debian's packages put the programs */
+export const debianPostgres: string;
+export const pgbouncer: string;
+export function installServers(): Promise<void>;

@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { describe, inject } from "vitest";
+
+/** The servers of a test run, started once by `global-setup.ts` and shared by all test files. */
+export type ServerName = "embedded18" | "debian15" | "pgbouncer";
+
+export interface Address {
+  /** the folder of its unix socket, or an IP address */
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password?: string;
+}
+
+export interface Server extends Address {
+  readonly version: string;
+  /** where to create databases and to LISTEN: the server itself, also behind a pooler */
+  readonly direct: Address;
+  /** the same server by TCP, with a password (debian15 only) */
+  readonly tcp?: Address;
+}
+
+export type Probe = { readonly available: true; readonly server: Server } | { readonly available: false; readonly reason: string };
+
+declare module "vitest" {
+  interface ProvidedContext {
+    servers: Readonly<Record<ServerName, Probe>>;
+  }
+}
+
+export function serverFor(name: ServerName): Probe {
+  return inject("servers")[name];
+}
+
+/** A suite on a server. Where the server cannot be had it is skipped, and its name says why. */
+export function describeOn(name: ServerName, suite: () => void): void {
+  const probe = serverFor(name);
+  describe.skipIf(!probe.available)(probe.available ? `on ${name}` : `on ${name} (${probe.reason})`, suite);
+}
+
+export interface Database {
+  readonly name: string;
+  readonly url: string;
+  readonly config: Address & { readonly database: string };
+  /** past the pooler; the same as `url` where there is none */
+  readonly directUrl: string;
+  readonly directConfig: Address & { readonly database: string };
+  drop(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** An empty database of the test's own, in some 30 ms. Drop it at the end, or say `await using`. */
+export async function freshDatabase(on: ServerName = "embedded18"): Promise<Database> {
+  const probe = serverFor(on);
+  if (!probe.available) throw new Error(`no ${on}: ${probe.reason}`);
+  const { server } = probe;
+  const name = `test_${randomBytes(8).toString("hex")}`;
+  // template0, since nobody can be connected to it, which would refuse the copy
+  await administer(server, `create database ${name} template template0`);
+  const drop = () => administer(server, `drop database if exists ${name} with (force)`);
+  return {
+    name,
+    url: urlOf(server, name),
+    config: configOf(server, name),
+    directUrl: urlOf(server.direct, name),
+    directConfig: configOf(server.direct, name),
+    drop,
+    [Symbol.asyncDispose]: drop,
+  };
+}
+
+export function urlOf({ host, port, user, password }: Address, database: string): string {
+  const login = password === undefined ? user : `${user}:${password}`;
+  return host.startsWith("/")
+    ? `postgres://${login}@/${database}?host=${encodeURIComponent(host)}&port=${port}`
+    : `postgres://${login}@${host}:${port}/${database}`;
+}
+
+function configOf({ host, port, user, password }: Address, database: string) {
+  return { host, port, user, database, ...(password === undefined ? {} : { password }) };
+}
+
+async function administer(server: Server, text: string): Promise<void> {
+  const client = new pg.Client(configOf(server.direct, "postgres"));
+  await client.connect();
+  try {
+    await client.query(text);
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,31 @@
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitest/config";
+
+const source = (path: string) => fileURLToPath(new URL(`./packages/pawl/src/${path}`, import.meta.url));
+
+/** What both projects share: tests run from source, each file in a process of its own. */
+const shared = {
+  resolve: {
+    alias: [
+      { find: /^pawl$/, replacement: source("index.ts") },
+      { find: /^pawl\/testing$/, replacement: source("testing/index.ts") },
+    ],
+  },
+  // `await using` is newer than Node 20.
+  oxc: { target: "es2022" },
+};
+
+const timing = { pool: "forks", testTimeout: 30_000, hookTimeout: 60_000 } as const;
+
+export default defineConfig({
+  test: {
+    // Only here, not in the projects: one set of servers for the whole run.
+    globalSetup: "./test/support/global-setup.ts",
+    // Tests wait for databases more than they compute, but some measure time: no more of them than cores.
+    maxWorkers: 2,
+    projects: [
+      { ...shared, test: { ...timing, name: "unit", include: ["packages/*/src/**/*.test.ts"] } },
+      { ...shared, test: { ...timing, name: "integration", include: ["test/**/*.test.ts"] } },
+    ],
+  },
+});
