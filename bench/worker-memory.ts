@@ -76,12 +76,14 @@ const noop = task("noop", async () => {
 });
 const worker = new Worker({ store, bus: new Bus(), clock: systemClock, tasks: new Map([["noop", noop]]), defaults: {}, options: { concurrency } });
 const keep = setInterval(() => {}, 1_000);
+const cpu = process.cpuUsage();
 const began = performance.now();
 await worker.start();
 await finished;
 await worker.stop();
 const took = performance.now() - began;
 clearInterval(keep);
+const used = process.cpuUsage(cpu);
 console.log(
   JSON.stringify({
     store: hollow ? "hollow" : "memory",
@@ -89,5 +91,6 @@ console.log(
     concurrency,
     perSecond: Math.round((jobs / took) * 1_000),
     µsPerJob: Math.round((took / jobs) * 100_000) / 100,
+    cpuµsPerJob: Math.round(((used.user + used.system) / jobs) * 100) / 100,
   }),
 );

@@ -32,7 +32,15 @@ export class World {
 
   constructor(private readonly options: WorldOptions) {
     this.store = options.around?.(this.inner) ?? this.inner;
-    for (const name of ["attempt.stale", "attempt.blocked", "lease.lost", "worker.stalled", "worker.stopped", "duty.failed", "attempt.settled"] as const) {
+    for (const name of [
+      "attempt.stale",
+      "attempt.blocked",
+      "lease.lost",
+      "worker.stalled",
+      "worker.stopped",
+      "duty.failed",
+      "attempt.settled",
+    ] as const) {
       this.bus.on(name, (event) => void this.#events.push({ name, event }));
     }
   }

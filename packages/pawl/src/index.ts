@@ -10,8 +10,10 @@ export type { Lane } from "./core/lane.js";
 export { allowed, applies, LIFECYCLE, lifecycleTable, VERBS, type Verb } from "./core/lifecycle.js";
 export type { OutcomeKind } from "./core/outcome.js";
 export { exponential, type Retry, rules } from "./core/retry.js";
+export type { MaintenanceOptions } from "./maintenance/maintenance.js";
 export { type OpenOptions, open } from "./open.js";
-export type { Pawl, PawlOptions, WorkOptions } from "./pawl.js";
+export type { KeepOptions, Pawl, PawlOptions, WorkOptions } from "./pawl.js";
+export { fromDrizzle, fromKnex, fromKysely, fromPrisma } from "./scheduler/adapters.js";
 export type {
   EnqueueOptions,
   JobReference,
@@ -41,8 +43,8 @@ export type {
   WaitOptions,
 } from "./scheduler/scheduler.js";
 export type { AttemptView, JobView, LogView } from "./scheduler/view.js";
-export type { ForeignTransaction } from "./store/port.js";
+export type { ForeignTransaction, StoreInfo } from "./store/port.js";
 export type { Context, Middleware } from "./worker/context.js";
 export type { WorkerOptions } from "./worker/options.js";
 export { type AnyTask, type InputOf, type OutputOf, type PriorityName, type Task, type TaskDefaults, type TaskOptions, task } from "./worker/task.js";
-export type { Worker } from "./worker/worker.js";
+export type { RunningJob, Worker, WorkerStatus } from "./worker/worker.js";

@@ -96,7 +96,6 @@ describe("a pawl", () => {
 
   test("wakes workers for jobs of a transaction that has committed", async () => {
     const tx = { query: async () => ({ rows: [] }) };
-    const late: (() => Promise<unknown>)[] = [];
     // A store whose transactional enqueues nobody is told of, as with a database.
     await using world = await openTest({
       tasks: [double],
@@ -123,7 +122,6 @@ describe("a pawl", () => {
     world.pawl.wake();
     await world.settle();
     expect(await job.get()).toMatchObject({ state: "succeeded" });
-    expect(late).toEqual([]);
   });
 
   test.each([
@@ -138,6 +136,15 @@ describe("a pawl", () => {
     await expect(open("memory:", options as object)).rejects.toMatchObject({ code: "option_invalid", message: expect.stringMatching(says) });
   });
 
+  test("leaves the signals of the process alone once it is closed", async () => {
+    const before = process.listenerCount("SIGTERM");
+    const pawl = await open("memory:", { tasks: [double] });
+    await pawl.work({ signals: true });
+    expect(process.listenerCount("SIGTERM")).toBe(before + 1);
+    await pawl.close();
+    expect(process.listenerCount("SIGTERM")).toBe(before);
+  });
+
   test("starts no worker with an option nobody knows", async () => {
     await using world = await openTest({ tasks: [double], work: false });
     await expect(world.pawl.work({ concurency: 3 } as object)).rejects.toMatchObject({ code: "option_invalid" });
@@ -146,7 +153,7 @@ describe("a pawl", () => {
 });
 
 describe("a process", () => {
-  const script = fileURLToPath(new URL("./testing/fixtures/signals.ts", import.meta.url));
+  const script = fileURLToPath(new URL("../../../test/fixtures/signals.ts", import.meta.url));
 
   async function started() {
     const child = spawn(process.execPath, ["--import", "tsx", script], { stdio: ["ignore", "pipe", "inherit"] });

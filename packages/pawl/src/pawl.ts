@@ -69,6 +69,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
   readonly queues: Named<QueueView>;
   readonly tasks: Named<TaskView>;
   readonly #workers = new Set<Worker>();
+  readonly #atEnd: (() => void)[] = [];
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -122,20 +123,24 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return worker;
   }
 
-  async untilSignal(): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
+  untilSignal(): Promise<void> {
+    return new Promise((resolve) => {
       const stop = onStopSignal((signal, count) => {
-        if (count > 1) {
-          for (const worker of this.#workers) void worker.kill();
+        if (count === 1) void this.close();
+        else {
+          for (const worker of this.#workers) worker.kill();
           exitOn(signal);
         }
-        this.close().finally(stop).then(resolve, reject);
       });
+      // However it comes to its end, the signals of the process are its own again.
+      this.#atEnd.push(stop, resolve);
     });
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#end();
+    this.#closing ??= this.#end().finally(() => {
+      for (const call of this.#atEnd) call();
+    });
     return this.#closing;
   }
 

@@ -1,6 +1,8 @@
+import type { ClientBase } from "pg";
 import { describe, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import {
+  type ForeignTransaction,
   type InputOf,
   type Job,
   type JobId,
@@ -112,6 +114,10 @@ describe("the types of the public API", () => {
       expectTypeOf(acme).not.toHaveProperty("counts");
       expectTypeOf(acme).not.toHaveProperty("close");
     });
+  });
+
+  test("a client of pg is a transaction", () => {
+    expectTypeOf<ClientBase>().toExtend<ForeignTransaction>();
   });
 
   test("events are typed by name", () => {

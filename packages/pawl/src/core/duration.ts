@@ -11,9 +11,14 @@ const PART = /(\d+(?:\.\d+)?)(ms|s|m|h|d|w)/g;
 const LONGEST = 100 * 365.25 * 86_400_000;
 
 export function milliseconds(duration: Duration): number {
-  const ms = typeof duration === "number" ? duration : parse(duration);
-  if (!Number.isFinite(ms) || ms < 0 || ms > LONGEST) throw pawlError("duration_invalid", { value: String(duration) });
+  const ms = typeof duration === "number" ? duration : typeof duration === "string" ? parse(duration) : Number.NaN;
+  if (!Number.isFinite(ms) || ms < 0 || ms > LONGEST) throw pawlError("duration_invalid", { value: printable(duration) });
   return Math.round(ms);
+}
+
+/** Callers without types pass anything. */
+function printable(value: unknown): string {
+  return typeof value === "string" || typeof value === "number" ? String(value) : `(${value === null ? "null" : typeof value})`;
 }
 
 function parse(text: string): number {

@@ -16,14 +16,17 @@ const table = {
   option_invalid: ["option {option} is invalid: {reason}", "see the table of options in docs/operations.md"],
   duration_invalid: ["{value} is not a duration", 'use a number of milliseconds or a text like "250ms", "30s", "5m", "24h", "7d"'],
   // expected conflicts
-  key_taken: ["key {key} of task {task} is held by job {job}", "wait for it, or enqueue with onConflict: \"existing\" or \"replace\""],
+  key_taken: ["key {key} of task {task} is held by job {job}", 'wait for it, or enqueue with onConflict: "existing" or "replace"'],
   job_unknown: ["there is no job {job}", "check the id; finished jobs are dropped when their retention ends"],
   job_state: ["job {job} is {state}: {verb} does not apply", "see docs/states.md for what applies in each state"],
   dependency_unknown: ["job {job} depends on {parent}, which does not exist", "enqueue the parent first"],
   // the attempt
   lease_lost: ["the lease on job {job} is lost", "another worker may hold it now: stop, and let it go"],
   transaction_unsupported: ["the {engine} store has no transactions for handlers", "use Postgres or the embedded store"],
-  transaction_nested: ["a call outside the transaction was made while one is open on the only connection", "use the tx given to you inside ctx.transaction"],
+  transaction_nested: [
+    "a call outside the transaction was made while one is open on the only connection",
+    "use the tx given to you inside ctx.transaction",
+  ],
   output_unencodable: ["the output of job {job} cannot be stored as JSON: {reason}", "return plain JSON values"],
   job_failed: ["job {job} is {state}: {reason}", "look at its history for the failure and its stack"],
   wait_timeout: ["job {job} did not finish within {timeout} ms", "wait longer, or look at its history"],
@@ -35,7 +38,10 @@ const table = {
   store_full: ["the store is out of space: {reason}", "free disk space; nothing acknowledged is lost"],
   store_failed: ["the store failed at {operation}: {reason}", "see the store's own log"],
   store_closed: ["the store is closed", "open it again"],
-  enqueue_unknown: ["the connection broke while committing: whether {count} job(s) were stored is unknown", "repeat the call with the same request id or key: exactly one job will exist"],
+  enqueue_unknown: [
+    "the connection broke while committing: whether {count} job(s) were stored is unknown",
+    "repeat the call with the same request id or key: exactly one job will exist",
+  ],
   schema_newer: ["the database is at schema {found}, this Pawl knows {known}", "upgrade this process: an older one could corrupt data"],
   schema_missing: ["the database has no Pawl schema, or an old one ({found} of {known})", "run migrations, or open with migrate: true"],
   driver_missing: ["the package {package} is not installed", "run npm install {package}"],

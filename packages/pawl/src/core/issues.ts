@@ -2,6 +2,15 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 
 const MOST_ISSUES = 5;
 
+/** JSON has no undefined: a job enqueued without input is stored with null, and its schema may want the one or the other. */
+export function validateStored(schema: StandardSchemaV1, value: unknown): StandardSchemaV1.Result<unknown> | Promise<StandardSchemaV1.Result<unknown>> {
+  const validate = schema["~standard"].validate;
+  const result = validate(value);
+  if (value !== null) return result;
+  if (result instanceof Promise) return result.then((late) => (late.issues === undefined ? late : validate(undefined)));
+  return result.issues === undefined ? result : validate(undefined);
+}
+
 /** What a schema has against a value, in its own words and with the path: "cart.id: expected string". */
 export function describeIssues(issues: readonly StandardSchemaV1.Issue[]): string {
   const shown = issues.slice(0, MOST_ISSUES).map(({ message, path }) => {

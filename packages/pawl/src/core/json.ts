@@ -1,3 +1,5 @@
+import { failureOf } from "./failure.js";
+
 /**
  * What can be stored: JSON that reads back as it was written, in every store and every language.
  * Postgres cannot hold NUL in text, and lone surrogates are no UTF-8, so both are refused at the edge.
@@ -9,16 +11,14 @@ export function encode(value: unknown): Encoded {
   try {
     text = JSON.stringify(value, refuseWhatJsonWouldLose);
   } catch (error) {
-    return { ok: false, reason: error instanceof Error ? (error.message.split("\n")[0] ?? "it throws") : "it throws" };
+    // A toJSON is user code, and so is what it throws.
+    return { ok: false, reason: failureOf(error).message.split("\n")[0] || "it throws" };
   }
   if (text === undefined) return value === undefined ? { ok: true, text: "null" } : { ok: false, reason: `a ${typeof value} is not JSON` };
   // JSON.stringify writes NUL and lone surrogates as escapes: looking for the escapes is one fast scan.
-  const escape = UNSTORABLE.exec(text);
-  if (escape !== null && isRealEscape(text, escape.index)) {
-    return { ok: false, reason: escape[0] === "\\u0000" ? "a text holds a NUL character" : "a text holds half of a surrogate pair" };
-  }
-  if (escape !== null && holdsUnstorable(text)) return { ok: false, reason: "a text holds a NUL character or half of a surrogate pair" };
-  return { ok: true, text };
+  const found = UNSTORABLE.test(text) ? unstorable(text) : undefined;
+  if (found === undefined) return { ok: true, text };
+  return { ok: false, reason: found === "\\u0000" ? "a text holds a NUL character" : "a text holds half of a surrogate pair" };
 }
 
 const UNSTORABLE = /\\u(?:0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/;
@@ -30,9 +30,10 @@ function isRealEscape(text: string, at: number): boolean {
   return backslashes % 2 === 0;
 }
 
-function holdsUnstorable(text: string): boolean {
-  for (const match of text.matchAll(new RegExp(UNSTORABLE, "g"))) if (isRealEscape(text, match.index)) return true;
-  return false;
+/** The first escape of something that cannot be stored. */
+function unstorable(text: string): string | undefined {
+  for (const match of text.matchAll(new RegExp(UNSTORABLE, "g"))) if (isRealEscape(text, match.index)) return match[0];
+  return undefined;
 }
 
 function refuseWhatJsonWouldLose(_key: string, value: unknown): unknown {
@@ -46,6 +47,8 @@ function refuseWhatJsonWouldLose(_key: string, value: unknown): unknown {
       if (!Number.isFinite(value)) throw new TypeError(`${value} is not JSON`);
       return value;
     default:
+      // JSON would make an empty object of it.
+      if (value instanceof Map || value instanceof Set) throw new TypeError(`a ${value instanceof Map ? "Map" : "Set"} is not JSON`);
       return value;
   }
 }

@@ -8,7 +8,8 @@ export type NameKind = keyof typeof LONGEST;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
 const REFUSED = /[\u0000-\u001f\u007f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
-/** Names that passed once need no second look: tasks, queues and tenants repeat endlessly. */
+/** Names that passed once need no second look: tasks, queues and tenants repeat endlessly; keys do not. */
+const REPEATED: ReadonlySet<NameKind> = new Set(["queue", "task", "tenant"]);
 const passed = new Map<string, Set<string>>();
 const REMEMBERED = 10_000;
 
@@ -18,7 +19,7 @@ export function checkName(kind: NameKind, value: unknown): string {
   if (typeof value !== "string" || value.trim() === "" || value !== value.trim() || value.length > LONGEST[kind] || REFUSED.test(value)) {
     throw pawlError("name_invalid", { what: kind, value: printable(value), max: LONGEST[kind] });
   }
-  remember(kind, value);
+  if (REPEATED.has(kind)) remember(kind, value);
   return value;
 }
 

@@ -105,12 +105,11 @@ function safely(delay: () => number | "stop"): number | "stop" {
 
 /** A retry that would start after the deadline is no retry. One that starts at once skips the calendar. */
 function again(standing: Standing, patch: Patch & { readonly delay: number }): Patch {
-  if (standing.remaining !== undefined && patch.delay >= standing.remaining) {
-    return { ...patch, next: "dead", failure: patch.failure ?? failure("deadline", "the next attempt would start after the deadline") };
+  const { delay, ...now } = patch;
+  if (standing.remaining !== undefined && delay >= standing.remaining) {
+    return { ...now, next: "dead", failure: patch.failure ?? failure("deadline", "the next attempt would start after the deadline") };
   }
-  if (patch.delay > 0) return patch;
-  const { delay: _, ...now } = patch;
-  return { ...now, next: "ready" };
+  return delay > 0 ? patch : { ...now, next: "ready" };
 }
 
 /**

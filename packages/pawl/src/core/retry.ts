@@ -36,9 +36,7 @@ export type StoredRetry = number | readonly number[] | Exponential;
 
 export const DEFAULT_RETRIES = 3;
 
-export function exponential(
-  options: { retries?: number; min?: Duration; max?: Duration; factor?: number; jitter?: number } = {},
-): Exponential {
+export function exponential(options: { retries?: number; min?: Duration; max?: Duration; factor?: number; jitter?: number } = {}): Exponential {
   const policy: Exponential = {
     kind: "exponential",
     retries: options.retries ?? DEFAULT_RETRIES,
@@ -62,7 +60,10 @@ export function rules(byClass: Readonly<Record<string, SimpleRetry | "stop">>, o
 /** Checked where it is written (task, queue or enqueue), so that a wrong one never meets a failing job. */
 export function checkRetry(retry: Retry): void {
   if (typeof retry === "function") return;
-  if (typeof retry === "number") return checkRetries(retry);
+  if (typeof retry === "number") {
+    checkRetries(retry);
+    return;
+  }
   if (isList(retry)) {
     if (retry.length > 100) throw invalid("a list holds at most 100 delays");
     for (const delay of retry) milliseconds(delay);
@@ -71,7 +72,8 @@ export function checkRetry(retry: Retry): void {
   if (typeof retry !== "object" || retry === null) throw invalid("it is not a retry policy");
   if (retry.kind === "rules") {
     for (const rule of retry.rules) if (rule.retry !== "stop") checkRetry(rule.retry);
-    return checkRetry(retry.otherwise);
+    checkRetry(retry.otherwise);
+    return;
   }
   if (retry.kind === "exponential") exponential(retry);
   else throw invalid("it is not a retry policy");

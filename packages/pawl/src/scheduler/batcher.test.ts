@@ -16,7 +16,7 @@ function slowStore() {
   return { calls, store };
 }
 
-const job = (tail: string, rest: Partial<NewJob> = {}) => ({ tail, ...rest }) as unknown as NewJob;
+const job = (tail: string, rest: Partial<NewJob> = {}) => ({ tail, input: "", ...rest }) as unknown as NewJob;
 const sizes = (calls: readonly { jobs: readonly unknown[] }[]) => calls.map(({ jobs }) => jobs.length);
 
 describe("single enqueues", () => {
@@ -60,6 +60,17 @@ describe("single enqueues", () => {
     calls[1]?.answer();
     await clock.quiet();
     expect(sizes(calls)).toEqual([2, 2, 1]);
+  });
+
+  test("never make a batch too large to send, unless one job is", async () => {
+    const { calls, store } = slowStore();
+    const clock = virtualClock();
+    const batcher = new Batcher(store, clock);
+    for (const size of [9, 6, 2, 17]) void batcher.add(job(`${size}`, { input: "x".repeat(size * 1_048_576) }));
+    await clock.quiet();
+    calls[0]?.answer();
+    await clock.quiet();
+    expect(sizes(calls)).toEqual([2, 1, 1]);
   });
 
   test("of unknown fate are told so one by one, with what makes a repetition safe", async () => {

@@ -2,6 +2,7 @@ import { DEFAULTS } from "../core/defaults.js";
 import { isPawlError, pawlError } from "../core/error.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import type { Clock } from "../runtime/clock.js";
+import { CHUNK_SIZE } from "./chunks.js";
 
 interface Waiting {
   readonly job: NewJob;
@@ -55,8 +56,9 @@ export class Batcher {
 
   async #send(): Promise<void> {
     const all = this.#waiting;
-    const batch = all.length <= this.limit ? all : all.slice(0, this.limit);
-    this.#waiting = all.length <= this.limit ? [] : all.slice(this.limit);
+    const count = howMany(all, this.limit);
+    const batch = count === all.length ? all : all.slice(0, count);
+    this.#waiting = count === all.length ? [] : all.slice(count);
     this.#inFlight++;
     try {
       const answers = await this.store(batch.map(({ job }) => job));
@@ -69,6 +71,18 @@ export class Batcher {
       else if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
+}
+
+/** One at least, whatever its size. */
+function howMany(waiting: readonly Waiting[], limit: number): number {
+  let count = 0;
+  let size = 0;
+  for (const { job } of waiting) {
+    size += job.input.length;
+    if (count === limit || (count > 0 && size > CHUNK_SIZE)) break;
+    count++;
+  }
+  return count;
 }
 
 /** A batch of unknown fate is, to each caller, one job of unknown fate, with what makes repeating it safe. */

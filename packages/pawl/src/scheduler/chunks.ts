@@ -1,25 +1,23 @@
+import { DEFAULTS } from "../core/defaults.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import { invalid } from "./check.js";
 
-/** Groups what an iterable yields, without a turn of the event loop per item where it is a plain one. */
-export async function* chunked(inputs: Iterable<unknown> | AsyncIterable<unknown>, size: number): AsyncGenerator<readonly unknown[]> {
-  let group: unknown[] = [];
+/** What one statement carries at most besides its number of jobs: characters of encoded input. */
+export const CHUNK_SIZE = 16_777_216;
+
+/** Takes what an iterable yields, one by one, and waits only where `take` says so: a plain iterable costs no turns of its own. */
+export async function each(inputs: Iterable<unknown> | AsyncIterable<unknown>, take: (input: unknown) => Promise<void> | undefined): Promise<void> {
   if (isIterable(inputs)) {
     for (const input of inputs) {
-      group.push(input);
-      if (group.length < size) continue;
-      yield group;
-      group = [];
+      const wait = take(input);
+      if (wait !== undefined) await wait;
     }
   } else if (isAsyncIterable(inputs)) {
     for await (const input of inputs) {
-      group.push(input);
-      if (group.length < size) continue;
-      yield group;
-      group = [];
+      const wait = take(input);
+      if (wait !== undefined) await wait;
     }
   } else throw invalid("inputs", "it is not iterable");
-  if (group.length > 0) yield group;
 }
 
 function isIterable(value: unknown): value is Iterable<unknown> {
@@ -33,10 +31,15 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 type Send = (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>;
 type Done = (answers: readonly Enqueued[], chunk: number) => void;
 
-/** Sends chunks on, a few at a time. After a failure it takes no more; once settled, it knows how many jobs were stored. */
+/**
+ * Gathers jobs into chunks and sends them on, a few at a time. After a failure it takes no more; once settled, it
+ * knows how many jobs were stored.
+ */
 export class ChunkPipe {
   stored = 0;
   failure: { readonly error: unknown } | undefined;
+  #chunk: NewJob[] = [];
+  #size = 0;
   #sent = 0;
   readonly #flying = new Set<Promise<void>>();
 
@@ -46,21 +49,31 @@ export class ChunkPipe {
     readonly done: Done,
   ) {}
 
-  /** Resolves when there is room for the next chunk. */
-  async push(jobs: readonly NewJob[]): Promise<void> {
-    const flight: Promise<void> = this.#fly(jobs, this.#sent++).finally(() => this.#flying.delete(flight));
-    this.#flying.add(flight);
-    if (this.#flying.size >= this.most) await Promise.race(this.#flying);
-    this.#check();
+  /** Answers with a promise if there is no room for more before it resolves. */
+  add(job: NewJob): Promise<void> | undefined {
+    this.#chunk.push(job);
+    this.#size += job.input.length;
+    return this.#chunk.length >= DEFAULTS.limits.enqueueBatch || this.#size >= CHUNK_SIZE ? this.#push() : undefined;
   }
 
   async end(): Promise<void> {
+    if (this.#chunk.length > 0) await this.#push();
     await this.settled();
     this.#check();
   }
 
   async settled(): Promise<void> {
     await Promise.all(this.#flying);
+  }
+
+  async #push(): Promise<void> {
+    const jobs = this.#chunk;
+    this.#chunk = [];
+    this.#size = 0;
+    const flight: Promise<void> = this.#fly(jobs, this.#sent++).finally(() => this.#flying.delete(flight));
+    this.#flying.add(flight);
+    if (this.#flying.size >= this.most) await Promise.race(this.#flying);
+    this.#check();
   }
 
   #check(): void {

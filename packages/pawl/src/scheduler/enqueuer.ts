@@ -1,4 +1,3 @@
-import { DEFAULTS } from "../core/defaults.js";
 import { isPawlError, type PawlError, pawlError } from "../core/error.js";
 import type { IdTail, JobId } from "../core/id.js";
 import type { Enqueued, NewJob } from "../core/job.js";
@@ -6,10 +5,10 @@ import { type Lane, type LaneKey, laneKey } from "../core/lane.js";
 import type { ForeignTransaction, Scope, Store } from "../store/port.js";
 import type { Batcher } from "./batcher.js";
 import { checkObject, invalid } from "./check.js";
-import { ChunkPipe, chunked } from "./chunks.js";
+import { ChunkPipe, each } from "./chunks.js";
 import { encodeInput } from "./input.js";
 import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "./options.js";
-import { type Plan, Planner, type TaskLike } from "./plan.js";
+import { jobOf, type Plan, Planner, type TaskLike } from "./plan.js";
 import type { Registry } from "./registry.js";
 
 /** What all schedulers on one store share, whatever their tenant. */
@@ -53,9 +52,9 @@ export class Enqueuer {
 
   /** Stores a job whose parts are known to be sound. */
   async add(plan: Plan, input: string, tx?: ForeignTransaction): Promise<Stored> {
-    const job: NewJob = { ...plan, tail: this.#intake.tails(), input };
+    const job = jobOf(plan, this.#intake.tails(), input);
     const answer = tx === undefined ? await this.#intake.batcher.add(job) : ((await this.#inside(tx, [job]))[0] as Enqueued);
-    if (answer.kind === "rejected") throw pawlError("key_taken", { key: plan.unique?.key, task: plan.lane.task, job: answer.holder });
+    if (answer.kind === "rejected") throw pawlError("key_taken", { key: plan.more?.unique?.key, task: plan.lane.task, job: answer.holder });
     return storedOf(answer, plan.lane.task);
   }
 
@@ -96,14 +95,10 @@ export class Enqueuer {
     const pipe = new ChunkPipe(send, tx === undefined ? 2 : 1, done);
     let index = 0;
     try {
-      for await (const group of chunked(inputs, DEFAULTS.limits.enqueueBatch)) {
-        const jobs: NewJob[] = [];
-        for (const input of group) {
-          const job = prepare(input, index++);
-          jobs.push(job instanceof Promise ? await job : job);
-        }
-        await pipe.push(jobs);
-      }
+      await each(inputs, (input) => {
+        const job = prepare(input, index++);
+        return job instanceof Promise ? job.then((late) => pipe.add(late)) : pipe.add(job);
+      });
       await pipe.end();
     } catch (error) {
       await pipe.settled();
@@ -113,13 +108,13 @@ export class Enqueuer {
 
   /** Resolves what many jobs share once, and answers with what makes each of them. */
   #preparer(task: TaskLike, options: ManyOptions<unknown> = {}) {
-    const { each, ...shared } = checkObject("options", options) as ManyOptions<unknown>;
-    if (each !== undefined && typeof each !== "function") throw invalid("each", "it is not a function");
+    const { each: ownOf, ...shared } = checkObject("options", options) as ManyOptions<unknown>;
+    if (ownOf !== undefined && typeof ownOf !== "function") throw invalid("each", "it is not a function");
     checkShared(shared);
     const { plan: common, tx } = this.#planner.plan(task, shared);
     const { tails } = this.#intake;
     const planOf = (input: unknown, index: number): Plan => {
-      const own: EnqueueOptions | undefined = each?.(input, index);
+      const own: EnqueueOptions | undefined = ownOf?.(input, index);
       if (own === undefined) return common;
       if (own.tx !== undefined) throw invalid("tx", "all of them share it: give it beside each, not inside");
       return this.#planner.plan(task, { ...shared, ...own }).plan;
@@ -127,8 +122,8 @@ export class Enqueuer {
     const prepare = (input: unknown, index: number): NewJob | Promise<NewJob> => {
       const plan = planOf(input, index);
       const text = encodeInput(task.name, task.schema, input);
-      if (typeof text === "string") return { ...plan, tail: tails(), input: text };
-      return text.then((late) => ({ ...plan, tail: tails(), input: late }));
+      if (typeof text === "string") return jobOf(plan, tails(), text);
+      return text.then((late) => jobOf(plan, tails(), late));
     };
     return { tx, prepare };
   }

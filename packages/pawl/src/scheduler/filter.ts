@@ -3,7 +3,7 @@ import { STATES } from "../core/job.js";
 import { checkName } from "../core/name.js";
 import type { JobFilter, PageRequest, Scope } from "../store/port.js";
 import { checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./check.js";
-import { idOf } from "./plan.js";
+import { idOf } from "./given.js";
 import type { JobsFilter } from "./scheduler.js";
 
 const FILTER_KEYS = new Set(["state", "queue", "task", "tag", "key", "failure", "tenant"]);
@@ -23,7 +23,7 @@ export function checkFilter(scope: Scope, filter: JobsFilter = {}): { readonly s
       ...(task === undefined ? {} : { task: checkName("task", task) }),
       ...(tag === undefined ? {} : { tag: checkName("tag", tag) }),
       ...(key === undefined ? {} : { key: checkName("key", key) }),
-      ...(failure === undefined ? {} : { failure: checkName("tag", failure) }),
+      ...(failure === undefined ? {} : { failure: checkFailure(failure) }),
     },
   };
 }
@@ -38,6 +38,12 @@ function checkAfter(after: string): JobId {
   const id = idOf(after);
   if (id === undefined) throw invalid("page.after", `${show(after)} is not the id a page ended with`);
   return id;
+}
+
+/** A kind, or the class of what was thrown: no name of ours, so no rule for names. */
+function checkFailure(failure: unknown): string {
+  if (typeof failure === "string" && failure !== "" && failure.length <= 200 && !failure.includes("\u0000") && failure.isWellFormed()) return failure;
+  throw invalid("filter.failure", `${show(failure)} is no kind or class of failures`);
 }
 
 function narrow(scope: Scope, tenant: string | undefined): Scope {

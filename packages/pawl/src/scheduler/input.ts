@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { DEFAULTS } from "../core/defaults.js";
 import { pawlError } from "../core/error.js";
-import { describeIssues } from "../core/issues.js";
+import { describeIssues, validateStored } from "../core/issues.js";
 import { decode, encode } from "../core/json.js";
 
 /**
@@ -17,7 +17,7 @@ export function encodeInput(task: string, schema: StandardSchemaV1 | undefined, 
   const { text } = encoded;
   checkSize(task, text);
   if (schema === undefined) return text;
-  const result = schema["~standard"].validate(decode(text));
+  const result = validateStored(schema, decode(text));
   if (!(result instanceof Promise)) return accept(task, result, text);
   return result.then((late) => accept(task, late, text));
 }

@@ -6,10 +6,11 @@ import type { EnqueueOptions, QueueDefaults } from "./options.js";
 import { Planner } from "./plan.js";
 
 function planned(job: EnqueueOptions | undefined, ofTask: TaskOptions = {}, queues: Record<string, QueueDefaults> = {}, tenant?: string) {
-  return new Planner(queues, tenant).plan(
+  const { more, ...plan } = new Planner(queues, tenant).plan(
     task("mail.send", ofTask, () => {}),
     job,
   ).plan;
+  return { ...plan, ...more };
 }
 
 describe("the lane of a job", () => {
@@ -130,8 +131,8 @@ describe("the plan of no options", () => {
     const planner = new Planner({});
     const mail = task("mail.send", () => {});
     const options: { key: string } = { key: "one" };
-    expect(planner.plan(mail, options).plan.unique?.key).toBe("one");
+    expect(planner.plan(mail, options).plan.more?.unique?.key).toBe("one");
     options.key = "two";
-    expect(planner.plan(mail, options).plan.unique?.key).toBe("two");
+    expect(planner.plan(mail, options).plan.more?.unique?.key).toBe("two");
   });
 });

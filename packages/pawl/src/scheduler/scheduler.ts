@@ -22,8 +22,8 @@ export interface Scheduler {
   enqueue<In, Out, Parsed>(task: Task<In, Out, Parsed>, ...rest: InputThen<In, EnqueueOptions>): Promise<Job<Out>>;
   enqueue(task: string, input?: unknown, options?: EnqueueOptions): Promise<Job>;
   /**
-   * Stores many jobs, and answers with their handles in order. Up to the batch limit (1,000) all are stored or none;
-   * beyond it, chunk by chunk, and the error of a failed chunk says how many were stored (`error.details.stored`).
+   * Stores many jobs, and answers with their handles in order. Up to 1,000 (and 16 MB of input) all are stored or
+   * none; beyond that, chunk by chunk, and the error of a failed chunk says how many were stored (`details.stored`).
    * A job whose key is taken is no error here: its handle says `rejected` and is that of the holder.
    */
   enqueueMany<In, Out, Parsed>(
@@ -134,7 +134,7 @@ export interface RedriveMany {
   readonly limit?: number;
   /** a trickle: the first at once, each next one this much later */
   readonly every?: Duration;
-  /** makes the new input out of the old one */
+  /** makes the new input out of the old one; undefined leaves it as it is */
   readonly edit?: (input: unknown, job: JobView) => unknown;
 }
 

@@ -3,6 +3,7 @@ import type { JobId } from "../core/id.js";
 import { isFinished, type JobRecord } from "../core/job.js";
 import { keepAlive } from "../runtime/alive.js";
 import type { Clock } from "../runtime/clock.js";
+import { Limiter } from "../runtime/limiter.js";
 import type { Scope, Store } from "../store/port.js";
 import { checkDuration } from "./check.js";
 import type { WaitOptions } from "./scheduler.js";
@@ -10,7 +11,7 @@ import type { WaitOptions } from "./scheduler.js";
 const SHORTEST = 50;
 const LONGEST = 1_000;
 const GRAIN = 10;
-/** looks on their way at any moment, however many wait */
+/** Reads on their way at any moment, however many wait: a crowd of waiters must not crowd out everybody else. */
 const AT_ONCE = 16;
 
 /** One job somebody waits for. It leaves the map when it ends, or when nobody waits for it any more. */
@@ -18,8 +19,8 @@ class Watched {
   waiters = 0;
   /** ms, doubled with every look in vain */
   interval = SHORTEST;
-  /** idle until `lookAt`; then in the queue; then being read. A hint during the reading asks for one more. */
-  mode: "idle" | "queued" | "read" | "read again" = "idle";
+  /** idle until `lookAt` or a hint; then in line to be read; then being read, during which a hint asks for one more */
+  mode: "idle" | "in line" | "read" | "read again" = "idle";
   readonly ended: Promise<JobRecord | undefined>;
   end!: (record: JobRecord | undefined) => void;
   fail!: (error: unknown) => void;
@@ -43,8 +44,7 @@ class Watched {
  */
 export class Waiters {
   readonly #watched = new Map<JobId, Watched>();
-  #queue: Watched[] = [];
-  #reading = 0;
+  readonly #reads = new Limiter(AT_ONCE);
   #nextRound = 0;
   #stopTimer: (() => void) | undefined;
   #stopListening: (() => void) | undefined;
@@ -62,7 +62,7 @@ export class Waiters {
     // Watched before it is read, so that no end can fall between the two.
     const watched = this.#watch(id);
     try {
-      const now = await this.store.jobs.get(scope, id);
+      const now = await this.#reads.run(() => this.store.jobs.get(scope, id));
       if (now !== undefined && isFinished(now.state)) return now;
       const ended = now === undefined ? undefined : await this.#until(watched, timeout, options.signal);
       if (ended === undefined) throw pawlError("job_unknown", { job: id });
@@ -131,10 +131,10 @@ export class Waiters {
     const watched = this.#watched.get(id);
     if (watched === undefined) return;
     if (watched.mode === "read") watched.mode = "read again";
-    if (watched.mode === "idle") this.#enqueue(watched);
+    if (watched.mode === "idle") void this.#look(watched);
   }
 
-  /** Queues what it is time to look at, and sets the timer for the rest. */
+  /** Looks at what it is time to look at, and sets the timer for the rest. */
   #round(): void {
     const now = this.clock.monotonic();
     let next = now + LONGEST;
@@ -142,7 +142,7 @@ export class Waiters {
       if (watched.lookAt <= now) {
         watched.lookAt = now + watched.interval;
         watched.interval = Math.min(LONGEST, watched.interval * 2);
-        if (watched.mode === "idle") this.#enqueue(watched);
+        if (watched.mode === "idle") void this.#look(watched);
       }
       next = Math.min(next, watched.lookAt);
     }
@@ -155,38 +155,25 @@ export class Waiters {
     this.#stopTimer = this.clock.after(at - now, () => this.#round());
   }
 
-  #enqueue(watched: Watched): void {
-    watched.mode = "queued";
-    this.#queue.push(watched);
-    this.#pump();
-  }
-
-  #pump(): void {
-    while (this.#reading < AT_ONCE && this.#queue.length > 0) {
-      const [next] = this.#queue.splice(0, 1) as [Watched];
-      if (next.waiters > 0) void this.#look(next);
-    }
-  }
-
   async #look(watched: Watched): Promise<void> {
-    watched.mode = "read";
-    this.#reading++;
+    watched.mode = "in line";
     try {
-      // Whoever waits has been shown the job in its own scope.
-      const record = await this.store.jobs.get("everyone", watched.id);
-      if (record === undefined || isFinished(record.state)) {
+      await this.#reads.run(async () => {
+        // The line may be long, and those who waited gone with what they saw at first.
+        if (watched.waiters === 0) return;
+        watched.mode = "read";
+        // Whoever waits has been shown the job in its own scope.
+        const record = await this.store.jobs.get("everyone", watched.id);
+        if (record !== undefined && !isFinished(record.state)) return;
         watched.end(record);
         // Out of the map at once: a job can be redriven, and who waits then waits for another end.
         this.#forget(watched);
-      }
+      });
     } catch {
       // The store is away: a later look may find it back, and a wait has its own timeout.
-    } finally {
-      this.#reading--;
-      const again = (watched.mode as Watched["mode"]) === "read again";
-      watched.mode = "idle";
-      if (again && this.#watched.get(watched.id) === watched) this.#enqueue(watched);
-      this.#pump();
     }
+    const again = (watched.mode as Watched["mode"]) === "read again";
+    watched.mode = "idle";
+    if (again && this.#watched.get(watched.id) === watched) void this.#look(watched);
   }
 }

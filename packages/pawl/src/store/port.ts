@@ -125,6 +125,8 @@ export interface Claimed {
   /** the store's clock at the claim, for telling times by monotonic differences */
   readonly now: number;
   readonly jobs: readonly ClaimedJob[];
+  /** The lanes may hold more, though they gave less than asked for: ask again. Otherwise they are empty. */
+  readonly more?: true;
 }
 
 export interface ClaimedJob {
@@ -162,6 +164,8 @@ export interface Renewal {
  * Times are the monotonic clock of the caller's thread (`performance.now()`).
  */
 export interface Renewer {
+  /** Until then it renews nothing, so nothing should be claimed; absent: from the start. */
+  readonly ready?: Promise<void>;
   /**
    * Renews the lease from one period after now on, but not at or after `latestDeadline`: by then all its jobs should
    * have ended, so one that hangs loses its lease. Again for a held lease: only the deadline changes. Called for

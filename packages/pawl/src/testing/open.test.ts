@@ -14,12 +14,13 @@ describe("a pawl whose time is yours", () => {
     await using world = await openTest({ tasks: [remind] });
     const job = await world.pawl.enqueue(remind, { cartId: "42" }, { delay: "24h" });
 
-    const before = performance.now();
+    let operations = 0;
+    world.pawl.on("store.operation", () => operations++);
     await world.advance("23h59m59s999ms");
     expect(ran).toEqual([]);
     await world.advance(1);
     expect(ran).toEqual(["42"]);
-    expect(performance.now() - before).toBeLessThan(1_000);
+    expect(operations, "a day of polling is slept through").toBeLessThan(100);
     expect(await job.result()).toEqual({ reminded: true });
   });
 

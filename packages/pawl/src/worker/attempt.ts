@@ -83,7 +83,9 @@ export class Attempt {
 
   decide(outcome: Outcome, now: number, random: () => number): Patch {
     const { job, plan, lease } = this;
-    return decide(standingOf(job, job.options, lease.storeTime(now)), outcome, job.options?.retry ?? plan.retry, random);
+    const standing = standingOf(job, job.options, lease.storeTime(now));
+    // Whoever enqueued it may not have known the task's code: here it is known.
+    return decide(plan.atMostOnce ? { ...standing, atMostOnce: true } : standing, outcome, job.options?.retry ?? plan.retry, random);
   }
 
   settlement(patch: Patch, now: number): Settlement {

@@ -62,7 +62,10 @@ describe("what a handler returns or throws", () => {
     });
     const fine = task("fine", () => "ok");
     open(thrower, fine);
-    const ids = await world.enqueueMany(thrower, Object.keys(things).map((what) => ({ what })));
+    const ids = await world.enqueueMany(
+      thrower,
+      Object.keys(things).map((what) => ({ what })),
+    );
     const after = await world.enqueue(fine);
     await world.work({ concurrency: 1 });
     await world.clock.quiet();
@@ -125,11 +128,18 @@ describe("what is not run at all", () => {
     const ran: number[] = [];
     const note = task("note", { input: z.object({ n: z.number() }) }, ({ n }) => void ran.push(n));
     open(note);
-    const ids = await world.enqueueMany(note, Array.from({ length: 50 }, (_, n) => (n === 17 ? { n: "seventeen" } : { n })));
+    const ids = await world.enqueueMany(
+      note,
+      Array.from({ length: 50 }, (_, n) => (n === 17 ? { n: "seventeen" } : { n })),
+    );
     await world.work({ concurrency: 50 });
     await world.clock.quiet();
     expect(ran).toHaveLength(49);
-    expect(await world.job(ids[17] as (typeof ids)[0])).toMatchObject({ state: "dead", failure: { kind: "undecodable", message: expect.stringContaining("n:") }, spent: 1 });
+    expect(await world.job(ids[17] as (typeof ids)[0])).toMatchObject({
+      state: "dead",
+      failure: { kind: "undecodable", message: expect.stringContaining("n:") },
+      spent: 1,
+    });
     expect(await world.state(ids[16] as (typeof ids)[0])).toBe("succeeded");
   });
 
@@ -237,7 +247,10 @@ describe("timeouts", () => {
   test("handlers that ignore their signal give their slots back, but no more than the concurrency of them", async () => {
     const slow = task("slow", { timeout: "1s", retry: 0 }, hang);
     open(slow);
-    await world.enqueueMany(slow, Array.from({ length: 20 }, () => ({})));
+    await world.enqueueMany(
+      slow,
+      Array.from({ length: 20 }, () => ({})),
+    );
     const worker = await world.work({ concurrency: 2 });
     await world.clock.advance(10_000);
     expect(worker.status()).toMatchObject({ overrun: 4, running: 0, free: 0 });
@@ -246,7 +259,10 @@ describe("timeouts", () => {
 
 describe("cancellation", () => {
   const deaf = task("deaf", () => new Promise<never>(() => {}));
-  const polite = task("polite", (_: unknown, { signal }: Context) => new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))));
+  const polite = task(
+    "polite",
+    (_: unknown, { signal }: Context) => new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+  );
 
   test("a running job hears of it at once where hints arrive, and is cancelled when its handler stops", async () => {
     open(polite);
@@ -301,7 +317,10 @@ describe("cancellation", () => {
     });
     open(mixed);
     const worker = await world.work({ concurrency: 1 });
-    await world.enqueueMany(mixed, Array.from({ length: 20 }, () => ({ n: "quick" })));
+    await world.enqueueMany(
+      mixed,
+      Array.from({ length: 20 }, () => ({ n: "quick" })),
+    );
     await world.clock.quiet();
     // The worker has learnt that these jobs are quick, so it claims ahead of its slot.
     const [, victim] = await world.enqueueMany(mixed, [{ n: "hang" }, { n: "victim" }]);

@@ -37,7 +37,9 @@ export interface ClaimerParts {
 
 /** A claim that is not answered yet. */
 interface Flight {
+  readonly quotas: readonly Quota[];
   readonly limit: number;
+  readonly suspect: boolean;
   /** takes jobs that may run at most once: nothing else may take the slots meant for them */
   readonly alone: boolean;
 }
@@ -66,6 +68,10 @@ export class Claimer {
   #turn: number;
   /** counts what is heard and asked, to tell which came first */
   #stamp = 0;
+  #heard = 0;
+  #sent = 0;
+  /** whether the last claim got all it asked for */
+  #backlog = false;
   #open = false;
   #resting = false;
   #hungrySince: number | undefined;
@@ -116,7 +122,7 @@ export class Claimer {
     if (!this.#open) return;
     if (hint.kind === "lanes") this.#poll?.wake();
     if (hint.kind !== "ready") return;
-    this.#stamp++;
+    this.#heard = ++this.#stamp;
     for (const lane of hint.lanes) if (this.#serves(lane)) this.#bookOf(lane).add(lane, this.#stamp);
     this.want();
   }
@@ -125,7 +131,13 @@ export class Claimer {
   want(): void {
     if (!this.#open || this.#resting) return;
     if (this.#suspects) this.#claimSuspect();
-    while (this.#flights.size < MOST_FLIGHTS && this.#claimSome());
+    while (this.#mayFly() && this.#claimSome());
+  }
+
+  /** A second claim beside the first only where it should find something: a backlog, or what was heard of since. */
+  #mayFly(): boolean {
+    if (this.#flights.size === 0) return true;
+    return this.#flights.size < MOST_FLIGHTS && (this.#backlog || this.#heard > this.#sent);
   }
 
   #claimSome(): boolean {
@@ -137,7 +149,7 @@ export class Claimer {
     const size = Math.min(settings.claimBatch, free + ahead - pending);
     if (size <= 0) return false;
     // Every free slot is spoken for: what is left is a matter of batch size, so let a good one gather.
-    if (pending >= free && size < Math.min(settings.claimBatch, ahead) / 2) return false;
+    if (pending >= free && size < Math.min(settings.claimBatch, ahead / MOST_FLIGHTS)) return false;
     const careful = this.#mayBeCareful(pending);
     if (careful === "wait") return false;
     const limit = careful === "now" ? Math.min(size, free) : size;
@@ -145,7 +157,8 @@ export class Claimer {
     const cap = (lane: Lane) => {
       const plan = plans.of(lane);
       if (plan === undefined) return 0;
-      const soon = Math.max(1, free + plan.pace.ahead(settings.concurrency));
+      // By the pace of the task itself: quick jobs of one must not make room for slow ones of another.
+      const soon = settings.concurrency + plan.pace.ahead(settings.concurrency) - plan.pace.inHand;
       return plan.counted ? Math.min(soon, slots.room(lane)) : soon;
     };
     const quotas = slots.reserve(offer(lanes, limit, this.#turn++, cap));
@@ -172,63 +185,72 @@ export class Claimer {
   }
 
   #send(quotas: readonly Quota[], limit: number, alone: boolean): void {
-    const { store, worker, settings, clock, slots, onClaimed } = this.parts;
-    const sentAt = clock.monotonic();
+    const { store, worker, settings } = this.parts;
     const stamp = this.#stamp++;
+    this.#sent = stamp;
+    this.#count(quotas, 1);
     this.#fly(
-      { limit, alone },
+      { quotas, limit, alone, suspect: false },
       () => store.leases.claim({ worker, quotas, limit, duration: settings.lease }),
       (claimed) => {
-        slots.unreserve(quotas);
-        if (claimed === undefined || claimed.jobs.length < limit) this.#forgetEmpty(quotas, claimed, stamp);
-        if (claimed !== undefined) onClaimed(claimed, sentAt, false);
+        this.#backlog = claimed !== undefined && (claimed.jobs.length >= limit || claimed.more === true);
+        if (!this.#backlog) this.#forgetEmpty(quotas, claimed, stamp);
       },
-      () => slots.unreserve(quotas),
     );
   }
 
   /** One at a time: if it takes this worker down again, it takes down nobody else's job with it, and is known by that. */
   #claimSuspect(): void {
-    const { store, worker, settings, clock, hands, onClaimed } = this.parts;
+    const { store, worker, settings, hands } = this.parts;
     if (hands.suspects > 0 || hands.free === 0 || this.#flights.size >= MOST_FLIGHTS) return;
-    const sentAt = clock.monotonic();
-    this.#suspects = false;
     const { queues, tasks, lease: duration } = settings;
+    this.#suspects = false;
     this.#fly(
-      { limit: 1, alone: false },
+      { quotas: [], limit: 1, alone: false, suspect: true },
       () => store.leases.claimSuspect({ worker, queues, tasks, duration }),
       (claimed) => {
-        if (claimed === undefined) return;
-        this.#suspects = true;
-        onClaimed(claimed, sentAt, true);
+        this.#suspects = claimed !== undefined;
       },
     );
   }
 
-  #fly(flight: Flight, claim: () => Promise<Claimed | undefined>, onAnswer: (claimed: Claimed | undefined) => void, onFailure?: () => void): void {
+  #fly(flight: Flight, claim: () => Promise<Claimed | undefined>, onAnswer: (claimed: Claimed | undefined) => void): void {
+    const { clock, onClaimed, onError } = this.parts;
+    const sentAt = clock.monotonic();
     this.#flights.add(flight);
     this.#asked += flight.limit;
-    this.#hungrySince ??= this.parts.clock.monotonic();
-    const land = () => {
-      // A claim given up as stalled has been taken off before, and its answer is as good as any other.
-      if (this.#flights.delete(flight)) this.#asked -= flight.limit;
-      if (this.#flights.size === 0) for (const resolve of this.#landed.splice(0)) resolve();
-    };
+    this.#hungrySince ??= sentAt;
     claim().then(
       (claimed) => {
         this.#hungrySince = undefined;
         this.#backoff.reset();
-        land();
+        this.#land(flight);
         onAnswer(claimed);
+        if (claimed !== undefined) onClaimed(claimed, sentAt, flight.suspect);
         this.want();
       },
       (error: unknown) => {
-        onFailure?.();
-        land();
-        this.parts.onError("claim", error);
+        this.#land(flight);
+        onError("claim", error);
         this.#rest();
       },
     );
+  }
+
+  /** Once per flight: one given up as stalled may still come in, and its jobs are as good as any others. */
+  #land(flight: Flight): void {
+    if (!this.#flights.delete(flight)) return;
+    this.#asked -= flight.limit;
+    this.parts.slots.unreserve(flight.quotas);
+    this.#count(flight.quotas, -1);
+    if (this.#flights.size === 0) for (const resolve of this.#landed.splice(0)) resolve();
+  }
+
+  #count(quotas: readonly Quota[], sign: 1 | -1): void {
+    for (const { lane, quota } of quotas) {
+      const plan = this.parts.plans.of(lane);
+      if (plan !== undefined) plan.pace.inHand += sign * quota;
+    }
   }
 
   /** A lane that gave less than its quota, in a claim that was not full, has nothing left. */
@@ -281,8 +303,7 @@ export class Claimer {
       if (now - this.#hungrySince >= STALLED_AFTER) {
         onStalled(now - this.#hungrySince);
         this.#hungrySince = undefined;
-        this.#flights.clear();
-        this.#asked = 0;
+        for (const flight of [...this.#flights]) this.#land(flight);
         this.#resting = false;
         this.#poll?.wake();
       }

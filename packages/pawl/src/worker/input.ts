@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { describeIssues, validateStored } from "../core/issues.js";
 import { decode } from "../core/json.js";
 import type { Attempt } from "./attempt.js";
 import type { Context } from "./context.js";
@@ -14,7 +15,7 @@ export function callHandler(invoke: Invoke, attempt: Attempt, ctx: Context): unk
   const { task } = attempt.plan;
   const input = readInput(attempt.job.input);
   if (task.schema === undefined) return invoke(task, input, ctx);
-  const checked = task.schema["~standard"].validate(input);
+  const checked = validateStored(task.schema, input);
   if (checked instanceof Promise) return checked.then((late) => invoke(task, accepted(late), ctx));
   return invoke(task, accepted(checked), ctx);
 }
@@ -30,9 +31,5 @@ function readInput(text: string | undefined): unknown {
 
 function accepted(result: StandardSchemaV1.Result<unknown>): unknown {
   if (result.issues === undefined) return result.value;
-  const issues = result.issues.slice(0, 5).map((issue) => {
-    const path = issue.path?.map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-    return path ? `${path}: ${issue.message}` : issue.message;
-  });
-  throw new Undecodable(`its stored input does not match the schema: ${issues.join("; ")}`);
+  throw new Undecodable(`its stored input does not match the schema: ${describeIssues(result.issues)}`);
 }

@@ -11,6 +11,8 @@ export class Notes {
   lines = 0;
   dropped = 0;
   progress: { readonly value: unknown } | undefined;
+  /** the last progress, for live views in this process */
+  latest: unknown;
   progressAt = Number.NEGATIVE_INFINITY;
 }
 
@@ -46,7 +48,9 @@ export class Journal {
 
   /** Only the latest value counts, so only the latest is encoded and sent. */
   progress(attempt: Attempt, value: unknown): void {
-    notesOf(attempt).progress = { value };
+    const notes = notesOf(attempt);
+    notes.progress = { value };
+    notes.latest = value;
     this.#progressing.add(attempt);
     this.#arm();
   }

@@ -35,7 +35,16 @@ describe("renewal", () => {
     const quick = task("quick", async () => {});
     world = new World({
       tasks: [long, quick],
-      around: (store) => ({ ...store, leases: { ...store.leases, renew: (worker, leases, duration) => (calls.push(leases.length), store.leases.renew(worker, leases, duration)) } }),
+      around: (store) => ({
+        ...store,
+        leases: {
+          ...store.leases,
+          renew(worker, leases, duration) {
+            calls.push(leases.length);
+            return store.leases.renew(worker, leases, duration);
+          },
+        },
+      }),
     });
     await world.work();
     for (let i = 0; i < 3; i++) {
@@ -74,7 +83,10 @@ describe("a lease that is lost", () => {
       signal.addEventListener("abort", () => reasons.push([why(signal), world.clock.monotonic()]));
       return new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
     });
-    world = new World({ tasks: [long], around: (store) => faultyStore(store, (operation) => (operation === "leases.renew" ? { kind: "fail" } : undefined)) });
+    world = new World({
+      tasks: [long],
+      around: (store) => faultyStore(store, (operation) => (operation === "leases.renew" ? { kind: "fail" } : undefined)),
+    });
     const id = await world.enqueue(long);
     await world.work();
     await world.clock.advance(12_999);
@@ -83,6 +95,28 @@ describe("a lease that is lost", () => {
     expect(reasons).toEqual([["lease_lost", 13_000]]);
     expect(world.heard("lease.lost")).toMatchObject([{ jobs: 1, why: "not renewed in time" }]);
     expect([starts, await world.state(id), await world.outcomes(id)]).toEqual([1, "running", []]);
+  });
+
+  test("it is counted from when the claim was sent, not from when it was answered", async () => {
+    const reasons: unknown[] = [];
+    const answer = gate();
+    const long = task("long", (_: unknown, { signal }) => {
+      signal.addEventListener("abort", () => reasons.push([why(signal), world.clock.monotonic()]));
+      return new Promise<never>(() => {});
+    });
+    world = new World({
+      tasks: [long],
+      around: (store) =>
+        faultyStore(store, (operation) =>
+          operation === "leases.claim" ? { kind: "delay", until: answer.opened } : operation === "leases.renew" ? { kind: "fail" } : undefined,
+        ),
+    });
+    await world.enqueue(long);
+    await world.work();
+    await world.clock.advance(10_000);
+    answer.open();
+    await world.clock.advance(3_000);
+    expect(reasons).toEqual([["lease_lost", 13_000]]);
   });
 
   test("A1: a handler that blocks for three leases commits at most once; its late settlement is stale", async () => {
@@ -145,9 +179,15 @@ describe("a lease that is lost", () => {
       if (n === 1) await end.opened;
     });
     let away = false;
-    world = new World({ tasks: [first], around: (store) => faultyStore(store, (operation) => (away && operation !== "leases.settle" ? { kind: "fail" } : undefined)) });
+    world = new World({
+      tasks: [first],
+      around: (store) => faultyStore(store, (operation) => (away && operation !== "leases.settle" ? { kind: "fail" } : undefined)),
+    });
     const worker = await world.work({ concurrency: 1, lease: "1s", renewal: "300ms" });
-    await world.enqueueMany(first, Array.from({ length: 10 }, () => ({ n: 0 })));
+    await world.enqueueMany(
+      first,
+      Array.from({ length: 10 }, () => ({ n: 0 })),
+    );
     await world.clock.quiet();
     ran.length = 0;
     await world.enqueueMany(first, [{ n: 1 }, { n: 2 }, { n: 3 }]);
@@ -162,20 +202,48 @@ describe("a lease that is lost", () => {
     expect(world.heard("lease.lost")).toMatchObject([{ jobs: 3 }]);
   });
 
+  test("nor in the moment after the event loop was blocked past its end, before any timer has run", async () => {
+    const ran: string[] = [];
+    const mixed = task("mixed", { timeout: "5m" }, ({ name, block }: { name: string; block?: number }) => {
+      ran.push(name);
+      if (block !== undefined) late += block;
+    });
+    let late = 0;
+    world = new World({
+      tasks: [mixed],
+      around: (store) => faultyStore(store, (operation) => (operation === "leases.renew" ? { kind: "fail" } : undefined)),
+    });
+    // Time passes without a timer, as it does for a process that is busy.
+    const { monotonic } = world.clock;
+    Object.assign(world.clock, { monotonic: () => monotonic() + late });
+    const worker = await world.work({ concurrency: 1 });
+    await world.enqueueMany(
+      mixed,
+      Array.from({ length: 10 }, () => ({ name: "warm" })),
+    );
+    await world.clock.quiet();
+    ran.length = 0;
+    await world.enqueueMany(mixed, [{ name: "blocks", block: 20_000 }, { name: "second" }]);
+    await Promise.resolve();
+    expect(ran.slice(0, 2)).not.toContain("second");
+    await world.clock.quiet();
+    expect(world.heard("lease.lost")).toMatchObject([{ jobs: 1 }]);
+    expect(worker.status().buffered).toBe(0);
+  });
+
   test("A9: a renewal counts only if the store extended that lease", async () => {
-    const long = task("long", (_: unknown, { signal }) => new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))));
-    world = new World({ tasks: [long] });
-    const id = await world.enqueue(long);
-    await world.work();
-    // Reaped behind the worker's back, as by a store whose clock ran ahead.
-    const seen = await world.inner.leases.renew({ name: "x", boot: "y" as never }, ["1" as LeaseId], 1);
-    expect(seen.held).toEqual([]);
-    await world.inner.jobs.get("everyone", id);
-    world.clock.leap(0);
-    const ahead = world.inner;
-    await ahead.leases.reap(0);
-    await world.clock.advance(4_999);
-    expect(world.heard("lease.lost")).toEqual([]);
+    const reasons: unknown[] = [];
+    const long = task("long", (_: unknown, { signal }) => {
+      signal.addEventListener("abort", () => reasons.push(why(signal)));
+      return new Promise<never>(() => {});
+    });
+    world = new World({ tasks: [long], around: (store) => ({ ...store, leases: { ...store.leases, renew: async () => ({ held: [] }) } }) });
+    await world.enqueue(long);
+    const worker = await world.work();
+    await world.clock.advance(5_000);
+    expect(reasons).toEqual(["lease_lost"]);
+    expect(world.heard("lease.lost")).toMatchObject([{ jobs: 1, why: expect.stringContaining("does not know it") }]);
+    expect(worker.status()).toMatchObject({ leases: 0, running: 0, overrun: 1 });
   });
 
   test("a lease that is gone because its last job is settled is not called lost", async () => {
@@ -209,7 +277,10 @@ describe("a hung process", () => {
         ...store,
         leases: {
           ...store.leases,
-          renew: (worker, leases, duration) => (renewals.push(world.clock.monotonic()), store.leases.renew(worker, leases, duration)),
+          renew(worker, leases, duration) {
+            if (leases.includes("1" as LeaseId)) renewals.push(world.clock.monotonic());
+            return store.leases.renew(worker, leases, duration);
+          },
           // Nothing it settles arrives, as if its event loop never came to it.
           settle: () => new Promise<never>(() => {}),
         },
@@ -220,6 +291,6 @@ describe("a hung process", () => {
     await world.upkeep();
     await world.clock.advance(60_000);
     expect(Math.max(...renewals)).toBeLessThan(35_000);
-    expect((await world.job(id)).crashes).toBe(1);
+    expect((await world.outcomes(id))[0]).toBe("crashed");
   });
 });

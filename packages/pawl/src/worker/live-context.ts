@@ -22,7 +22,7 @@ export interface ContextHome {
   /** the attempt was settled by a transaction of its own */
   committed(attempt: Attempt, patch: Patch, now: number): void;
   /** the store says that the attempt's lease is lost */
-  stale(attempt: Attempt): void;
+  stale(attempt: Attempt, patch: Patch): void;
 }
 
 const ONCE_TTL = 30 * 86_400_000;
@@ -107,7 +107,7 @@ export class LiveContext implements Context {
         const patch = attempt.decide({ kind: "succeeded", ...(encoded === undefined ? {} : { output: encoded.text }) }, now, clock.random);
         const [settled] = await store.leases.settle(worker, [attempt.settlement(patch, now)], tx);
         if (settled !== "settled" || attempt.lease.lost) {
-          this.#home.stale(attempt);
+          this.#home.stale(attempt, patch);
           throw this.#lost();
         }
         committed = { patch, now };

@@ -155,6 +155,14 @@ export class Runner {
     return count;
   }
 
+  /** What runs takes longer than was thought: no more is claimed ahead until that changes. */
+  slowDown(now: number): void {
+    for (const { plan, startedAt } of this.running) {
+      plan.pace.atLeast(now - startedAt);
+      this.pace.atLeast(now - startedAt);
+    }
+  }
+
   /** Gives back the jobs that have not started. */
   releaseHeld(): number {
     const waiting = this.#held.slice(this.#next).filter(({ phase }) => phase === "held");
@@ -191,7 +199,8 @@ export class Runner {
 
   #start(attempt: Attempt, now: number): void {
     const { job, lease } = attempt;
-    const refused = job.intent !== undefined || job.options !== undefined || attempt.cancelled ? refusal(attempt, lease.storeTime(now)) : undefined;
+    const unusual = job.intent !== undefined || job.options !== undefined || job.crashes > 0 || attempt.cancelled;
+    const refused = unusual ? refusal(attempt, lease.storeTime(now)) : undefined;
     if (refused !== undefined) {
       attempt.startedAt = now;
       this.#finish(attempt, refused, now);

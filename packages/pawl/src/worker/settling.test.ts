@@ -9,10 +9,15 @@ let world: World;
 afterEach(() => world.close());
 
 const quick = task("quick", async () => "ok");
-const settling = (settle: (settlements: readonly Settlement[], real: Store["leases"]["settle"], worker: never) => ReturnType<Store["leases"]["settle"]>) => (store: Store) => ({
-  ...store,
-  leases: { ...store.leases, settle: ((worker: never, settlements: readonly Settlement[]) => settle(settlements, store.leases.settle, worker)) as Store["leases"]["settle"] },
-});
+const settling =
+  (settle: (settlements: readonly Settlement[], real: Store["leases"]["settle"], worker: never) => ReturnType<Store["leases"]["settle"]>) =>
+  (store: Store) => ({
+    ...store,
+    leases: {
+      ...store.leases,
+      settle: ((worker: never, settlements: readonly Settlement[]) => settle(settlements, store.leases.settle, worker)) as Store["leases"]["settle"],
+    },
+  });
 
 describe("settlements", () => {
   test("of one turn go out together, two calls at a time, the rest merged", async () => {
@@ -26,7 +31,10 @@ describe("settlements", () => {
         return real(worker, settlements);
       }),
     });
-    await world.enqueueMany(quick, Array.from({ length: 60 }, () => ({})));
+    await world.enqueueMany(
+      quick,
+      Array.from({ length: 60 }, () => ({})),
+    );
     await world.work({ concurrency: 20 });
     await world.clock.quiet();
     expect(sizes.length).toBeLessThanOrEqual(2);
@@ -39,7 +47,12 @@ describe("settlements", () => {
   test("are repeated until the store answers, and a lost answer settles nothing twice", async () => {
     world = new World({
       tasks: [quick],
-      around: (store) => faultyStore(store, (operation, earlier) => (operation === "leases.settle" && earlier < 3 ? { kind: earlier === 0 ? "lose" : "fail", error: pawlError("store_unreachable", {}) } : undefined)),
+      around: (store) =>
+        faultyStore(store, (operation, earlier) =>
+          operation === "leases.settle" && earlier < 3
+            ? { kind: earlier === 0 ? "lose" : "fail", error: pawlError("store_unreachable", {}) }
+            : undefined,
+        ),
     });
     const id = await world.enqueue(quick);
     await world.work();
@@ -57,7 +70,10 @@ describe("settlements", () => {
       away = true;
       return "finished before the store went";
     });
-    world = new World({ tasks: [long], around: (store) => faultyStore(store, () => (away ? { kind: "fail", error: pawlError("store_unreachable", {}) } : undefined)) });
+    world = new World({
+      tasks: [long],
+      around: (store) => faultyStore(store, () => (away ? { kind: "fail", error: pawlError("store_unreachable", {}) } : undefined)),
+    });
     const id = await world.enqueue(long);
     await world.work();
     end.open();
@@ -77,7 +93,10 @@ describe("settlements", () => {
         return real(worker, settlements);
       }),
     });
-    const ids = await world.enqueueMany(quick, Array.from({ length: 100 }, () => ({})));
+    const ids = await world.enqueueMany(
+      quick,
+      Array.from({ length: 100 }, () => ({})),
+    );
     poison = ids[63] as string;
     await world.work({ concurrency: 100 });
     await world.clock.advance(13_000);
@@ -96,7 +115,10 @@ describe("settlements", () => {
         return real(worker, settlements);
       }),
     });
-    await world.enqueueMany(counting, Array.from({ length: 1_000 }, () => ({})));
+    await world.enqueueMany(
+      counting,
+      Array.from({ length: 1_000 }, () => ({})),
+    );
     await world.work({ concurrency: 5, claimBatch: 10 });
     await world.clock.quiet();
     expect(ran).toBeLessThan(130);

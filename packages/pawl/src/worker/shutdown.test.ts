@@ -51,10 +51,16 @@ describe("E7: stopping a worker", () => {
     const moody = task("moody", () => (slow ? new Promise<never>(() => {}) : undefined));
     world = new World({ tasks: [moody] });
     const worker = await world.work({ concurrency: 1 });
-    await world.enqueueMany(moody, Array.from({ length: 20 }, () => ({})));
+    await world.enqueueMany(
+      moody,
+      Array.from({ length: 20 }, () => ({})),
+    );
     await world.clock.quiet();
     slow = true;
-    const ids = await world.enqueueMany(moody, Array.from({ length: 5 }, () => ({})));
+    const ids = await world.enqueueMany(
+      moody,
+      Array.from({ length: 5 }, () => ({})),
+    );
     await world.clock.quiet();
     expect(worker.status().buffered).toBe(4);
     const stopping = worker.stop({ timeout: "10s" });
@@ -64,21 +70,29 @@ describe("E7: stopping a worker", () => {
     expect(world.heard("worker.stopped")).toMatchObject([{ released: 5 }]);
   });
 
-  test("A6: gives back a claim that was under way when it began to stop", async () => {
+  test("A6: gives back a claim that was under way when it began to stop, and makes no other", async () => {
     const answer = gate();
     let ran = 0;
+    let claims = 0;
     const quick = task("quick", () => void ran++);
     world = new World({
       tasks: [quick],
-      around: (store) => faultyStore(store, (operation) => (operation === "leases.claim" ? { kind: "delay", until: answer.opened } : undefined)),
+      around: (store) =>
+        faultyStore(store, (operation) => {
+          if (operation !== "leases.claim") return undefined;
+          claims++;
+          return { kind: "delay", until: answer.opened };
+        }),
     });
-    const id = await world.enqueue(quick);
-    const worker = await world.work();
+    const ids = await world.enqueueMany(quick, [{}, {}, {}]);
+    const worker = await world.work({ concurrency: 1 });
     const stopping = worker.stop();
     await world.clock.quiet();
     answer.open();
     await stopping;
-    expect([ran, await world.state(id), await world.outcomes(id)]).toEqual([0, "ready", ["released"]]);
+    expect([ran, claims]).toEqual([0, 1]);
+    expect(await Promise.all(ids.map((id) => world.state(id)))).toEqual(["ready", "ready", "ready"]);
+    expect(await world.outcomes(ids[0] as never)).toEqual(["released"]);
   });
 
   test("A6: two workers of one name are two holders; one stopping takes nothing from the other", async () => {
@@ -152,7 +166,10 @@ describe("E7: stopping a worker", () => {
   test("leaves no timer behind", async () => {
     const quick = task("quick", async () => {});
     world = new World({ tasks: [quick] });
-    await world.enqueueMany(quick, Array.from({ length: 100 }, () => ({})));
+    await world.enqueueMany(
+      quick,
+      Array.from({ length: 100 }, () => ({})),
+    );
     const worker = await world.work();
     await world.clock.advance(2_000);
     await world.whilePassing(worker.stop());

@@ -1,32 +1,35 @@
 import { DEFAULTS } from "../core/defaults.js";
 import { type Duration, milliseconds } from "../core/duration.js";
-import type { JobId } from "../core/id.js";
-import type { Lane } from "../core/lane.js";
 import type { WorkerRef } from "../core/lease.js";
 import type { Outcome, Patch } from "../core/outcome.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import { newBootId } from "../runtime/identity.js";
 import { Lifecycle, type Service } from "../runtime/service.js";
-import type { Claimed, Renewer, Store } from "../store/port.js";
-import { Attempt } from "./attempt.js";
+import { Signal, within } from "../runtime/wait.js";
+import type { Claimed, Renewer, Settled, Store } from "../store/port.js";
+import type { Attempt } from "./attempt.js";
 import { Claimer } from "./claimer.js";
 import type { HeldLease } from "./held-lease.js";
+import { intake } from "./intake.js";
 import { Intents } from "./intents.js";
 import { Journal } from "./journal.js";
 import { Leases, loopRenewer } from "./leases.js";
 import { type ContextHome, LiveContext } from "./live-context.js";
 import { compose } from "./middleware.js";
 import { type Settings, settingsOf, type WorkerOptions } from "./options.js";
-import { type Plan, Plans } from "./plan.js";
+import { Plans } from "./plan.js";
 import { quietly } from "./quietly.js";
+import { Reports } from "./reports.js";
 import { Runner } from "./runner.js";
 import { Settler } from "./settler.js";
 import { Slots } from "./slots.js";
+import { type RunningJob, runningJob, type WorkerStatus } from "./status.js";
 import type { AnyTask, TaskDefaults } from "./task.js";
 import { Watch } from "./watch.js";
 
 export type { WorkerOptions } from "./options.js";
+export type { RunningJob, WorkerStatus } from "./status.js";
 
 export interface WorkerParts {
   readonly store: Store;
@@ -36,38 +39,6 @@ export interface WorkerParts {
   /** per queue */
   readonly defaults: Readonly<Record<string, TaskDefaults>>;
   readonly options: WorkerOptions;
-}
-
-export interface WorkerStatus {
-  readonly name: string;
-  readonly boot: string;
-  readonly state: "new" | "working" | "draining" | "stopped";
-  readonly concurrency: number;
-  /** handlers in slots */
-  readonly running: number;
-  /** jobs claimed and not started */
-  readonly buffered: number;
-  /** slots with nothing in them */
-  readonly free: number;
-  /** handlers that go on though their attempts are over */
-  readonly overrun: number;
-  /** outcomes the store has not confirmed */
-  readonly settling: number;
-  readonly leases: number;
-  /** lanes known to have work */
-  readonly lanes: number;
-  readonly claiming: number;
-}
-
-export interface RunningJob {
-  readonly job: JobId;
-  readonly lane: Lane;
-  readonly attempt: number;
-  /** the store's clock */
-  readonly startedAt: number;
-  /** ms */
-  readonly runningFor: number;
-  readonly cancelled: boolean;
 }
 
 /** ms a job may lie here claimed and not started before it is given back to those who could start it */
@@ -92,6 +63,7 @@ export class Worker implements Service, AsyncDisposable {
   readonly #claimer: Claimer;
   readonly #intents: Intents;
   readonly #watch: Watch;
+  readonly #reports: Reports;
   readonly #complain: (step: string, error: unknown) => void;
   #leases: Leases | undefined;
   #renewer: Renewer | undefined;
@@ -110,7 +82,8 @@ export class Worker implements Service, AsyncDisposable {
     this.ref = ref;
     this.#parts = parts;
     this.#settings = settings;
-    this.#complain = quietly(clock, (step, error) => bus.emit("duty.failed", { duty: `worker: ${step}`, error }));
+    this.#reports = new Reports(bus, ref.name);
+    this.#complain = quietly(clock, (step, error) => this.#reports.failed(step, error));
     this.#slots = new Slots(settings.queueSlots, settings.taskSlots);
     this.#plans = new Plans(tasks, defaults, (lane) => this.#slots.counts(lane));
     this.#journal = new Journal(store, ref, clock);
@@ -133,9 +106,9 @@ export class Worker implements Service, AsyncDisposable {
         attempt.phase = "over";
         this.#answered(attempt, patch, now - attempt.startedAt, "settled");
       },
-      stale: (attempt) => {
+      stale: (attempt, patch) => {
         attempt.phase = "over";
-        this.#answered(attempt, { outcome: "succeeded", next: "succeeded", spent: 0, crashes: 0 }, 0, "stale");
+        this.#answered(attempt, patch, 0, "stale");
       },
     };
     this.#runner = new Runner({
@@ -147,6 +120,7 @@ export class Worker implements Service, AsyncDisposable {
       onStart: (attempt) => this.#started(attempt),
       onOutcome: (attempt, outcome, now) => this.#outcome(attempt, outcome, now),
       onFreed: ({ job, plan }) => {
+        plan.pace.inHand--;
         if (plan.counted) this.#slots.add(job.lane, -1);
       },
       onRoom: () => this.#claimer.want(),
@@ -161,7 +135,7 @@ export class Worker implements Service, AsyncDisposable {
       slots: this.#slots,
       hands: this.#hands(),
       onClaimed: (claimed, sentAt, suspect) => this.#take(claimed, sentAt, suspect),
-      onStalled: (idleFor) => bus.emit("worker.stalled", { worker: ref.name, idleFor }),
+      onStalled: (idleFor) => this.#reports.stalled(idleFor),
       onError: this.#complain,
     });
     this.#intents = new Intents({
@@ -169,7 +143,7 @@ export class Worker implements Service, AsyncDisposable {
       worker: ref,
       onIntent: (attempt, intent) => {
         if (intent !== "cancel" || attempt.cancelled) return;
-        bus.emit("intent.received", { job: attempt.job.id, intent });
+        this.#reports.cancelled(attempt);
         this.#runner.cancel(attempt);
       },
       onError: (error) => this.#complain("ask for cancellations", error),
@@ -178,14 +152,14 @@ export class Worker implements Service, AsyncDisposable {
       clock,
       isBusy: () => (this.#leases?.size ?? 0) > 0,
       onTick: (now) => this.#tick(now),
-      onBlocked: (lag) => bus.emit("attempt.blocked", { worker: ref.name, lag }),
+      onBlocked: (lag) => this.#reports.blocked(lag),
     });
   }
 
   start(): Promise<void> {
     return this.#lifecycle.start(
       () => {
-        const { store, bus, clock, options } = this.#parts;
+        const { store, clock, options } = this.#parts;
         const { lease: duration, renewal: every } = this.#settings;
         this.#renewer =
           options.renewer ??
@@ -197,8 +171,10 @@ export class Worker implements Service, AsyncDisposable {
           else this.#claimer.hear(hint);
         });
         this.#state = "working";
-        this.#claimer.start();
-        bus.emit("worker.started", { worker: this.ref.name });
+        this.#reports.working();
+        const claim = () => void (this.#state === "working" && this.#claimer.start());
+        if (this.#renewer.ready === undefined) claim();
+        else void this.#renewer.ready.then(claim);
       },
       () => this.#close(),
     );
@@ -258,14 +234,7 @@ export class Worker implements Service, AsyncDisposable {
   /** What runs now, for live views. */
   get running(): readonly RunningJob[] {
     const now = this.#parts.clock.monotonic();
-    return this.#runner.running.map((attempt) => ({
-      job: attempt.job.id,
-      lane: attempt.job.lane,
-      attempt: attempt.number,
-      startedAt: attempt.lease.storeTime(attempt.startedAt),
-      runningFor: now - attempt.startedAt,
-      cancelled: attempt.cancelled,
-    }));
+    return this.#runner.running.map((attempt) => runningJob(attempt, now));
   }
 
   #hands() {
@@ -288,25 +257,9 @@ export class Worker implements Service, AsyncDisposable {
 
   #take(claimed: Claimed, sentAt: number, suspect: boolean): void {
     const leases = this.#leases as Leases;
-    const { bus, clock } = this.#parts;
-    const now = clock.monotonic();
+    const now = this.#parts.clock.monotonic();
     const lease = leases.add(claimed, sentAt, now, suspect);
-    let lane: Lane | undefined;
-    let plan: Plan | undefined;
-    let longest = 0;
-    for (const job of claimed.jobs) {
-      if (plan === undefined || lane === undefined || (job.lane !== lane && (job.lane.task !== lane.task || job.lane.queue !== lane.queue))) {
-        plan = this.#plans.of(job.lane);
-        lane = job.lane;
-        // The store gave what it was not asked for. Its lease runs out, and the job goes to somebody who knows it.
-        if (plan === undefined) continue;
-      }
-      if (plan.counted) this.#slots.add(job.lane, 1);
-      const timeout = job.options?.timeout ?? plan.timeout;
-      if (timeout > longest) longest = timeout;
-      lease.attempts.push(new Attempt(job, plan, lease));
-    }
-    lease.open = lease.attempts.length;
+    const longest = intake(claimed.jobs, lease, this.#plans, this.#slots);
     if (lease.open === 0) {
       leases.forget(lease);
       return;
@@ -315,16 +268,14 @@ export class Worker implements Service, AsyncDisposable {
     leases.hold(lease, now + longest + this.#settings.lease);
     this.#runner.watch(lease.fenceAt);
     this.#watch.arm();
-    if (bus.hears("jobs.claimed")) bus.emit("jobs.claimed", { worker: this.ref.name, lease: lease.id, count: claimed.jobs.length });
-    this.#runner.add(lease.attempts, suspect || lease.attempts[0]?.atMostOnce === true);
+    this.#reports.claimed(lease);
+    this.#runner.add(lease.attempts, suspect);
   }
 
   #started(attempt: Attempt): void {
-    const { bus } = this.#parts;
-    const { lease } = attempt;
-    if (attempt.endBy > lease.latest) this.#leases?.hold(lease, attempt.endBy + this.#settings.lease);
-    if (!bus.hears("attempt.started")) return;
-    bus.emit("attempt.started", { job: attempt.job.id, lane: attempt.job.lane, attempt: attempt.number, worker: this.ref.name });
+    const { lease, endBy } = attempt;
+    if (endBy > lease.latest) this.#leases?.hold(lease, endBy + this.#settings.lease);
+    this.#reports.started(attempt);
   }
 
   #outcome(attempt: Attempt, outcome: Outcome, now: number): void {
@@ -335,26 +286,10 @@ export class Worker implements Service, AsyncDisposable {
     else void said.then(() => this.#settler.add(attempt, patch, now));
   }
 
-  #answered(attempt: Attempt, patch: Patch, duration: number, answer: "settled" | "stale"): void {
-    const { bus } = this.#parts;
+  #answered(attempt: Attempt, patch: Patch, duration: number, answer: Settled): void {
     this.#leases?.closed(attempt.lease);
-    const { job } = attempt;
-    if (answer === "stale") {
-      bus.emit("attempt.stale", { job: job.id, worker: this.ref.name, outcome: patch.outcome });
-      return;
-    }
-    if (!bus.hears("attempt.settled")) return;
-    bus.emit("attempt.settled", {
-      job: job.id,
-      lane: job.lane,
-      attempt: attempt.number,
-      worker: this.ref.name,
-      outcome: patch.outcome,
-      next: patch.next,
-      duration,
-      ...(patch.failure === undefined ? {} : { failure: patch.failure }),
-      ...(patch.delay === undefined ? {} : { delay: patch.delay }),
-    });
+    if (answer === "stale") this.#reports.stale(attempt, patch.outcome);
+    else this.#reports.settled(attempt, patch, duration);
   }
 
   /**
@@ -376,8 +311,7 @@ export class Worker implements Service, AsyncDisposable {
   }
 
   #lost(lease: HeldLease, why: string): void {
-    const jobs = this.#runner.abandon(lease);
-    this.#parts.bus.emit("lease.lost", { worker: this.ref.name, lease: lease.id, jobs, why });
+    this.#reports.lost(lease, this.#runner.abandon(lease), why);
   }
 
   #tick(now: number): void {
@@ -402,22 +336,24 @@ export class Worker implements Service, AsyncDisposable {
     if (this.#runner.held === 0 || this.#runner.free > 0) return;
     for (const lease of this.#leases?.all() ?? []) {
       if (now - lease.sentAt < HOARDING || !lease.attempts.some(({ phase }) => phase === "held")) continue;
+      this.#runner.slowDown(now);
       this.#runner.releaseHeld();
       return;
     }
   }
 
   async #drain(timeout: number): Promise<void> {
-    const { bus, clock } = this.#parts;
+    const { clock } = this.#parts;
     this.#state = "draining";
-    bus.emit("worker.stopping", { worker: this.ref.name, running: this.#runner.running.length });
+    this.#reports.stopping(this.#runner.running.length);
     const landed = this.#claimer.stop();
     this.#released += this.#runner.held;
     await within(clock, this.#runner.drain(), timeout);
     this.#released += this.#runner.releaseRunning();
     await within(clock, landed, LANDING);
-    await this.#journal.flush();
-    await this.#settler.close();
+    await within(clock, this.#journal.flush(), LANDING);
+    // A call that never answers must not keep it for ever: by then its leases have run out.
+    await within(clock, this.#settler.close(), this.#settings.lease);
     await this.#close();
   }
 
@@ -428,22 +364,8 @@ export class Worker implements Service, AsyncDisposable {
     this.#runner.stop();
     this.#watch.stop();
     this.#journal.stop();
-    this.#parts.bus.emit("worker.stopped", { worker: this.ref.name, released: this.#released });
+    this.#reports.stopped(this.#released);
     await this.#renewer?.stop();
     this.#end.give();
   }
-}
-
-/** Something that happens once. */
-class Signal {
-  give: () => void = () => {};
-  readonly given = new Promise<void>((resolve) => {
-    this.give = resolve;
-  });
-}
-
-async function within(clock: Clock, done: Promise<void>, ms: number): Promise<void> {
-  let cancel: (() => void) | undefined;
-  await Promise.race([done, new Promise<void>((resolve) => (cancel = clock.after(ms, resolve)))]);
-  cancel?.();
 }

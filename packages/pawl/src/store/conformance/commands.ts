@@ -23,7 +23,10 @@ export type Command =
       readonly value: string;
     }
   | { readonly do: "log"; readonly as: "holder" | Who; readonly lease: number; readonly job: number; readonly progress: boolean }
-  | { readonly do: "reap" | "promote" | "expire"; readonly limit: number }
+  | { readonly do: "reap" | "promote"; readonly limit: number }
+  | { readonly do: "expire" }
+  /** everybody is gone for as long as a short lease lasts, and their leases are reaped */
+  | { readonly do: "vanish" }
   | { readonly do: "unblock" | "carryOut" | "fold" }
   | { readonly do: "cancel" | "pause" | "resume" | "retry" | "drop"; readonly job: number; readonly scope: string }
   | { readonly do: "redrive"; readonly job: number; readonly scope: string; readonly delay: number; readonly input: string | undefined }
@@ -55,15 +58,17 @@ export interface RandomSettlement {
 export const QUEUES = ["a", "b"] as const;
 export const TASKS = ["x", "y"] as const;
 export const TENANTS = ["acme", "umbrella"] as const;
+/** ms */
+export const SHORT_LEASE = 10 * SECOND;
 export const BANDS = [5, 9] as const;
 
-const pick = fc.nat({ max: 30 });
+const pick = fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: 30 }));
 const who = fc.constantFrom<Who[]>(0, 1, 2);
 const oneOf = <T>(...values: readonly T[]) => fc.constantFrom(...values);
-const rarely = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 3 });
+const sometimes = <T>(value: fc.Arbitrary<T>) => fc.oneof({ weight: 2, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: value });
 
 /** Built from present parts only: an absent option is not the same as an undefined one. */
-const options: fc.Arbitrary<JobOptions | undefined> = fc.option(
+const options: fc.Arbitrary<JobOptions | undefined> = sometimes(
   fc.record(
     {
       expire: oneOf(SECOND, MINUTE),
@@ -74,7 +79,6 @@ const options: fc.Arbitrary<JobOptions | undefined> = fc.option(
     },
     { requiredKeys: [] },
   ),
-  { nil: undefined, freq: 1 },
 );
 
 const unique: fc.Arbitrary<UniqueRule> = fc.record({
@@ -97,9 +101,9 @@ const job: fc.Arbitrary<RandomJob> = fc
     task: oneOf(...TASKS),
     delay: oneOf(0, 0, 0, 1, SECOND, MINUTE),
     options,
-    request: rarely(oneOf("r1", "r2", "r3")),
-    unique: rarely(unique),
-    after: rarely(after),
+    request: sometimes(oneOf("r1", "r2", "r3")),
+    unique: sometimes(unique),
+    after: sometimes(after),
   })
   // A job that replaces its own parent is its caller's riddle; what it means is not part of the contract.
   .map((one) => (one.unique === undefined ? one : { ...one, after: undefined }));
@@ -114,7 +118,8 @@ const settlement: fc.Arbitrary<RandomSettlement> = fc.record({
 /** Mostly whoever holds the lease. */
 const as = fc.oneof({ weight: 6, arbitrary: fc.constant<"holder">("holder") }, { weight: 1, arbitrary: who });
 const scope = oneOf("everyone", "everyone", "everyone", ...TENANTS);
-const duration = oneOf(10 * SECOND, MINUTE);
+/** Mostly the short one, which `vanish` outwaits to the millisecond. */
+const duration = oneOf(SHORT_LEASE, SHORT_LEASE, MINUTE);
 const limit = oneOf(1, 2, 100);
 
 const of = <C extends Command>(weight: number, arbitrary: fc.Arbitrary<C>) => ({ weight, arbitrary: arbitrary as fc.Arbitrary<Command> });
@@ -130,13 +135,15 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   of(2, fc.record({ do: fc.constant("renew"), worker: who, leases: fc.array(pick, { maxLength: 3 }), duration })),
   of(1, fc.record({ do: fc.constant("record"), as, lease: pick, job: pick, name: oneOf("n", "m"), value: oneOf("1", "2") })),
   of(1, fc.record({ do: fc.constant("log"), as, lease: pick, job: pick, progress: fc.boolean() })),
-  of(6, fc.record({ do: oneOf("reap", "promote", "expire"), limit })),
+  of(4, fc.record({ do: oneOf("reap", "promote"), limit })),
+  of(2, fc.record({ do: fc.constant("expire") })),
+  of(4, fc.record({ do: fc.constant("vanish") })),
   of(1, fc.record({ do: oneOf("unblock", "carryOut", "fold") })),
   of(8, fc.record({ do: oneOf("cancel", "pause", "pause", "resume", "resume", "retry", "drop"), job: pick, scope })),
-  of(3, fc.record({ do: fc.constant("redrive"), job: pick, scope, delay: oneOf(0, MINUTE), input: rarely(fc.constant('"edited"')) })),
+  of(3, fc.record({ do: fc.constant("redrive"), job: pick, scope, delay: oneOf(0, MINUTE), input: sometimes(fc.constant('"edited"')) })),
   of(1, fc.record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("queue"), name: oneOf(...QUEUES) })),
   of(1, fc.record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("task"), name: oneOf(...TASKS) })),
-  of(8, fc.record({ do: fc.constant("advance"), ms: oneOf(1, SECOND, 10 * SECOND, MINUTE, HOUR, DAY) })),
+  of(8, fc.record({ do: fc.constant("advance"), ms: oneOf(1, SECOND, SHORT_LEASE, MINUTE, HOUR, DAY) })),
 );
 
 export const modelCommands: fc.Arbitrary<readonly Command[]> = fc.array(command, { minLength: 10, maxLength: 80, size: "max" });

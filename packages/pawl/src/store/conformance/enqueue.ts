@@ -100,7 +100,7 @@ export function enqueueTests(test: Test): void {
   });
 
   test("a batch waits in the order it was given", async (w) => {
-    const answers = await w.enqueue(...Array.from({ length: 300 }, (_, n) => ({ input: String(n) })));
+    const answers = await w.enqueue(...Array.from({ length: 200 }, (_, n) => ({ input: String(n) })));
     const ids = answers.map((answer) => answer.kind === "created" && answer.id);
     expect(await w.claimIds({ limit: 1_000 })).toEqual(ids);
   });

@@ -10,8 +10,9 @@ export async function checkInvariants(store: Store): Promise<void> {
   await checkLists(store, jobs);
   await checkCounts(store, jobs);
   await checkLanes(store, jobs);
-  for (const job of jobs) {
-    checkFields(job);
+  for (const job of jobs) checkFields(job);
+  for (const job of sample(jobs)) {
+    expect(await store.jobs.get("everyone", job.id)).toEqual(job);
     checkHistory(job, await store.jobs.history("everyone", job.id));
   }
   expect((await store.duties.pulse()).leaseIn !== undefined, "there is a lease while jobs run, and only then").toBe(
@@ -19,7 +20,13 @@ export async function checkInvariants(store: Store): Promise<void> {
   );
 }
 
-export async function everyJob(store: Store, pageSize = 50): Promise<readonly JobRecord[]> {
+/** All of a few, some of many: each takes questions of its own. */
+function sample(jobs: readonly JobRecord[]): readonly JobRecord[] {
+  const step = Math.ceil(jobs.length / 40);
+  return jobs.filter((_, n) => n % step === 0);
+}
+
+export async function everyJob(store: Store, pageSize = 100): Promise<readonly JobRecord[]> {
   const jobs: JobRecord[] = [];
   let page = await store.jobs.list("everyone", {}, { limit: pageSize });
   jobs.push(...page.jobs);
@@ -37,7 +44,6 @@ async function checkLists(store: Store, jobs: readonly JobRecord[]): Promise<voi
     const { jobs: listed } = await store.jobs.list("everyone", { state }, { limit: jobs.length + 1 });
     expect(listed, `the list of ${state} jobs`).toEqual(jobs.filter((job) => job.state === state));
   }
-  for (const job of jobs) expect(await store.jobs.get("everyone", job.id)).toEqual(job);
 }
 
 async function checkCounts(store: Store, jobs: readonly JobRecord[]): Promise<void> {

@@ -7,7 +7,7 @@ import type { Verb } from "../../core/lifecycle.js";
 import { decide, type Outcome, standingOf } from "../../core/outcome.js";
 import { memoryStore } from "../memory/index.js";
 import type { Scope, Settlement, Store } from "../port.js";
-import { BANDS, type Command, modelCommands, QUEUES, type RandomJob, type RandomSettlement, TASKS, TENANTS } from "./commands.js";
+import { BANDS, type Command, modelCommands, QUEUES, type RandomJob, type RandomSettlement, SHORT_LEASE, TASKS, TENANTS } from "./commands.js";
 import { leaseOf, Twins } from "./twins.js";
 import { ANA, ANA_REBORN, BOB, HOUR, NOBODY, TestClock } from "./world.js";
 
@@ -46,6 +46,8 @@ function verbOf(command: Command): Verb | undefined {
   switch (command.do) {
     case "claimSuspect":
       return "claim";
+    case "vanish":
+      return "reap";
     case "renew":
     case "record":
     case "log":
@@ -71,7 +73,7 @@ async function perform(twins: Twins, command: Command): Promise<void> {
       return twins.claim(request.worker, (store) => store.leases.claim(request));
     }
     case "claimSuspect": {
-      const request = { worker: WORKERS[command.worker], queues: command.queues, tasks: command.tasks, duration: HOUR / 60 };
+      const request = { worker: WORKERS[command.worker], queues: command.queues, tasks: command.tasks, duration: SHORT_LEASE };
       return twins.claim(request.worker, (store) => store.leases.claimSuspect(request));
     }
     case "settle":
@@ -94,11 +96,16 @@ async function perform(twins: Twins, command: Command): Promise<void> {
     case "reap":
       await twins.both((store) => store.leases.reap(command.limit));
       return;
+    case "vanish":
+      twins.clock.advance(SHORT_LEASE);
+      await twins.both((store) => store.leases.reap(100));
+      return;
     case "promote":
       await twins.both((store) => store.duties.promote(command.limit));
       return;
     case "expire":
-      await twins.both((store) => store.duties.expire(command.limit));
+      // Without a limit: whether timers of jobs that ended count towards it is each store's own affair.
+      await twins.both((store) => store.duties.expire(1_000));
       return;
     case "unblock":
     case "carryOut":

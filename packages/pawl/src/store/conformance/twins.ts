@@ -41,12 +41,13 @@ export class Twins {
     if (model !== undefined && real !== undefined) this.leases.push({ worker, model, real });
   }
 
+  /** 0 is the newest: small numbers are the likely ones, and the newest are those that something can happen to. */
   lease(number: number): TwinLease | undefined {
-    return this.leases.length === 0 ? undefined : this.leases[number % this.leases.length];
+    return this.leases.at(-1 - (number % Math.max(1, this.leases.length)));
   }
 
   job(number: number): JobId | undefined {
-    return this.jobs.length === 0 ? undefined : this.jobs[number % this.jobs.length];
+    return this.jobs.at(-1 - (number % Math.max(1, this.jobs.length)));
   }
 
   /** Compares all that can be seen, and holds what changed against the lifecycle table. */

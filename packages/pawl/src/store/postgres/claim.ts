@@ -1,18 +1,22 @@
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { Intent, JobOptions } from "../../core/job.js";
-import type { Lane } from "../../core/lane.js";
+import { type Lane, laneKey } from "../../core/lane.js";
+import type { Quota } from "../../core/offer.js";
 import type { Claimed, ClaimedJob, ClaimRequest } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
-import type { LaneBook } from "./lane-book.js";
+import type { LaneBounds } from "./lane-bounds.js";
 import { readKept } from "./kept.js";
+import { laneOf } from "./pending.js";
 import type { Workers } from "./workers.js";
 
 /**
  * Takes the next rows of each offered lane, from the lane's lower bound on, under one new lease.
  * - `pick` is materialized, or the planner may run its LIMIT more than once;
  * - the limit stops the lateral scans early, so nothing is locked that is not taken;
- * - one row is answered per job, left-joined to its facts: a missing row dies alone.
+ * - rows are deleted by an array of their addresses: a join might scan the table;
+ * - one row is answered per job, left-joined to its facts: a missing row dies alone. Its lane is named only where
+ *   more than one was offered.
  */
 const CLAIM = statement(
   "claim",
@@ -22,15 +26,14 @@ const CLAIM = statement(
     where not exists (select from pawl.pause p where (p.kind = 'queue' and p.name = o.queue) or (p.kind = 'task' and p.name = o.task))
   ),
   pick as materialized (
-    select p.tid, o.no from offered o cross join lateral (
+    select p.tid from offered o cross join lateral (
       select r.ctid as tid from pawl.ready r
       where r.queue = o.queue and r.band = o.band and r.tenant = o.tenant and r.task = o.task and r.seq >= o.bound
       order by r.seq limit o.quota for update skip locked
     ) p limit $4
   ),
   taken as materialized (
-    delete from pawl.ready r using pick where r.ctid = pick.tid
-    returning r.id, r.seq, r.spent, r.crashes, pick.no, r.queue, r.task
+    delete from pawl.ready where ctid = any(array(select tid from pick)) returning id, seq, spent, crashes, queue, band, tenant, task
   ),
   leased as (
     insert into pawl.lease (claimed_at, until, worker, open, alone, jobs)
@@ -40,18 +43,20 @@ const CLAIM = statement(
   counted as (
     insert into pawl.delta (queue, task, ready, running) select queue, task, -count(*), count(*) from taken group by queue, task
   )
-  select l.id::text as lease, ${ms(NOW)} as now, t.id, t.seq::text, t.no::int, t.spent, t.crashes,
+  select l.id::text as lease, ${ms(NOW)} as now, t.id, t.seq::text, t.spent, t.crashes,
+    case when $11 then t.queue end as queue, case when $11 then t.band end as band, case when $11 then t.tenant end as tenant, case when $11 then t.task end as task,
     j.input::text, j.options::text, ${ms("j.due_at")} as due_at, i.kind as intent
   from taken t cross join leased l left join pawl.job j on j.id = t.id left join pawl.intent i on i.job = t.id
-  order by t.no, t.seq`,
+  order by t.seq`,
 );
 
-interface ClaimRow {
+type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
+
+interface ClaimRow extends Nullable<Lane> {
   readonly lease: LeaseId;
   readonly now: number;
   readonly id: JobId;
   readonly seq: string;
-  readonly no: number;
   readonly spent: number;
   readonly crashes: number;
   readonly input: string | null;
@@ -60,30 +65,51 @@ interface ClaimRow {
   readonly intent: Intent | null;
 }
 
-export async function claim(db: Db, workers: Workers, book: LaneBook, request: ClaimRequest): Promise<Claimed | undefined> {
+export async function claim(db: Db, workers: Workers, bounds: LaneBounds, request: ClaimRequest): Promise<Claimed | undefined> {
   const { quotas } = request;
   if (quotas.length === 0 || request.limit <= 0) return undefined;
   const worker = await workers.id(request.worker);
-  const bounds = quotas.map(({ lane }) => book.bound(lane));
+  for (;;) {
+    const from = quotas.map(({ lane }) => bounds.from(lane));
+    const offers = await take(db, worker, request, from.map(({ seq }) => seq));
+    const taken = offers.reduce((sum, offer) => sum + offer.rows.length, 0);
+    let more: true | undefined;
+    offers.forEach((offer, index) => {
+      const last = offer.rows.at(-1);
+      if (last !== undefined) bounds.claimed(offer.lane, Number(last.seq));
+      if (taken >= request.limit || offer.rows.length >= offer.quota || from[index]?.sure) return;
+      // It gave less than asked for from where rows were likely, not from where they may be.
+      bounds.wake(offer.lane);
+      more = true;
+    });
+    if (taken > 0 || more === undefined) return claimedOf(db, offers, more);
+  }
+}
+
+async function take(db: Db, worker: number, { quotas, limit, duration }: ClaimRequest, from: readonly number[]): Promise<readonly Offer[]> {
+  const several = quotas.length > 1;
   const rows = await db.query<ClaimRow>(CLAIM, [
     db.now(),
     worker,
-    request.duration,
-    request.limit,
+    duration,
+    limit,
     textArray(quotas.map(({ lane }) => lane.queue)),
     plainArray(quotas.map(({ lane }) => lane.band)),
     textArray(quotas.map(({ lane }) => lane.tenant)),
     textArray(quotas.map(({ lane }) => lane.task)),
-    plainArray(bounds),
+    plainArray(from),
     plainArray(quotas.map(({ quota }) => quota)),
+    several,
   ]);
-  const taken = new Array<number>(quotas.length).fill(0);
-  for (const row of rows) {
-    taken[row.no - 1] = (taken[row.no - 1] as number) + 1;
-    book.claimed((quotas[row.no - 1] as (typeof quotas)[number]).lane, Number(row.seq));
-  }
-  if (rows.length < request.limit) quotas.forEach(({ lane, quota }, index) => (taken[index] as number) < quota && book.cameShort(lane));
-  return claimedOf(db, rows, (row) => (quotas[row.no - 1] as (typeof quotas)[number]).lane);
+  const offers = quotas.map((quota): Offer => ({ ...quota, rows: [] }));
+  const byLane = several ? new Map(offers.map((offer) => [laneKey(offer.lane), offer])) : undefined;
+  for (const row of rows) ((byLane === undefined ? offers[0] : byLane.get(laneKey(row as Lane))) as Offer).rows.push(row);
+  return offers;
+}
+
+/** An offered lane and what was taken of it, in order. */
+interface Offer extends Quota {
+  readonly rows: ClaimRow[];
 }
 
 const CLAIM_SUSPECT = statement(
@@ -105,7 +131,7 @@ const CLAIM_SUSPECT = statement(
     select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, 1, true, array[id] from taken returning id
   ),
   counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
-  select l.id::text as lease, ${ms(NOW)} as now, t.id, t.seq::text, 0 as no, t.spent, t.crashes, t.queue, t.band, t.tenant, t.task,
+  select l.id::text as lease, ${ms(NOW)} as now, t.id, t.seq::text, t.spent, t.crashes, t.queue, t.band, t.tenant, t.task,
     j.input::text, j.options::text, ${ms("j.due_at")} as due_at, i.kind as intent
   from taken t cross join leased l left join pawl.job j on j.id = t.id left join pawl.intent i on i.job = t.id`,
 );
@@ -118,26 +144,30 @@ export async function claimSuspect(
   const worker = await workers.id(request.worker);
   const queues = request.queues === undefined ? null : textArray(request.queues);
   const rows = await db.query<ClaimRow & Lane>(CLAIM_SUSPECT, [db.now(), worker, request.duration, textArray(request.tasks), queues]);
-  return claimedOf(db, rows, (row) => ({ queue: row.queue, band: row.band, tenant: row.tenant, task: row.task }));
+  return claimedOf(db, rows.map((row) => ({ lane: laneOf(row), quota: 1, rows: [row] })));
 }
 
-async function claimedOf<R extends ClaimRow>(db: Db, rows: readonly R[], laneOf: (row: R) => Lane): Promise<Claimed | undefined> {
+async function claimedOf(db: Db, offers: readonly Offer[], more?: true): Promise<Claimed | undefined> {
+  const rows = offers.length === 1 ? (offers[0] as Offer).rows : offers.flatMap((offer) => offer.rows);
   const [first] = rows;
   if (first === undefined) return undefined;
   const missing = rows.filter((row) => row.input === null);
   const kept = missing.length === 0 ? undefined : await readKept(db, missing.map((row) => row.id));
-  const jobs = rows.map((row): ClaimedJob => {
+  const jobs: ClaimedJob[] = [];
+  for (const offer of offers) for (const row of offer.rows) jobs.push(claimedJob(row, offer.lane));
+  return { lease: first.lease, now: first.now, jobs, ...(more === undefined ? {} : { more }) };
+
+  function claimedJob(row: ClaimRow, lane: Lane): ClaimedJob {
     const facts = row.input === null ? kept?.get(row.id) : row;
     return {
       id: row.id,
-      lane: laneOf(row),
+      lane,
       input: facts?.input ?? undefined,
       options: facts?.options == null ? undefined : (JSON.parse(facts.options) as JobOptions),
-      dueAt: facts?.due_at ?? first.now,
+      dueAt: facts?.due_at ?? row.now,
       spent: row.spent,
       crashes: row.crashes,
       ...(row.intent === null ? {} : { intent: row.intent }),
     };
-  });
-  return { lease: first.lease, now: first.now, jobs };
+  }
 }

@@ -3,7 +3,7 @@ import type { Enqueued, NewJob } from "../../core/job.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
-import { laneCte, LanesTable } from "./lanes-table.js";
+import { LanesTable } from "./lanes-table.js";
 import { clampDue, type Span } from "./span.js";
 
 /**
@@ -21,15 +21,14 @@ const ENQUEUE = statement(
   with clock as materialized (
     select at.now, floor_ms, ceiling_ms,
       lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') as prefix
-    from pawl.span, (select ${NOW} as now) at
-  ), ${laneCte(2)},
+    from pawl.span, (select ${NOW} as now) at limit 1
+  ),
   given as materialized (
-    select l.queue, l.band, l.tenant, l.task, g.tail, g.input, g.options, g.expire, g.deadline, g.ord,
+    select ($2::text[])[g.lane] as queue, ($3::int2[])[g.lane] as band, ($4::text[])[g.lane] as tenant, ($5::text[])[g.lane] as task, g.tail, g.input, g.options, g.expire, g.deadline, g.ord,
       g.delay is null and g.run_at is null as immediate,
       greatest(c.now, coalesce(to_timestamp(g.run_at / 1000), c.now + g.delay * interval '1 millisecond')) as due_at
     from unnest($6::text[], $7::int[], $8::text[], $9::text[], $10::float8[], $11::float8[], $12::float8[], $13::float8[])
       with ordinality as g(tail, lane, input, options, delay, run_at, expire, deadline, ord)
-    join lane l on l.no = g.lane
     cross join clock c
   ),
   stamped as materialized (

@@ -12,7 +12,7 @@ import { enqueuePlain } from "./enqueue.js";
 import { enqueueGuarded } from "./enqueue-guarded.js";
 import { DriverError } from "./errors.js";
 import { Hints } from "./hints.js";
-import { LaneBook } from "./lane-book.js";
+import { LaneBounds } from "./lane-bounds.js";
 import { live } from "./live.js";
 import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
 import { prune } from "./prune.js";
@@ -37,10 +37,10 @@ export interface PostgresStoreOptions {
 /** The store port on Postgres: a wiring diagram. Each verb is in the file of its name. */
 export function postgresStore({ db, engine, self, clock = systemClock, onClose }: PostgresStoreOptions): Store {
   const workers = new Workers(db);
-  const book = new LaneBook(clock.monotonic);
+  const bounds = new LaneBounds(clock.monotonic);
   const calendar = new Calendar();
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
-  hints.on((hint) => hint.kind === "ready" && hint.lanes.forEach((lane) => book.wake(lane)));
+  hints.on((hint) => hint.kind === "ready" && hint.lanes.forEach((lane) => bounds.wake(lane)));
   let closed = false;
 
   const ready = (lanes: readonly Lane[]): void => {
@@ -104,7 +104,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
     engine,
     jobs,
     leases: {
-      claim: (request) => claim(db, workers, book, request),
+      claim: (request) => claim(db, workers, bounds, request),
       claimSuspect: (request) => claimSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
@@ -125,7 +125,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
       transaction: (work) => db.transaction((tx) => work({ query: (text, values) => tx.run(text, values) })),
     },
     lanes: {
-      live: (queues, tasks) => live(db, book, queues, tasks),
+      live: (queues, tasks) => live(db, bounds, queues, tasks),
       async pause(kind, name) {
         await pauseLanes(db, kind, name);
       },
@@ -170,7 +170,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
     onHint: (listener: (hint: Hint) => void) => hints.on(listener),
     hearsOthers: () => hints.hears(),
     // A clock of the tests cannot be followed by another thread.
-    ...(db.now() !== null ? {} : { renewer: (worker, { duration, every }) => threadRenewer(renewalData(worker, duration, every), () => {}) }),
+    ...(db.now() !== null ? {} : { renewer: (worker, { duration, every }) => threadRenewer(() => renewalData(worker, duration, every)) }),
     async close() {
       if (closed) return;
       closed = true;

@@ -1,7 +1,7 @@
 import type { Lane } from "../../core/lane.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
-import type { LaneBook } from "./lane-book.js";
+import type { LaneBounds } from "./lane-bounds.js";
 
 const LANE = "(r.queue, r.band, r.tenant, r.task)";
 
@@ -62,11 +62,11 @@ interface LiveRow {
 
 export async function live(
   db: Db,
-  book: LaneBook,
+  bounds: LaneBounds,
   queues: readonly string[] | undefined,
   tasks: readonly string[],
 ): Promise<{ readonly lanes: readonly Lane[]; readonly suspects: boolean }> {
-  const known = book.known();
+  const known = bounds.known();
   const rows = await db.query<LiveRow>(LIVE, [
     textArray(known.map(({ lane }) => lane.queue)),
     plainArray(known.map(({ lane }) => lane.band)),
@@ -86,9 +86,9 @@ export async function live(
     else if (row.what === "suspect") suspects.push(row);
     else mark = row;
   }
-  book.saw({ heads, known, fresh, seq: Number(mark?.a ?? 0), xmin: Number(mark?.queue ?? 0), xmax: Number(mark?.tenant ?? 0) });
+  bounds.saw({ heads, known, fresh, seq: Number(mark?.a ?? 0), xmin: Number(mark?.queue ?? 0), xmax: Number(mark?.tenant ?? 0) });
   const served = new Set(tasks);
   const open = ({ queue, task }: { queue: string; task: string }): boolean =>
     served.has(task) && (queues === undefined || queues.includes(queue)) && !paused.has(`queue:${queue}`) && !paused.has(`task:${task}`);
-  return { lanes: book.live().filter(open), suspects: suspects.some(open) };
+  return { lanes: bounds.live().filter(open), suspects: suspects.some(open) };
 }

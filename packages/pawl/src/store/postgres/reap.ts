@@ -24,7 +24,7 @@ const UNSETTLED = statement(
   `
   select g.lease::text, g.job as id, j.queue, j.band, j.tenant, j.task, j.options::text, ${ms("j.due_at")} as due_at, coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes
   from unnest($1::bigint[], $2::uuid[]) as g(lease, job)
-  join pawl.any_job j on j.id = g.job
+  cross join lateral (select * from pawl.any_job j where j.id = g.job limit 1) j
   left join lateral (select a.spent, a.crashes from pawl.any_attempt a where a.job = g.job order by a.lease desc limit 1) a on true
   where not exists (select from pawl.any_attempt s where s.job = g.job and s.lease = g.lease)`,
 );

@@ -91,3 +91,4 @@ async function tick(): Promise<void> {
   setTimeout(tick, TICK);
 }
 setTimeout(tick, TICK);
+tell("up");

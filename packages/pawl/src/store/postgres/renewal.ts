@@ -11,45 +11,78 @@ export interface RenewalData {
   readonly duration: number;
   readonly every: number;
 }
-export type ToThread = { readonly hold: LeaseId; readonly from: number; readonly until: number } | { readonly drop: readonly LeaseId[] } | "stop";
-export type FromThread = { readonly renewed: readonly LeaseId[]; readonly at: number } | { readonly lost: readonly LeaseId[]; readonly why: string };
+interface Hold {
+  readonly hold: LeaseId;
+  readonly from: number;
+  readonly until: number;
+}
+export type ToThread = Hold | { readonly drop: readonly LeaseId[] } | "stop";
+export type FromThread = "up" | { readonly renewed: readonly LeaseId[]; readonly at: number } | { readonly lost: readonly LeaseId[]; readonly why: string };
+
+const LONGEST_REST = 1_000;
 
 function absolute(monotonic: number): number {
   return performance.timeOrigin + monotonic;
 }
 
-/** Renews from a thread of its own, with a connection of its own: a blocked event loop does not lose its leases. */
-export function threadRenewer(data: Promise<RenewalData>, onError: (error: unknown) => void): Renewer {
-  const waiting: ToThread[] = [];
+/**
+ * Renews from a thread of its own, with a connection of its own: a blocked event loop does not lose its leases. What it
+ * takes to start the thread is asked for until it is had, and a thread that dies is replaced and told of all leases.
+ */
+export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
+  const holds = new Map<LeaseId, Hold>();
+  const dropped: LeaseId[] = [];
   let thread: import("node:worker_threads").Worker | undefined;
   let renewed: (lease: LeaseId, at: number) => void = () => {};
   let lost: (lease: LeaseId, why: string) => void = () => {};
+  let failures = 0;
   let stopped = false;
-  const dropped: LeaseId[] = [];
+  let isUp = () => {};
+  const ready = new Promise<void>((resolve) => {
+    isUp = resolve;
+  });
 
-  const started = data.then((ready) => {
-    if (stopped) return;
-    const transferList = ready.link.kind === "port" ? [ready.link.port] : [];
-    thread = spawnThread(import.meta.url, "./renewal-thread.js", { workerData: ready, transferList, name: "pawl renewal" });
-    thread.unref();
-    thread.on("error", onError);
-    thread.on("message", (message: FromThread) => {
-      if ("renewed" in message) for (const lease of message.renewed) renewed(lease, message.at - performance.timeOrigin);
-      else for (const lease of message.lost) lost(lease, message.why);
-    });
-    for (const message of waiting.splice(0)) thread.postMessage(message);
-  }, onError);
-
-  function post(message: ToThread): void {
-    if (thread === undefined) waiting.push(message);
-    else thread.postMessage(message);
+  function start(): void {
+    if (!stopped) data().then(spawn).catch(startLater);
   }
 
+  function startLater(): void {
+    thread = undefined;
+    if (!stopped) setTimeout(start, Math.min(LONGEST_REST, 50 * 2 ** Math.min(failures++, 10))).unref();
+  }
+
+  function spawn(given: RenewalData): void {
+    if (stopped) return;
+    const transferList = given.link.kind === "port" ? [given.link.port] : [];
+    const next = spawnThread(import.meta.url, "./renewal-thread.js", { workerData: given, transferList, name: "pawl renewal" });
+    next.unref();
+    next.on("error", () => {}); // its exit follows
+    next.once("exit", startLater);
+    next.on("message", (message: FromThread) => {
+      if (message === "up") {
+        failures = 0;
+        isUp();
+      } else if ("renewed" in message) for (const lease of message.renewed) renewed(lease, message.at - performance.timeOrigin);
+      else for (const lease of message.lost) lost(lease, message.why);
+    });
+    thread = next;
+    for (const hold of holds.values()) post(hold);
+  }
+
+  function post(message: ToThread): void {
+    thread?.postMessage(message);
+  }
+
+  start();
   return {
+    ready,
     hold(lease, latestDeadline) {
-      post({ hold: lease, from: absolute(performance.now()), until: absolute(latestDeadline) });
+      const hold: Hold = { hold: lease, from: absolute(performance.now()), until: absolute(latestDeadline) };
+      holds.set(lease, hold);
+      post(hold);
     },
     drop(lease) {
+      holds.delete(lease);
       // Most leases live for milliseconds: tell of them in bulk. One renewal too many does no harm.
       if (dropped.push(lease) >= 64) post({ drop: dropped.splice(0) });
     },
@@ -61,8 +94,7 @@ export function threadRenewer(data: Promise<RenewalData>, onError: (error: unkno
     },
     async stop() {
       stopped = true;
-      await started;
-      thread?.postMessage("stop" satisfies ToThread);
+      post("stop");
       await thread?.terminate();
     },
   };

@@ -7,7 +7,7 @@ import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { type Db, foreignDb, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
-import { laneCte, LanesTable } from "./lanes-table.js";
+import { LanesTable } from "./lanes-table.js";
 import { settleGuarded } from "./settle-guarded.js";
 import type { Workers } from "./workers.js";
 
@@ -19,12 +19,15 @@ import type { Workers } from "./workers.js";
  *   `settle-guarded.ts` then does the same with those looked after. Both are rare.
  * - `own` returns the lease as it is after the lock; `open` is taken from there, never from the snapshot.
  * - attempts of jobs below the floor go to attempt_kept, unless the old partition has them already.
+ * - the rows of a batch are matched by IN inside CASE, which Postgres must do by hashing: it believes that an array
+ *   parameter has ten elements, and would join two such sets of five hundred by a nested loop.
  */
+const IS_SETTLED = "case when (f.job, f.lease) in (select job, lease from settled) then true else false end";
+const LANE = "($3::text[])[f.lane] as queue, ($4::int2[])[f.lane] as band, ($5::text[])[f.lane] as tenant, ($6::text[])[f.lane] as task";
 const SETTLE = statement(
   "settle",
   `
-  with ${laneCte(3)},
-  given as materialized (
+  with given as materialized (
     select g.*, to_timestamp(g.started / 1000) as started_at, to_timestamp(g.finished / 1000) as finished_at
     from unnest($7::bigint[], $8::uuid[], $9::int[], $10::int2[], $11::int2[], $12::int2[], $13::int2[], $14::float8[], $15::float8[], $16::float8[], $17::bool[], $18::text[], $19::text[], $20::text[], $21::text[])
       as g(lease, job, lane, outcome, next, spent, crashes, started, finished, delay, suspect, output, failure, kind, name)
@@ -35,9 +38,9 @@ const SETTLE = statement(
   own as materialized (
     select id, open, jobs from pawl.lease where id = any($23::bigint[]) and worker = $2 order by id for update
   ),
-  held as materialized (select own.id, u.job from own cross join lateral unnest(own.jobs) as u(job)),
   fit as materialized (
-    select g.* from given g join held h on h.id = g.lease and h.job = g.job where not (select raised from guard)
+    select * from given g where not (select raised from guard)
+      and case when (g.lease, g.job) in (select own.id, u.job from own cross join lateral unnest(own.jobs) as u(job)) then true else false end
   ),
   fresh as (
     insert into pawl.attempt (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
@@ -55,8 +58,7 @@ const SETTLE = statement(
   closed as (delete from pawl.lease l using own o join done d on d.lease = o.id where l.id = o.id and o.open <= d.n),
   lowered as (update pawl.lease l set open = o.open - d.n from own o join done d on d.lease = o.id where l.id = o.id and o.open > d.n),
   moved as materialized (
-    select f.*, l.queue, l.band, l.tenant, l.task from settled s join fit f on f.job = s.job and f.lease = s.lease join lane l on l.no = f.lane
-    where f.next <> ${stateCode("succeeded")} and f.next <> ${stateCode("cancelled")}
+    select f.*, ${LANE} from fit f where f.next <> ${stateCode("succeeded")} and f.next <> ${stateCode("cancelled")} and ${IS_SETTLED}
   ),
   r as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
     select job, band, spent, crashes, queue, tenant, task from moved where next = ${stateCode("ready")} and not suspect),
@@ -68,9 +70,9 @@ const SETTLE = statement(
     select ${NOW}, job, band, queue, tenant, task, kind, name from moved where next = ${stateCode("dead")}),
   counted as (
     insert into pawl.delta (queue, task, running, succeeded, ready, scheduled, dead, cancelled)
-    select l.queue, l.task, -count(*), count(*) filter (where f.next = ${stateCode("succeeded")}), count(*) filter (where f.next = ${stateCode("ready")}),
+    select ($3::text[])[f.lane], ($6::text[])[f.lane], -count(*), count(*) filter (where f.next = ${stateCode("succeeded")}), count(*) filter (where f.next = ${stateCode("ready")}),
       count(*) filter (where f.next = ${stateCode("scheduled")}), count(*) filter (where f.next = ${stateCode("dead")}), count(*) filter (where f.next = ${stateCode("cancelled")})
-    from settled s join fit f on f.job = s.job and f.lease = s.lease join lane l on l.no = f.lane group by l.queue, l.task
+    from fit f where ${IS_SETTLED} group by f.lane
   )
   select (select raised from guard) as raised, (select count(*)::int from settled) as settled`,
 );
@@ -83,7 +85,8 @@ const CLASSIFY = statement(
 
 export async function settle(db: Db, workers: Workers, ref: WorkerRef, given: readonly Settlement[], tx?: ForeignTransaction): Promise<readonly Settled[]> {
   if (given.length === 0) return [];
-  const first = new Map(given.map((item) => [`${item.lease}:${item.job}`, item]));
+  // Of two settlements of one job in one batch the first counts: set last to first, so that it is the one that stays.
+  const first = new Map([...given].reverse().map((item) => [`${item.lease}:${item.job}`, item]));
   const settlements = first.size === given.length ? given : [...first.values()];
   const answers = await settleDistinct(db, await workers.id(ref), settlements, tx);
   if (settlements === given) return answers;

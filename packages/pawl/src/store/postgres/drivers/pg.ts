@@ -1,4 +1,5 @@
 import pg from "pg";
+import { Limiter } from "../../../runtime/limiter.js";
 import { DriverError, poisonsConnection } from "../errors.js";
 import { pgListen } from "./pg-listen.js";
 import type { Driver, Listener, Row, Statement, Transaction } from "./driver.js";
@@ -29,6 +30,11 @@ export function pgDriver(options: PgOptions): Driver {
   // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
   pool.on("error", () => {});
   let prepare = options.prepare !== false;
+  // Whoever finds no free connection waits here, in order and without a time limit: the pool's own limit is for
+  // connecting. Transactions leave some connections to the statements that their own work may wait for.
+  const most = pool.options.max;
+  const statements = new Limiter(most);
+  const transactions = new Limiter(Math.max(1, most - 2));
 
   async function connect(): Promise<pg.PoolClient> {
     try {
@@ -41,14 +47,15 @@ export function pgDriver(options: PgOptions): Driver {
   }
 
   async function send(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
-    const query = prepare ? { name: statement.name, text: statement.text, values: values as unknown[] } : { text: statement.text, values: values as unknown[] };
+    const named = prepare;
+    const query = named ? { name: statement.name, text: statement.text, values: values as unknown[] } : { text: statement.text, values: values as unknown[] };
     try {
       const result = await client.query(query);
       return result.rows as Row[];
     } catch (error) {
       const code = sqlState(error);
-      if (prepare && (code === "26000" || code === "42P05")) {
-        // The pooler gave this statement to another server connection: nothing ran. Go on without names.
+      if (named && (code === "26000" || code === "42P05")) {
+        // A pooler gave this statement to another server connection: nothing ran. Go on without names.
         prepare = false;
         return send(client, statement, values);
       }
@@ -58,40 +65,44 @@ export function pgDriver(options: PgOptions): Driver {
 
   return {
     kind: "pg",
-    async query<R extends Row>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
-      const client = await connect();
-      let broken = false;
-      try {
-        return (await send(client, statement, values)) as readonly R[];
-      } catch (error) {
-        broken = error instanceof DriverError && poisonsConnection(error.code);
-        throw error;
-      } finally {
-        client.release(broken);
-      }
+    query<R extends Row>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
+      return statements.run(async () => {
+        const client = await connect();
+        let broken = false;
+        try {
+          return (await send(client, statement, values)) as readonly R[];
+        } catch (error) {
+          broken = error instanceof DriverError && poisonsConnection(error.code);
+          throw error;
+        } finally {
+          client.release(broken);
+        }
+      });
     },
 
-    async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
-      const client = await connect();
-      let broken = true;
-      try {
-        await plain(client, "begin isolation level read committed");
-        const result = await work(transactionOn(client, send));
-        const ended = await plain(client, "commit");
-        if (ended.command !== "COMMIT") throw new DriverError("refused", "25P02", new Error("the transaction was rolled back"));
-        broken = false;
-        return result;
-      } catch (error) {
-        if (!(error instanceof DriverError && poisonsConnection(error.code))) {
-          broken = await plain(client, "rollback").then(
-            () => false,
-            () => true,
-          );
+    transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+      return transactions.run(async () => {
+        const client = await connect();
+        let broken = true;
+        try {
+          await plain(client, "begin isolation level read committed");
+          const result = await work(transactionOn(client, send));
+          const ended = await plain(client, "commit");
+          if (ended.command !== "COMMIT") throw new DriverError("refused", "25P02", new Error("the transaction was rolled back"));
+          broken = false;
+          return result;
+        } catch (error) {
+          if (!(error instanceof DriverError && poisonsConnection(error.code))) {
+            broken = await plain(client, "rollback").then(
+              () => false,
+              () => true,
+            );
+          }
+          throw error;
+        } finally {
+          client.release(broken);
         }
-        throw error;
-      } finally {
-        client.release(broken);
-      }
+      });
     },
 
     async script(text: string): Promise<void> {

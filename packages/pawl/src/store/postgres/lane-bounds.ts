@@ -6,7 +6,7 @@ interface Entry {
   readonly lane: Lane;
   /** Nothing live is below it: the smaller of the smallest visible seq and the safe point when it was seen. */
   bound: number;
-  /** One past the last seq claimed here: where the next live row most likely is. */
+  /** One past the last seq claimed here: where the next live row most likely is. Never relied upon to say "empty". */
   hint: number;
   /** when `bound` was last used for a claim, so that stragglers below `hint` are found */
   sweptAt: number;
@@ -25,29 +25,24 @@ const REMEMBER = 60_000;
  * there whenever some transaction pins the horizon, and walking them is what makes queues in Postgres collapse.
  * Private to this process; losing it costs one slow scan.
  */
-export class LaneBook {
+export class LaneBounds {
   readonly #entries = new Map<LaneKey, Entry>();
   readonly #safe = new SafePoint();
   constructor(readonly monotonic: () => number) {}
 
-  bound(lane: Lane): number {
-    const entry = this.#entries.get(laneKey(lane));
-    if (entry === undefined) return this.#enter(lane).bound;
+  /** Where to claim from. `sure`: nothing of the lane is below; otherwise something may be, seen by the next sweep. */
+  from(lane: Lane): { readonly seq: number; readonly sure: boolean } {
+    const entry = this.#entries.get(laneKey(lane)) ?? this.#enter(lane);
     const now = this.monotonic();
-    if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return entry.hint;
+    if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return { seq: entry.hint, sure: false };
     entry.sweptAt = now;
-    return entry.bound;
+    return { seq: entry.bound, sure: true };
   }
 
+  /** The last seq a claim took, in order: what is left begins behind it, above or below what other claims took. */
   claimed(lane: Lane, seq: number): void {
     const entry = this.#entries.get(laneKey(lane));
-    if (entry !== undefined && seq >= entry.hint) entry.hint = seq + 1;
-  }
-
-  /** The lane had less than asked for: the next claim looks from the bound, in case it was the hint that hid the rest. */
-  cameShort(lane: Lane): void {
-    const entry = this.#entries.get(laneKey(lane));
-    if (entry !== undefined) entry.sweptAt = Number.NEGATIVE_INFINITY;
+    if (entry !== undefined) entry.hint = seq + 1;
   }
 
   /** New rows may be anywhere from the bound on. */

@@ -1,0 +1,18 @@
+import { openPostgres } from "./src/store/postgres/open.js";
+import { tailSource } from "./src/core/id.js";
+import { randomBytes } from "node:crypto";
+const store = await openPostgres({ folder: "/tmp/pawl-bench" });
+const tail = tailSource(n => randomBytes(n));
+const lane = { queue: "default", band: 5, tenant: "default", task: "email.send" } as const;
+const N = 100_000;
+let t = performance.now();
+await Promise.all([0,1].map(async k => { for (let i = k*1000; i < N; i += 2000) await store.jobs.enqueue(Array.from({length:1000},(_, j)=>({ tail: tail(), lane, input: `{"i":${i+j},"to":"user${i+j}@example.com"}`, options: undefined }))); }));
+console.log("enqueue/s", Math.round(N/(performance.now()-t)*1000));
+t = performance.now(); let n = 0; const w = { name: "w", boot: crypto.randomUUID() as any };
+await store.lanes.live(undefined, ["email.send"]);
+let tc=0, ts=0;
+await Promise.all([0,1].map(async () => { for (;;) { let s=performance.now(); const c = await store.leases.claim({ worker: w, quotas: [{ lane, quota: 500 }], limit: 500, duration: 15000 }); tc+=performance.now()-s; if (!c) break; n += c.jobs.length; s=performance.now();
+ await store.leases.settle(w, c.jobs.map(j => ({ lease: c.lease, job: j.id, lane: j.lane, startedAt: c.now, finishedAt: c.now+1, patch: { outcome: "succeeded", next: "succeeded", spent: 1, crashes: 0 } }))); ts+=performance.now()-s; } }));
+const d=performance.now()-t;
+console.log("drain/s", Math.round(n/d*1000), n, "claim ms avg", (tc/(N/500)).toFixed(2), "settle ms avg", (ts/(N/500)).toFixed(2));
+await store.close();

@@ -1,0 +1,27 @@
+import { startEmbedded } from "./src/store/postgres/embedded/index.js";
+import { pgDriver } from "./src/store/postgres/drivers/pg.js";
+import { finish } from "./src/store/postgres/open.js";
+import { tailSource } from "./src/core/id.js";
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+const server = await startEmbedded("/tmp/pawl-bench");
+const inner = pgDriver({ config: { ...server.connection, ssl: false }, prepare: "auto", statementTimeout: 30000 });
+const client = new pg.Client({ ...server.connection, ssl: false }); await client.connect();
+const seen = new Map<string, string>();
+const note = (s: any) => { seen.set(s.name, s.text); };
+const driver = { ...inner, query: (s: any, v: any) => { note(s); return inner.query(s, v); }, transaction: (w: any) => inner.transaction((tx: any) => w({ query: (s: any, v: any) => { note(s); return tx.query(s, v); }, run: tx.run })) } as any;
+const store = await finish(driver, { engine: "embedded", place: "x", durability: "process" }, {}, () => server.release());
+const lane = { queue: "default", band: 5, tenant: "default", task: "email.send" } as const;
+const tail = tailSource(n => randomBytes(n));
+const mk = (o: any = {}) => ({ tail: tail(), lane, input: "1", options: undefined, ...o });
+const [a] = await store.jobs.enqueue([mk()]) as any;
+await store.jobs.enqueue([mk({ dependsOn: { parents: [a.id], onDeath: "die" } }), mk({ request: "r" + Math.random() }), mk({ unique: { key: "k" + Math.random(), hold: "unfinished", onConflict: "existing" } })]);
+await store.lanes.live(undefined, ["email.send"]);
+const w = { name: "w", boot: crypto.randomUUID() as any };
+const c = (await store.leases.claim({ worker: w, quotas: [{ lane, quota: 500 }], limit: 500, duration: 15000 }))!;
+await store.leases.renew(w, [c.lease], 15000); await store.leases.intents(w, [c.lease]);
+await store.leases.settle(w, c.jobs.map(j => ({ lease: c.lease, job: j.id, lane: j.lane, startedAt: c.now, finishedAt: c.now + 1, patch: { outcome: "succeeded", next: "succeeded", spent: 1, crashes: 0 } })));
+await store.jobs.cancel("everyone", a.id, "x"); await store.jobs.list("everyone", { state: "succeeded" }, { limit: 5 }); await store.jobs.list("everyone", { state: "running" }, { limit: 5 }); await store.jobs.list("everyone", { state: "ready" }, { limit: 5 });
+await store.jobs.history("everyone", a.id); await store.duties.pulse(); await store.duties.promote(10); await store.duties.expire(10); await store.duties.unblock(10); await store.duties.carryOut(10); await store.duties.fold(1000); await store.leases.reap(5); await store.records.counts();
+for (const [name, text] of seen) { try { const r = await client.query({ text: `explain (generic_plan) ${text}`, queryMode: "simple" } as any); const top = (r.rows[0] as any)["QUERY PLAN"]; const cost = Number(/\.\.([\d.]+) rows/.exec(top)?.[1]); if (cost > 5000 || process.argv[2] === name) { console.log(name, cost); if (process.argv[2] === name) console.log(r.rows.map((x: any) => x["QUERY PLAN"]).join("\n")); } } catch (e: any) { console.log(name, e.message); } }
+await client.end(); await store.close();

@@ -1,0 +1,14 @@
+import { open, task } from "./src/index.js";
+let done = 0;
+const noop = task("noop", async (input: { i: number }) => { done++; });
+const pawl = await open("/tmp/pawl-bench2", { tasks: [noop] });
+const N = 50_000;
+let t = performance.now();
+await pawl.enqueueMany(noop, Array.from({ length: N }, (_, i) => ({ i })));
+console.log("enqueue/s", Math.round(N / (performance.now() - t) * 1000));
+t = performance.now();
+const worker = await pawl.work({ concurrency: 100 });
+while (done < N) await new Promise(r => setTimeout(r, 20));
+console.log("drain/s", Math.round(N / (performance.now() - t) * 1000));
+console.log(JSON.stringify(await pawl.counts()));
+await pawl.close();

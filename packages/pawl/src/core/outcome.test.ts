@@ -1,0 +1,191 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { DEFAULTS } from "./defaults.js";
+import { failure } from "./failure.js";
+import { STATES } from "./job.js";
+import { allowed } from "./lifecycle.js";
+import { deathOf, decide, isSuspect, OUTCOMES, type Outcome, type Patch, type Standing, standingOf, withIntent } from "./outcome.js";
+import type { Retry } from "./retry.js";
+
+const FRESH: Standing = { spent: 0, crashes: 0, crashLimit: 3, atMostOnce: false };
+const BROKE = failure("error", "it broke");
+const FAILED: Outcome = { kind: "failed", failure: BROKE, retryable: true };
+const judge = (outcome: Outcome, standing: Partial<Standing> = {}, retry: Retry = [1_000, 2_000]): Patch =>
+  decide({ ...FRESH, ...standing }, outcome, retry, () => 0);
+
+describe("decide", () => {
+  it("ends a success, with its output, and counts the attempt", () => {
+    expect(judge({ kind: "succeeded", output: "1" }, { spent: 1 })).toEqual({
+      outcome: "succeeded",
+      next: "succeeded",
+      spent: 2,
+      crashes: 0,
+      output: "1",
+    });
+    expect(judge({ kind: "succeeded" })).toEqual({ outcome: "succeeded", next: "succeeded", spent: 1, crashes: 0 });
+  });
+
+  it("retries a failure after the delay of its attempt, until there are none left", () => {
+    const failed = { outcome: "failed", crashes: 0, failure: BROKE };
+    expect(judge(FAILED)).toEqual({ ...failed, next: "scheduled", delay: 1_000, spent: 1 });
+    expect(judge(FAILED, { spent: 1 })).toEqual({ ...failed, next: "scheduled", delay: 2_000, spent: 2 });
+    expect(judge(FAILED, { spent: 2 })).toEqual({ ...failed, next: "dead", spent: 3 });
+  });
+
+  it("skips the calendar for a retry without delay", () => {
+    expect(judge(FAILED, {}, [0])).toEqual({ outcome: "failed", next: "ready", spent: 1, crashes: 0, failure: BROKE });
+  });
+
+  it("does not retry what cannot be retried, or may run only once", () => {
+    expect(judge({ ...FAILED, retryable: false })).toMatchObject({ next: "dead", spent: 1 });
+    expect(judge(FAILED, { atMostOnce: true })).toMatchObject({ next: "dead", spent: 1 });
+  });
+
+  it("waits as long as the failure asks for, if there is a retry left", () => {
+    expect(judge({ ...FAILED, retryAfter: 50 })).toMatchObject({ next: "scheduled", delay: 50 });
+    expect(judge({ ...FAILED, retryAfter: 0 })).toMatchObject({ next: "ready" });
+    expect(judge({ ...FAILED, retryAfter: 50 }, { spent: 2 })).toMatchObject({ next: "dead" });
+  });
+
+  it("makes no retry that would start at or after the deadline", () => {
+    expect(judge(FAILED, { remaining: 1_001 })).toMatchObject({ next: "scheduled" });
+    expect(judge(FAILED, { remaining: 1_000 })).toMatchObject({ next: "dead", failure: BROKE });
+    expect(judge(FAILED, { remaining: -5 }, [0])).toMatchObject({ next: "dead" });
+    expect(judge({ kind: "snoozed", delay: 500 }, { remaining: 500 })).toMatchObject({ next: "dead", failure: { kind: "deadline" } });
+  });
+
+  it("leaves no delay on a job that is dead", () => {
+    expect(judge(FAILED, { remaining: 0 })).not.toHaveProperty("delay");
+  });
+
+  it("stops at a retry function that throws, and keeps the failure", () => {
+    const broken: Retry = () => {
+      throw new Error("no policy today");
+    };
+    expect(judge(FAILED, {}, broken)).toMatchObject({ next: "dead", failure: BROKE });
+    expect(judge(FAILED, {}, () => "soon")).toMatchObject({ next: "dead", failure: BROKE });
+    expect(judge(FAILED, {}, () => Number.NaN)).toMatchObject({ next: "dead", failure: BROKE });
+  });
+
+  it("spends nothing on a snooze, a release or a cancellation", () => {
+    expect(judge({ kind: "snoozed", delay: 10 }, { spent: 1 })).toEqual({ outcome: "snoozed", next: "scheduled", delay: 10, spent: 1, crashes: 0 });
+    expect(judge({ kind: "snoozed", delay: 0 })).toEqual({ outcome: "snoozed", next: "ready", spent: 0, crashes: 0 });
+    expect(judge({ kind: "released" }, { spent: 1 })).toEqual({ outcome: "released", next: "ready", spent: 1, crashes: 0 });
+    expect(judge({ kind: "cancelled" }, { spent: 1 })).toEqual({ outcome: "cancelled", next: "cancelled", spent: 1, crashes: 0 });
+    expect(judge({ kind: "cancelled", reason: "stop" })).toMatchObject({ failure: { message: "stop" } });
+  });
+
+  it("spends no attempt on a crash", () => {
+    expect(judge({ kind: "crashed", alone: false }, { spent: 1 })).toEqual({ outcome: "crashed", next: "ready", spent: 1, crashes: 1 });
+  });
+
+  it("convicts a suspect that crashed alone, at the limit and not before", () => {
+    expect(judge({ kind: "crashed", alone: true }, { crashes: 1 })).toMatchObject({ next: "ready", crashes: 2 });
+    expect(judge({ kind: "crashed", alone: true }, { crashes: 2 })).toMatchObject({ next: "dead", crashes: 3, failure: { kind: "poison" } });
+  });
+
+  it("never convicts for a crash in company, unless one crash is too many", () => {
+    expect(judge({ kind: "crashed", alone: false }, { crashes: 9 })).toMatchObject({ next: "ready", crashes: 10 });
+    expect(judge({ kind: "crashed", alone: false }, { crashLimit: 1 })).toMatchObject({ next: "dead", failure: { kind: "poison" } });
+  });
+
+  it("does not run again what crashed and may run only once, or is past its deadline", () => {
+    expect(judge({ kind: "crashed", alone: false }, { atMostOnce: true })).toMatchObject({ next: "dead", failure: { kind: "interrupted" } });
+    expect(judge({ kind: "crashed", alone: false }, { remaining: 0 })).toMatchObject({ next: "dead", failure: { kind: "deadline" } });
+    expect(judge({ kind: "crashed", alone: false }, { remaining: 1 })).toMatchObject({ next: "ready" });
+  });
+
+  it("is total: every outcome of every job goes where the lifecycle allows, and says all that belongs there", () => {
+    const outcome: fc.Arbitrary<Outcome> = fc.oneof(
+      fc.constantFrom<Outcome>({ kind: "succeeded" }, { kind: "succeeded", output: "1" }, { kind: "released" }, { kind: "cancelled" }),
+      fc.record({ kind: fc.constant("snoozed" as const), delay: fc.nat({ max: 100 }) }),
+      fc.record({ kind: fc.constant("crashed" as const), alone: fc.boolean() }),
+      fc.record({ kind: fc.constant("failed" as const), failure: fc.constant(BROKE), retryable: fc.boolean(), retryAfter: fc.nat({ max: 100 }) }),
+      fc.record({ kind: fc.constant("failed" as const), failure: fc.constant(BROKE), retryable: fc.boolean() }),
+    );
+    const standing: fc.Arbitrary<Standing> = fc.record(
+      {
+        spent: fc.nat({ max: 5 }),
+        crashes: fc.nat({ max: 5 }),
+        crashLimit: fc.integer({ min: 1, max: 4 }),
+        atMostOnce: fc.boolean(),
+        remaining: fc.integer({ min: -50, max: 50 }),
+      },
+      { requiredKeys: ["spent", "crashes", "crashLimit", "atMostOnce"] },
+    );
+    const retry = fc.constantFrom<Retry>(0, 3, [0, 5, 10], () => "stop");
+    fc.assert(
+      fc.property(standing, outcome, retry, fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (before, ended, policy, chance) => {
+        const patch = decide(before, ended, policy, () => chance);
+        expect(OUTCOMES).toContain(patch.outcome);
+        expect(patch.outcome).toBe(ended.kind);
+        expect(allowed("running", ended.kind === "crashed" ? "reap" : "settle", patch.next)).toBe(true);
+        expect("delay" in patch, "a delay with scheduled, and only then").toBe(patch.next === "scheduled");
+        if (patch.next === "scheduled") expect(patch.delay).toBeGreaterThan(0);
+        if (patch.next === "dead") expect(patch.failure).toBeDefined();
+        expect(patch.spent).toBe(before.spent + (ended.kind === "succeeded" || ended.kind === "failed" ? 1 : 0));
+        expect(patch.crashes).toBe(before.crashes + (ended.kind === "crashed" ? 1 : 0));
+        for (const intent of ["cancel", "pause"] as const) {
+          const asked = withIntent(patch, intent);
+          expect(allowed("running", ended.kind === "crashed" ? "reap" : "settle", asked.next)).toBe(true);
+        }
+      }),
+    );
+  });
+});
+
+describe("withIntent", () => {
+  const base = { outcome: "failed", spent: 1, crashes: 0, failure: BROKE } as const;
+
+  it("changes nothing when nothing was asked", () => {
+    const patch: Patch = { ...base, next: "scheduled", delay: 5 };
+    expect(withIntent(patch, undefined)).toBe(patch);
+  });
+
+  it("parks what would wait, keeping its delay", () => {
+    expect(withIntent({ ...base, next: "scheduled", delay: 5 }, "pause")).toEqual({ ...base, next: "parked", delay: 5 });
+    expect(withIntent({ ...base, next: "ready" }, "pause")).toEqual({ ...base, next: "parked" });
+  });
+
+  it("cancels what would wait, without a delay", () => {
+    expect(withIntent({ ...base, next: "scheduled", delay: 5 }, "cancel")).toEqual({ ...base, next: "cancelled" });
+    expect(withIntent({ ...base, next: "ready" }, "cancel")).toEqual({ ...base, next: "cancelled" });
+  });
+
+  it("leaves an end as it is", () => {
+    for (const next of ["succeeded", "dead", "cancelled"] as const) {
+      for (const intent of ["cancel", "pause"] as const) expect(withIntent({ ...base, next }, intent).next).toBe(next);
+    }
+  });
+});
+
+describe("what is known of a job", () => {
+  it("is filled with the defaults", () => {
+    expect(standingOf({ spent: 1, crashes: 2, dueAt: 100 }, undefined, 500)).toEqual({
+      spent: 1,
+      crashes: 2,
+      crashLimit: DEFAULTS.job.crashLimit,
+      atMostOnce: false,
+    });
+  });
+
+  it("counts the deadline from the due time", () => {
+    const options = { deadline: 1_000, crashLimit: 7, atMostOnce: true } as const;
+    expect(standingOf({ spent: 0, crashes: 0, dueAt: 100 }, options, 500)).toEqual({
+      spent: 0,
+      crashes: 0,
+      crashLimit: 7,
+      atMostOnce: true,
+      remaining: 600,
+    });
+  });
+
+  it("makes a suspect of a job from its second crash on", () => {
+    expect([0, 1, 2, 3].map(isSuspect)).toEqual([false, false, true, true]);
+  });
+
+  it("dies without an attempt when it waited too long", () => {
+    expect(deathOf({ spent: 1, crashes: 2 }, BROKE)).toEqual({ outcome: "failed", next: "dead", spent: 1, crashes: 2, failure: BROKE });
+    expect(STATES).toContain("dead");
+  });
+});

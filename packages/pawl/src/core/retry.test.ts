@@ -1,0 +1,150 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { type Failure, failure } from "./failure.js";
+import { checkRetry, exponential, type Retry, retryDelay, rules, storedRetry } from "./retry.js";
+
+const BROKE = failure("error", "it broke");
+const delays = (retry: Retry, count: number, chance = 0, cause: Failure = BROKE) =>
+  Array.from({ length: count }, (_, n) => retryDelay(retry, cause, n + 1, () => chance));
+const wrong = (retry: unknown) =>
+  expect(() => checkRetry(retry as Retry), JSON.stringify(retry)).toThrow(expect.objectContaining({ code: "option_invalid" }));
+
+describe("a number of retries", () => {
+  it("uses the default backoff, from a second to five minutes", () => {
+    expect(delays(3, 4)).toEqual([1_000, 2_000, 4_000, "stop"]);
+    expect(delays(12, 12).at(-1)).toBe(300_000);
+  });
+
+  it("may be none", () => {
+    expect(delays(0, 1)).toEqual(["stop"]);
+  });
+});
+
+describe("a list of delays", () => {
+  it("gives one delay per retry, then stops", () => {
+    expect(delays(["1m", "5m", 10], 4)).toEqual([60_000, 300_000, 10, "stop"]);
+    expect(delays([], 1)).toEqual(["stop"]);
+  });
+});
+
+describe("exponential backoff", () => {
+  it("grows by its factor up to its longest delay", () => {
+    expect(delays(exponential({ retries: 6, min: "1s", max: "20s", factor: 3, jitter: 0 }), 7)).toEqual([
+      1_000,
+      3_000,
+      9_000,
+      20_000,
+      20_000,
+      20_000,
+      "stop",
+    ]);
+  });
+
+  it("takes away up to its jitter", () => {
+    const policy = exponential({ retries: 1, min: 1_000, jitter: 0.5 });
+    expect(delays(policy, 1, 0)).toEqual([1_000]);
+    expect(delays(policy, 1, 0.5)).toEqual([750]);
+    expect(delays(policy, 1, 0.999_999)).toEqual([500]);
+  });
+
+  it("is a whole number of ms, never below nothing and never above its longest, whatever the numbers", () => {
+    const policy = fc.record({
+      retries: fc.integer({ min: 0, max: 1_000 }),
+      min: fc.nat({ max: 10_000 }),
+      extra: fc.nat({ max: 1e9 }),
+      factor: fc.double({ min: 1, max: 100, noNaN: true }),
+      jitter: fc.double({ min: 0, max: 1, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(
+        policy,
+        fc.integer({ min: 1, max: 1_001 }),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        ({ extra, ...options }, spent, chance) => {
+          const max = options.min + extra;
+          const delay = retryDelay(exponential({ ...options, max }), BROKE, spent, () => chance);
+          if (spent > options.retries) expect(delay).toBe("stop");
+          else {
+            expect(Number.isInteger(delay)).toBe(true);
+            expect(delay).toBeGreaterThanOrEqual(0);
+            expect(delay).toBeLessThanOrEqual(max);
+          }
+        },
+      ),
+    );
+  });
+
+  it("refuses what makes no sense", () => {
+    for (const options of [
+      { retries: -1 },
+      { retries: 1.5 },
+      { retries: 1_001 },
+      { factor: 0.5 },
+      { factor: Number.NaN },
+      { jitter: 2 },
+      { jitter: -0.1 },
+      { min: "5m", max: "1m" },
+    ]) {
+      expect(() => exponential(options), JSON.stringify(options)).toThrow(expect.objectContaining({ code: "option_invalid" }));
+    }
+    expect(() => exponential({ min: "soon" })).toThrow(expect.objectContaining({ code: "duration_invalid" }));
+  });
+});
+
+describe("a retry function", () => {
+  it("sees the failure and the number of the attempt that failed", () => {
+    const seen: unknown[] = [];
+    const retry: Retry = (cause, attempt) => {
+      seen.push([cause, attempt]);
+      return attempt < 2 ? "1s" : "stop";
+    };
+    expect(delays(retry, 2)).toEqual([1_000, "stop"]);
+    expect(seen).toEqual([
+      [BROKE, 1],
+      [BROKE, 2],
+    ]);
+  });
+});
+
+describe("rules", () => {
+  const policy = rules({ HttpError: ["1m"], timeout: "stop", E_BUSY: [5, 6] }, [7]);
+
+  it("are chosen by class, kind or code, and otherwise by what is left", () => {
+    expect(delays(policy, 2, 0, { ...BROKE, name: "HttpError" })).toEqual([60_000, "stop"]);
+    expect(delays(policy, 1, 0, failure("timeout", "too slow"))).toEqual(["stop"]);
+    expect(delays(policy, 2, 0, { ...BROKE, code: "E_BUSY" })).toEqual([5, 6]);
+    expect(delays(policy, 2)).toEqual([7, "stop"]);
+  });
+
+  it("follow the first that matches", () => {
+    expect(delays(policy, 1, 0, { ...BROKE, name: "HttpError", code: "E_BUSY" })).toEqual([60_000]);
+  });
+});
+
+describe("a policy", () => {
+  it("is checked where it is written", () => {
+    for (const good of [0, 5, [], ["1s"], exponential(), rules({ A: "stop" }), () => 1] as Retry[]) expect(() => checkRetry(good)).not.toThrow();
+    for (const bad of [
+      -1,
+      1.5,
+      Number.NaN,
+      "3",
+      null,
+      undefined,
+      {},
+      { kind: "linear" },
+      Array.from({ length: 101 }, () => 1),
+      rules({ A: -1 as never }),
+    ])
+      wrong(bad);
+    expect(() => checkRetry(["soon"])).toThrow(expect.objectContaining({ code: "duration_invalid" }));
+  });
+
+  it("is stored with a job as plain data", () => {
+    expect(storedRetry(["1s", 5])).toEqual([1_000, 5]);
+    expect(storedRetry(3)).toBe(3);
+    expect(JSON.parse(JSON.stringify(storedRetry(exponential())))).toEqual(exponential());
+    for (const code of [() => 1, rules({ A: "stop" })] as Retry[])
+      expect(() => storedRetry(code)).toThrow(expect.objectContaining({ code: "option_invalid" }));
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import { doomedBy, releaseOf } from "./dependency.js";
+import { errorTable, isPawlError, pawlError } from "./error.js";
+import type { JobId } from "./id.js";
+import { STATES } from "./job.js";
+import { compareLanes, type Lane, laneKey } from "./lane.js";
+import { stopBy } from "./lease.js";
+import { dueTimer, lateFailure, withoutTimers } from "./timer.js";
+
+describe("a parent's end", () => {
+  it("means what the child asked for, in every state", () => {
+    const table = Object.fromEntries(STATES.map((state) => [state, (["die", "run", "wait"] as const).map((policy) => releaseOf(state, policy))]));
+    const waits = ["waits", "waits", "waits"];
+    const died = ["doomed", "satisfied", "waits"];
+    expect(table).toEqual({
+      blocked: waits,
+      scheduled: waits,
+      ready: waits,
+      parked: waits,
+      running: waits,
+      succeeded: ["satisfied", "satisfied", "satisfied"],
+      dead: died,
+      cancelled: died,
+    });
+  });
+
+  it("is named by the child that dies of it", () => {
+    expect(doomedBy("the-parent" as JobId)).toMatchObject({ kind: "dependency", message: expect.stringContaining("the-parent") });
+  });
+});
+
+describe("a timer", () => {
+  it("is the earlier of expiry and deadline, from the due time", () => {
+    expect(dueTimer(100, undefined, false)).toBeUndefined();
+    expect(dueTimer(100, {}, false)).toBeUndefined();
+    expect(dueTimer(100, { expire: 5 }, false)).toEqual({ at: 105, kind: "expired" });
+    expect(dueTimer(100, { deadline: 7 }, false)).toEqual({ at: 107, kind: "deadline" });
+    expect(dueTimer(100, { expire: 5, deadline: 7 }, false)).toEqual({ at: 105, kind: "expired" });
+    expect(dueTimer(100, { expire: 9, deadline: 7 }, false)).toEqual({ at: 107, kind: "deadline" });
+    expect(dueTimer(100, { expire: 5, deadline: 5 }, false)).toEqual({ at: 105, kind: "expired" });
+  });
+
+  it("knows no expiry once the job has started", () => {
+    expect(dueTimer(100, { expire: 5 }, true)).toBeUndefined();
+    expect(dueTimer(100, { expire: 5, deadline: 7 }, true)).toEqual({ at: 107, kind: "deadline" });
+  });
+
+  it("says what the job dies of, and is taken off a redriven one", () => {
+    expect([lateFailure("expired").kind, lateFailure("deadline").kind]).toEqual(["expired", "deadline"]);
+    expect(withoutTimers({ expire: 1, deadline: 2, timeout: 3 })).toEqual({ timeout: 3 });
+  });
+});
+
+describe("lanes", () => {
+  const lane = (queue: string, band: Lane["band"], tenant: string, task: string): Lane => ({ queue, band, tenant, task });
+
+  it("are in the order of queue, band, tenant and task, texts by code unit", () => {
+    const ordered = [
+      lane("B", 9, "z", "z"),
+      lane("a", 0, "z", "z"),
+      lane("a", 5, "a", "z"),
+      lane("a", 5, "b", "a"),
+      lane("a", 5, "b", "b"),
+      lane("ä", 0, "a", "a"),
+    ];
+    expect([...ordered].reverse().sort(compareLanes)).toEqual(ordered);
+    expect(compareLanes(lane("a", 1, "b", "c"), lane("a", 1, "b", "c"))).toBe(0);
+  });
+
+  it("have keys of their own, however their names are cut", () => {
+    const keys = [lane("a", 1, "b", "c"), lane("a1", 1, "b", "c"), lane("a", 1, "bc", "c"), lane("a", 1, "b", "cc"), lane("a", 2, "b", "c")].map(
+      laneKey,
+    );
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+});
+
+describe("a worker that cannot renew", () => {
+  it("stops before its lease ends, by a fifth of a short one and two seconds of a long one", () => {
+    expect(stopBy(100, 5_000)).toBe(4_100);
+    expect(stopBy(100, 15_000)).toBe(13_100);
+    expect(stopBy(100, 600_000)).toBe(598_100);
+  });
+});
+
+describe("errors", () => {
+  it("say what happened and what to do, with the values in place", () => {
+    const error = pawlError("job_unknown", { job: "j1" });
+    expect(error).toMatchObject({ name: "PawlError", code: "job_unknown", details: { job: "j1" } });
+    expect(error.message).toMatch(/^there is no job j1\. Check the id/);
+    expect(isPawlError(error, "job_unknown")).toBe(true);
+    expect(isPawlError(error, "closed")).toBe(false);
+    expect(isPawlError(new Error("x"))).toBe(false);
+  });
+
+  it("keep their cause, and shorten hostile values", () => {
+    const cause = new Error("why");
+    expect(pawlError("closed", { what: "x".repeat(10_000) }, cause).message.length).toBeLessThan(400);
+    expect(pawlError("closed", {}, cause).cause).toBe(cause);
+    expect(pawlError("closed", { what: "a {what} $& b" }).message).toContain("a {what} $& b is closed");
+  });
+
+  it("have a message and a help for every code", () => {
+    for (const [code, [message, help]] of Object.entries(errorTable)) {
+      expect(code).toMatch(/^[a-z_]+$/);
+      expect(message.length * help.length).toBeGreaterThan(0);
+      expect(message, "texts end without a stop: it is added").not.toMatch(/\.$/);
+    }
+  });
+});

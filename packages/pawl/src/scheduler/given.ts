@@ -1,0 +1,154 @@
+import { DEFAULTS } from "../core/defaults.js";
+import type { DeathPolicy } from "../core/dependency.js";
+import { isJobId, type JobId } from "../core/id.js";
+import type { JobOptions, NewJob, Priority } from "../core/job.js";
+import { checkName } from "../core/name.js";
+import { storedRetry } from "../core/retry.js";
+import type { UniqueRule } from "../core/unique.js";
+import type { ForeignTransaction } from "../store/port.js";
+import {
+  checkCrashLimit,
+  checkDuration,
+  checkInstant,
+  checkKeys,
+  checkObject,
+  checkOneOf,
+  checkPeriod,
+  checkPriority,
+  invalid,
+  show,
+  unknownOption,
+} from "./check.js";
+import type { EnqueueOptions } from "./options.js";
+
+/** What most jobs have none of. */
+export type Extras = Omit<NewJob, "tail" | "lane" | "input" | "options">;
+
+/** What the caller asked for, checked, in stored form. */
+export interface Given {
+  queue?: string;
+  band?: Priority;
+  tenant?: string;
+  tx?: ForeignTransaction;
+  readonly stored: { -readonly [K in keyof JobOptions]: JobOptions[K] };
+  readonly more: { -readonly [K in keyof Extras]: Extras[K] };
+}
+
+const READERS: { readonly [K in keyof Required<EnqueueOptions>]: (value: unknown, given: Given, options: EnqueueOptions) => void } = {
+  queue(value, given) {
+    given.queue = checkName("queue", value);
+  },
+  priority(value, given) {
+    given.band = checkPriority(value);
+  },
+  tenant(value, given) {
+    given.tenant = checkName("tenant", value);
+  },
+  tags(value, given) {
+    const tags = checkTags(value);
+    if (tags.length > 0) given.stored.tags = tags;
+  },
+  retry(value, given) {
+    given.stored.retry = storedRetry(value as Parameters<typeof storedRetry>[0]);
+  },
+  timeout(value, given) {
+    given.stored.timeout = checkPeriod("timeout", value);
+  },
+  deadline(value, given) {
+    given.stored.deadline = checkPeriod("deadline", value);
+  },
+  expire(value, given) {
+    given.stored.expire = checkPeriod("expire", value);
+  },
+  crashLimit(value, given) {
+    given.stored.crashLimit = checkCrashLimit(value);
+  },
+  delay(value, given, { runAt }) {
+    if (runAt !== undefined) throw invalid("delay", "runAt is given too: choose one");
+    const delay = checkDuration("delay", value);
+    if (delay > 0) given.more.delay = delay;
+  },
+  runAt(value, given) {
+    given.more.runAt = checkInstant("runAt", value);
+  },
+  key(value, given, { unique }) {
+    if (unique !== undefined) throw invalid("key", "unique is given too: choose one");
+    setUnique(given, { key: checkName("key", value), hold: "unfinished", onConflict: "existing" });
+  },
+  unique(value, given) {
+    setUnique(given, checkUnique(value));
+  },
+  request(value, given) {
+    given.more.request = checkName("request id", value);
+  },
+  dependsOn(value, given, { onDeath }) {
+    const parents = checkParents(value);
+    if (parents.length > 0) given.more.dependsOn = { parents, onDeath: onDeath ?? "die" };
+  },
+  onDeath(value, _given, { dependsOn }) {
+    checkOneOf<DeathPolicy>("onDeath", value, ["die", "run", "wait"]);
+    if (dependsOn === undefined) throw invalid("onDeath", "it says nothing without dependsOn");
+  },
+  tx(value, given) {
+    given.tx = checkTransaction(value);
+  },
+};
+
+export function readOptions(options: EnqueueOptions): Given {
+  checkObject("options", options);
+  const given: Given = { stored: {}, more: {} };
+  for (const name of Object.keys(options)) {
+    if (!Object.hasOwn(READERS, name)) throw unknownOption(name, Object.keys(READERS));
+    const value = options[name as keyof EnqueueOptions];
+    if (value !== undefined) READERS[name as keyof EnqueueOptions](value, given, options);
+  }
+  return given;
+}
+
+function setUnique(given: Given, unique: UniqueRule): void {
+  given.more.unique = unique;
+  given.stored.key = unique.key;
+}
+
+const UNIQUE_KEYS = new Set(["key", "while", "onConflict"]);
+
+function checkUnique(value: unknown): UniqueRule {
+  const given = checkObject("unique", value) as { key?: unknown; while?: unknown; onConflict?: unknown };
+  checkKeys(given, UNIQUE_KEYS, "unique.");
+  const hold = given.while ?? "unfinished";
+  return {
+    key: checkName("key", given.key),
+    hold: hold === "pending" || hold === "unfinished" ? hold : checkPeriod("unique.while", hold),
+    onConflict: checkOneOf("unique.onConflict", given.onConflict ?? "existing", ["reject", "existing", "replace"]),
+  };
+}
+
+function checkTags(value: unknown): readonly string[] {
+  if (!Array.isArray(value)) throw invalid("tags", `${show(value)} is not an array`);
+  const tags = [...new Set(value.map((tag) => checkName("tag", tag)))];
+  if (tags.length > DEFAULTS.limits.tags) throw invalid("tags", `${tags.length} are more than ${DEFAULTS.limits.tags}`);
+  return tags;
+}
+
+function checkParents(value: unknown): readonly JobId[] {
+  const parents = new Set<JobId>();
+  for (const parent of Array.isArray(value) ? value : [value]) {
+    const id = idOf(parent);
+    if (id === undefined) throw invalid("dependsOn", `${show(parent)} is not a job or its id`);
+    parents.add(id);
+  }
+  const { dependencies } = DEFAULTS.limits;
+  if (parents.size > dependencies) throw invalid("dependsOn", `${parents.size} jobs are more than ${dependencies}`);
+  return [...parents];
+}
+
+function checkTransaction(value: unknown): ForeignTransaction {
+  if (typeof (value as { query?: unknown } | null)?.query === "function") return value as ForeignTransaction;
+  throw invalid("tx", "it has no query(text, values) function");
+}
+
+/** The id of what was given as a job, in the one form stores compare; undefined if it is none. */
+export function idOf(job: unknown): JobId | undefined {
+  const id: unknown = typeof job === "object" && job !== null ? (job as { id?: unknown }).id : job;
+  return typeof id === "string" && isJobId(id) ? (id.toLowerCase() as JobId) : undefined;
+}

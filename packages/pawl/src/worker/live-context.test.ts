@@ -1,0 +1,338 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { gate, World } from "../../../../test/support/world.js";
+import type { ForeignTransaction, Store } from "../store/port.js";
+import { faultyStore } from "../testing/faulty.js";
+import type { Context } from "./context.js";
+import { task } from "./task.js";
+
+let world: World;
+afterEach(() => world.close());
+
+test("says who, what and which try", async () => {
+  let seen: unknown;
+  const look = task("look", (_: unknown, { job, task: name, queue, tenant, attempt, worker, idempotencyKey, signal }: Context) => {
+    seen = { job, name, queue, tenant, attempt, worker, idempotencyKey, aborted: signal.aborted };
+  });
+  world = new World({ tasks: [look] });
+  const id = await world.enqueue(look, {}, { lane: { queue: "q", tenant: "acme" } });
+  await world.work({ name: "w1" });
+  expect(seen).toEqual({ job: id, name: "look", queue: "q", tenant: "acme", attempt: 1, worker: "w1", idempotencyKey: id, aborted: false });
+});
+
+describe("log and progress", () => {
+  test("lines are kept in order, with their data, and are there when the job is settled", async () => {
+    const chatty = task("chatty", async (_: unknown, { log }: Context) => {
+      log.info("one", { n: 1 });
+      await null;
+      log.error("two", 2n);
+      log.debug("three\u0000");
+    });
+    world = new World({ tasks: [chatty] });
+    const id = await world.enqueue(chatty);
+    await world.work();
+    await world.clock.quiet();
+    const lines = await world.inner.jobs.logs("everyone", id);
+    expect(lines.map(({ level, message }) => `${level} ${message}`)).toEqual(["info one", "error two", "debug three\ufffd"]);
+    expect(lines[0]?.data).toBe('{"n":1}');
+    expect(lines[1]?.data).toContain("not JSON");
+    expect(await world.state(id)).toBe("succeeded");
+  });
+
+  test("they are stored before the settlement that ends their lease, however long that takes", async () => {
+    const stored = gate();
+    const chatty = task("chatty", async (_: unknown, { log }: Context) => log.info("hello"));
+    world = new World({
+      tasks: [chatty],
+      around: (store) => faultyStore(store, (operation) => (operation === "records.log" ? { kind: "hold", until: stored.opened } : undefined)),
+    });
+    const id = await world.enqueue(chatty);
+    await world.work();
+    await world.clock.quiet();
+    expect(await world.state(id)).toBe("running");
+    stored.open();
+    await world.clock.quiet();
+    expect(await world.inner.jobs.logs("everyone", id)).toMatchObject([{ message: "hello" }]);
+    expect(await world.state(id)).toBe("succeeded");
+  });
+
+  test("beyond the limit they are dropped, and a last line says how many", async () => {
+    const flood = task("flood", async (_: unknown, { log }: Context) => {
+      for (let i = 0; i < 1_234; i++) log.info(`line ${i}`);
+    });
+    world = new World({ tasks: [flood] });
+    const id = await world.enqueue(flood);
+    await world.work();
+    await world.clock.quiet();
+    const lines = await world.inner.jobs.logs("everyone", id);
+    expect(lines).toHaveLength(1_001);
+    expect(lines.at(-1)?.message).toContain("234");
+  });
+
+  test("of progress only the latest counts, at most twice a second and at the end", async () => {
+    let writes = 0;
+    const end = gate();
+    const steps = task("steps", async (_: unknown, { progress }: Context) => {
+      for (let i = 0; i < 100; i++) {
+        progress({ done: i });
+        await new Promise<void>((resolve) => world.clock.after(20, resolve));
+      }
+      progress("nearly");
+      await end.opened;
+    });
+    world = new World({
+      tasks: [steps],
+      around: (store) => ({
+        ...store,
+        records: {
+          ...store.records,
+          log(worker, entries) {
+            writes += entries.length;
+            return store.records.log(worker, entries);
+          },
+        },
+      }),
+    });
+    const id = await world.enqueue(steps);
+    await world.work();
+    await world.clock.advance(1_000);
+    expect((await world.job(id)).progress).toMatch(/^{"done":\d\d}$/);
+    await world.clock.advance(1_000);
+    end.open();
+    await world.clock.quiet();
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", progress: '"nearly"' });
+    expect(writes).toBeLessThanOrEqual(7);
+  });
+
+  test("a store that cannot take them does not keep the job from being settled", async () => {
+    const chatty = task("chatty", async (_: unknown, { log }: Context) => log.info("hello"));
+    world = new World({
+      tasks: [chatty],
+      around: (store) => faultyStore(store, (operation) => (operation === "records.log" ? { kind: "fail" } : undefined)),
+    });
+    const id = await world.enqueue(chatty);
+    await world.work();
+    await world.clock.quiet();
+    expect(await world.state(id)).toBe("succeeded");
+  });
+});
+
+describe("once", () => {
+  test("runs an effect once per job and name, and a retry gets what it returned", async () => {
+    const charges: string[] = [];
+    const pay = task("pay", { retry: ["1s"] }, async (_: unknown, { once, attempt }: Context) => {
+      const first = await once("charge", () => {
+        charges.push(`in attempt ${attempt}`);
+        return { receipt: 42 };
+      });
+      if (attempt === 1) throw new Error("after the charge");
+      return first.receipt;
+    });
+    world = new World({ tasks: [pay] });
+    const id = await world.enqueue(pay);
+    await world.work();
+    await world.upkeep();
+    await world.clock.advance(1_500);
+    expect(charges).toEqual(["in attempt 1"]);
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", output: "42" });
+  });
+
+  test("two calls at once in one attempt run it once, too; one that failed may be tried again", async () => {
+    let runs = 0;
+    const pay = task("pay", async (_: unknown, { once }: Context) => {
+      const both = await Promise.all([once("a", async () => ++runs), once("a", async () => ++runs)]);
+      await once("b", () => Promise.reject(new Error("no"))).catch(() => {});
+      return [...both, await once("b", () => "yes")];
+    });
+    world = new World({ tasks: [pay] });
+    const id = await world.enqueue(pay);
+    await world.work();
+    await world.clock.quiet();
+    expect((await world.job(id)).output).toBe('[1,1,"yes"]');
+  });
+
+  test("under a lost lease it throws instead of recording", async () => {
+    let thrown: unknown;
+    const pay = task("pay", async (_: unknown, { once }: Context) => {
+      world.clock.leap(16_000);
+      await world.inner.leases.reap(10);
+      await once("charge", () => 1).catch((error: unknown) => {
+        thrown ??= error;
+      });
+    });
+    world = new World({ tasks: [pay] });
+    await world.enqueue(pay);
+    const worker = await world.work();
+    await world.whilePassing(worker.stop());
+    expect(thrown).toMatchObject({ code: "lease_lost" });
+  });
+});
+
+describe("transaction", () => {
+  /** The memory store has no transactions: this one carries out what was settled when its work commits. */
+  function transactional(store: Store, hooks: { beforeCommit?: () => Promise<void> | void } = {}): Store {
+    const writes: string[] = [];
+    return Object.assign(
+      {
+        ...store,
+        leases: {
+          ...store.leases,
+          async transaction<T>(work: (tx: ForeignTransaction) => Promise<T>): Promise<T> {
+            const own: (() => Promise<unknown>)[] = [];
+            const tx = {
+              own,
+              async query(text: string) {
+                own.push(async () => writes.push(text));
+                return { rows: [] };
+              },
+            };
+            const answer = await work(tx);
+            await hooks.beforeCommit?.();
+            for (const write of own) await write();
+            return answer;
+          },
+          async settle(worker: never, settlements: never, tx?: ForeignTransaction) {
+            if (tx === undefined) return store.leases.settle(worker, settlements);
+            (tx as ForeignTransaction & { own: (() => Promise<unknown>)[] }).own.push(() => store.leases.settle(worker, settlements));
+            return ["settled" as const];
+          },
+        },
+      },
+      { writes },
+    );
+  }
+  const writesOf = () => (world.store as Store & { writes: string[] }).writes;
+
+  test("commits the handler's writes and the settlement together, and what the handler returns later is ignored", async () => {
+    const move = task("move", async (_: unknown, ctx: Context) => {
+      const answer = await ctx.transaction(async (tx) => {
+        await tx.query("update account", []);
+        return "moved";
+      });
+      return `${answer}, and then some`;
+    });
+    world = new World({ tasks: [move], around: (store) => transactional(store) });
+    const id = await world.enqueue(move);
+    const worker = await world.work();
+    await world.clock.quiet();
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", output: '"moved"' });
+    expect(await world.outcomes(id)).toEqual(["succeeded"]);
+    expect(writesOf()).toEqual(["update account"]);
+    expect(world.heard("attempt.settled")).toHaveLength(1);
+    expect(worker.status()).toMatchObject({ running: 0, leases: 0, settling: 0, free: 10 });
+  });
+
+  test("a failure inside rolls back and reaches the handler", async () => {
+    const move = task("move", { retry: 0 }, async (_: unknown, ctx: Context) => {
+      await ctx.transaction(async (tx) => {
+        await tx.query("update account", []);
+        throw new Error("insufficient funds");
+      });
+    });
+    world = new World({ tasks: [move], around: (store) => transactional(store) });
+    const id = await world.enqueue(move);
+    await world.work();
+    await world.clock.quiet();
+    expect(await world.job(id)).toMatchObject({ state: "dead", failure: { message: "insufficient funds" } });
+    expect(writesOf()).toEqual([]);
+  });
+
+  test("one that outlived its attempt's timeout is rolled back: it was settled as failed before", async () => {
+    const slow = gate();
+    const errors: unknown[] = [];
+    const move = task("move", { timeout: "1s", retry: 0 }, async (_: unknown, ctx: Context) => {
+      await ctx
+        .transaction(async (tx) => {
+          await tx.query("update account", []);
+          await slow.opened;
+        })
+        .catch((error: unknown) => errors.push(error));
+    });
+    world = new World({ tasks: [move], around: (store) => transactional(store) });
+    const id = await world.enqueue(move);
+    await world.work();
+    await world.clock.advance(1_000);
+    slow.open();
+    await world.clock.quiet();
+    expect(writesOf()).toEqual([]);
+    expect(errors).toMatchObject([{ code: "closed" }]);
+    expect(await world.outcomes(id)).toEqual(["failed"]);
+  });
+
+  test("a timeout that comes while it commits waits for the commit", async () => {
+    const commit = gate();
+    const move = task("move", { timeout: "1s", retry: 0 }, (_: unknown, ctx: Context) => ctx.transaction(async () => "moved"));
+    world = new World({ tasks: [move], around: (store) => transactional(store, { beforeCommit: () => commit.opened }) });
+    const id = await world.enqueue(move);
+    await world.work();
+    await world.clock.advance(1_500);
+    expect(await world.state(id)).toBe("running");
+    commit.open();
+    await world.clock.quiet();
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", output: '"moved"' });
+    expect(await world.outcomes(id)).toEqual(["succeeded"]);
+  });
+
+  test("a commit that fails leaves the attempt to its handler", async () => {
+    const move = task("move", { retry: 0 }, (_: unknown, ctx: Context) => ctx.transaction(async () => "moved"));
+    world = new World({
+      tasks: [move],
+      around: (store) =>
+        transactional(store, {
+          beforeCommit: () => {
+            throw new Error("could not serialize");
+          },
+        }),
+    });
+    const id = await world.enqueue(move);
+    await world.work();
+    await world.clock.quiet();
+    expect(await world.job(id)).toMatchObject({ state: "dead", failure: { message: "could not serialize" } });
+  });
+
+  test("a handler that does not wait for it is not settled before it", async () => {
+    const commit = gate();
+    const move = task("move", (_: unknown, ctx: Context) => {
+      void ctx.transaction(async () => "moved");
+      return commit.opened.then(() => "returned");
+    });
+    world = new World({
+      tasks: [move],
+      around: (store) => transactional(store, { beforeCommit: () => new Promise<void>((resolve) => world.clock.after(100, resolve)) }),
+    });
+    const id = await world.enqueue(move);
+    await world.work();
+    await world.clock.quiet();
+    commit.open();
+    await world.clock.advance(200);
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", output: '"moved"' });
+    expect(await world.outcomes(id)).toEqual(["succeeded"]);
+  });
+
+  test("a handler that ended while a commit it did not wait for failed is settled by what it returned", async () => {
+    const commit = gate();
+    const returned = gate();
+    const move = task("move", (_: unknown, ctx: Context) => {
+      void ctx.transaction(async () => "moved");
+      return returned.opened.then(() => "returned");
+    });
+    world = new World({ tasks: [move], around: (store) => transactional(store, { beforeCommit: () => commit.opened }) });
+    const id = await world.enqueue(move);
+    await world.work();
+    returned.open();
+    await world.clock.quiet();
+    expect(await world.state(id)).toBe("running");
+    commit.fail(new Error("could not serialize"));
+    await world.clock.quiet();
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", output: '"returned"' });
+    expect(writesOf()).toEqual([]);
+  });
+
+  test("where the store has none, it says so", async () => {
+    const move = task("move", { retry: 0 }, (_: unknown, ctx: Context) => ctx.transaction(async () => 1));
+    world = new World({ tasks: [move] });
+    const id = await world.enqueue(move);
+    await world.work();
+    await world.clock.quiet();
+    expect((await world.job(id)).failure).toMatchObject({ code: "transaction_unsupported" });
+  });
+});

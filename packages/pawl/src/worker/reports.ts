@@ -1,0 +1,62 @@
+import type { OutcomeKind, Patch } from "../core/outcome.js";
+import type { Bus } from "../runtime/bus.js";
+import type { Attempt } from "./attempt.js";
+import type { HeldLease } from "./held-lease.js";
+
+/** What a worker says on the bus. Facts about single attempts are built only if somebody listens. */
+export class Reports {
+  constructor(
+    private readonly bus: Bus,
+    private readonly worker: string,
+  ) {}
+
+  claimed({ id, open }: HeldLease): void {
+    if (this.bus.hears("jobs.claimed")) this.bus.emit("jobs.claimed", { worker: this.worker, lease: id, count: open });
+  }
+
+  started({ job, number }: Attempt): void {
+    if (this.bus.hears("attempt.started")) this.bus.emit("attempt.started", { job: job.id, lane: job.lane, attempt: number, worker: this.worker });
+  }
+
+  settled({ job, number }: Attempt, { outcome, next, failure, delay }: Patch, duration: number): void {
+    if (!this.bus.hears("attempt.settled")) return;
+    const fact = { job: job.id, lane: job.lane, attempt: number, worker: this.worker, outcome, next, duration };
+    this.bus.emit("attempt.settled", { ...fact, ...(failure === undefined ? {} : { failure }), ...(delay === undefined ? {} : { delay }) });
+  }
+
+  stale({ job }: Attempt, outcome: OutcomeKind): void {
+    this.bus.emit("attempt.stale", { job: job.id, worker: this.worker, outcome });
+  }
+
+  lost({ id }: HeldLease, jobs: number, why: string): void {
+    this.bus.emit("lease.lost", { worker: this.worker, lease: id, jobs, why });
+  }
+
+  cancelled({ job }: Attempt): void {
+    this.bus.emit("intent.received", { job: job.id, intent: "cancel" });
+  }
+
+  blocked(lag: number): void {
+    this.bus.emit("attempt.blocked", { worker: this.worker, lag });
+  }
+
+  stalled(idleFor: number): void {
+    this.bus.emit("worker.stalled", { worker: this.worker, idleFor });
+  }
+
+  working(): void {
+    this.bus.emit("worker.started", { worker: this.worker });
+  }
+
+  stopping(running: number): void {
+    this.bus.emit("worker.stopping", { worker: this.worker, running });
+  }
+
+  stopped(released: number): void {
+    this.bus.emit("worker.stopped", { worker: this.worker, released });
+  }
+
+  failed(step: string, error: unknown): void {
+    this.bus.emit("duty.failed", { duty: `worker: ${step}`, error });
+  }
+}

@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import type { Outcome } from "../core/outcome.js";
+import type { Clock } from "../runtime/clock.js";
+import type { Claimed } from "../store/port.js";
+import { Attempt } from "./attempt.js";
+import type { Context } from "./context.js";
+import { HeldLease } from "./held-lease.js";
+import { compose } from "./middleware.js";
+import { Plans } from "./plan.js";
+import { Runner } from "./runner.js";
+import { task } from "./task.js";
+
+/** A clock whose timers never run: what an event loop looks like to itself while a handler blocks it. */
+function stuckClock() {
+  const clock = { now: 0, monotonic: () => clock.now, after: () => () => {}, soon: () => {}, random: () => 0 };
+  return clock satisfies Clock & { now: number };
+}
+
+test("a result that comes after its timeout is late, though no timer could say so", () => {
+  const clock = stuckClock();
+  const outcomes: Outcome[] = [];
+  const slow = task("slow", { timeout: "1s" }, ({ takes }: { takes: number }) => {
+    clock.now += takes;
+    return "done";
+  });
+  const runner = new Runner({
+    clock,
+    concurrency: 1,
+    invoke: compose([]),
+    contextOf: () => ({}) as Context,
+    isFull: () => false,
+    onStart: () => {},
+    onOutcome: (_, outcome) => void outcomes.push(outcome),
+    onFreed: () => {},
+    onRoom: () => {},
+    onOverdue: () => {},
+  });
+  const lane = { queue: "default", band: 5, tenant: "default", task: "slow" } as const;
+  const plan = new Plans(new Map([["slow", slow]]), {}, () => false).of(lane);
+  const lease = new HeldLease({ lease: "1", now: 0, jobs: [] } as unknown as Claimed, 0, 0, 15_000, false);
+  for (const takes of [999, 1_000]) {
+    const job = { id: "x" as never, lane, input: JSON.stringify({ takes }), options: undefined, dueAt: 0, spent: 0, crashes: 0 };
+    runner.add([new Attempt(job, plan as NonNullable<typeof plan>, lease)], false);
+  }
+  expect(outcomes).toMatchObject([{ kind: "succeeded" }, { kind: "failed", failure: { kind: "timeout" } }]);
+});

@@ -1,0 +1,68 @@
+import { resolve } from "node:path";
+import { open, type Pawl } from "pawl";
+import { openShop } from "../demo/shop.js";
+import { shopTasks } from "../demo/tasks.js";
+import { Board } from "../live/board.js";
+import { printLines } from "../live/lines.js";
+import { showOn } from "../live/terminal.js";
+import { durabilityOf, engineName, unfinished, unfinishedWords } from "../live/words.js";
+import { untilStopped } from "./stop.js";
+
+export interface DemoOptions {
+  readonly plain?: boolean;
+  readonly engine?: "native" | "pglite";
+}
+
+/** `pawl demo`: a small shop on the embedded store, with its work shown as it moves. */
+export async function demo(store: string, options: DemoOptions): Promise<void> {
+  const place = placeOf(store);
+  print(`opening     ${place}`);
+  const pawl = await open(place, {
+    tasks: shopTasks,
+    // A demo is started again and again, and nobody reads last month's.
+    keep: { finished: "1d", dead: "7d" },
+    ...(options.engine === undefined ? {} : { engine: options.engine }),
+  });
+  await greet(pawl);
+  const worker = await pawl.work({ concurrency: 8, slots: { queues: { media: 2 } }, name: "demo" });
+  const stopped = untilStopped(() => worker.kill());
+  const board = new Board(pawl, worker, await pawl.info());
+  const { stdout } = process;
+  const live = stdout.isTTY && options.plain !== true && process.env.TERM !== "dumb";
+  const hide = live ? showOn(stdout, board) : printLines(pawl, print);
+  const closeShop = openShop(pawl, () => {});
+
+  await stopped;
+  if (!live) print("stopping: finishing what runs; Ctrl-C again exits at once");
+  await closeShop();
+  await worker.stop();
+  await board.stop();
+  hide();
+  await sayGoodbye(pawl, board);
+  await pawl.close();
+}
+
+/** A word is a folder here, where the library would take it for a forgotten scheme. */
+function placeOf(store: string): string {
+  return /^[a-z]{2,}:/i.test(store) ? store : resolve(store);
+}
+
+async function greet(pawl: Pawl): Promise<void> {
+  const info = await pawl.info();
+  const counts = await pawl.counts();
+  const { succeeded, dead } = counts;
+  print(`data        ${info.place}`);
+  print(`engine      ${engineName(info)}`);
+  print(`durability  ${durabilityOf(info)}`);
+  if (unfinished(counts) + succeeded + dead === 0) print("found       nothing yet: this is a first start");
+  else print(`found       ${unfinishedWords(counts)}, ${succeeded.toLocaleString("en")} succeeded, ${dead.toLocaleString("en")} dead`);
+}
+
+async function sayGoodbye(pawl: Pawl, { succeeded, dead }: Board): Promise<void> {
+  const counts = await pawl.counts();
+  print(`stopped     ${succeeded} succeeded, ${dead} died; ${unfinishedWords(counts)} left`);
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

@@ -1,0 +1,24 @@
+/** Ctrl-C under npm arrives twice: from the terminal, and passed on by npm. Within this many ms they are one. */
+const ECHO = 300;
+
+export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
+const EXIT_CODES: Readonly<Record<StopSignal, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
+
+/** Resolves at the first request to stop. At a second one, `giveUp` is called and the process ends at once. */
+export function untilStopped(giveUp: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    let first: number | undefined;
+    for (const signal of Object.keys(EXIT_CODES) as StopSignal[]) {
+      process.on(signal, () => {
+        const now = performance.now();
+        if (first === undefined) {
+          first = now;
+          resolve();
+        } else if (now - first > ECHO) {
+          giveUp();
+          process.exit(EXIT_CODES[signal]);
+        }
+      });
+    }
+  });
+}

@@ -1,0 +1,59 @@
+import { writeSync } from "node:fs";
+import type { WriteStream } from "node:tty";
+import colours from "picocolors";
+import type { Board } from "./board.js";
+import { type Line, screen } from "./screen.js";
+
+const FRAME = 200;
+const STDOUT = 1;
+/** The alternate screen, so that what was in the terminal is there again at the end; no cursor; no wrapping. */
+const ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+/** The terminal shows what is between these as one change, where it knows them. */
+const BEGIN = "\x1b[?2026h";
+const END = "\x1b[?2026l";
+
+/** Repaints the board in place, only the lines that changed, until the answer is called. */
+export function showOn(terminal: WriteStream, board: Board): () => void {
+  let shown: readonly string[] = [];
+
+  const paint = (line: Line, width: number): string => {
+    let left = width;
+    let text = "";
+    for (const [piece, style] of line) {
+      const part = piece.slice(0, left);
+      left -= part.length;
+      text += style === undefined ? part : colours[style](part);
+    }
+    return text;
+  };
+  const frame = () => {
+    const { columns = 80, rows = 24 } = terminal;
+    const next = screen(board.picture(), { columns, rows }).map((line) => paint(line, columns));
+    const changed = next.map((line, row) => (line === shown[row] ? "" : `\x1b[${row + 1};1H${line}\x1b[K`)).join("");
+    shown = next;
+    // The terminal echoes ^C where the cursor is: at the foot, which is painted anew when that is pressed.
+    if (changed !== "") terminal.write(`${BEGIN}${changed}\x1b[${rows};1H${END}`);
+  };
+  const anew = () => {
+    shown = [];
+    terminal.write("\x1b[2J");
+    frame();
+  };
+  // However the process ends, the terminal is handed back: at once, since nothing queued is written any more by then.
+  const restore = () => void writeSync(STDOUT, LEAVE);
+
+  terminal.write(ENTER);
+  anew();
+  const timer = setInterval(frame, FRAME);
+  terminal.on("resize", anew);
+  process.on("SIGCONT", anew);
+  process.on("exit", restore);
+  return () => {
+    clearInterval(timer);
+    terminal.off("resize", anew);
+    process.off("SIGCONT", anew);
+    process.off("exit", restore);
+    terminal.write(LEAVE);
+  };
+}

@@ -1,0 +1,161 @@
+/**
+ * `npm run docs:states`: prints what the docs take from the code (the state machine, the defaults, the error codes)
+ * between its markers, `<!-- printed: name -->` and `<!-- /printed -->`. A unit test fails where they are out of date.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { DEFAULTS } from "../packages/pawl/src/core/defaults.js";
+import { errorTable } from "../packages/pawl/src/core/error.js";
+import { STATES } from "../packages/pawl/src/core/job.js";
+import { ENTRY, LIFECYCLE, lifecycleTable, type Verb } from "../packages/pawl/src/core/lifecycle.js";
+
+const ROOT = resolve(import.meta.dirname, "..");
+
+/** file → what is printed in it, by name */
+const PRINTED = {
+  "docs/states.md": { entry: entryLine, table: lifecycleTable, diagram },
+  "docs/operations.md": { defaults, errors },
+} as const satisfies Record<string, Readonly<Record<string, () => string>>>;
+
+export type PrintedFile = keyof typeof PRINTED;
+export const PRINTED_FILES = Object.keys(PRINTED) as readonly PrintedFile[];
+
+/** The file as it should be. Throws if a marker is missing. */
+export function printed(file: PrintedFile): string {
+  let text = readFileSync(resolve(ROOT, file), "utf8");
+  for (const [name, print] of Object.entries(PRINTED[file])) {
+    const block = new RegExp(`(<!-- printed: ${name} -->\n)[\\s\\S]*?(<!-- /printed -->)`);
+    if (!block.test(text)) throw new Error(`${file} has no place for ${name}`);
+    text = text.replace(block, (_, begin: string, end: string) => `${begin}\n${print()}\n\n${end}`);
+  }
+  return text;
+}
+
+function entryLine(): string {
+  return `A job begins with \`enqueue\`, as ${list(ENTRY.enqueue ?? [])}.`;
+}
+
+function list(words: readonly string[]): string {
+  const quoted = words.map((word) => `\`${word}\``);
+  return quoted.length < 2 ? quoted.join("") : `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
+}
+
+/** One arrow per pair of states, with every verb that takes a job along it. */
+function diagram(): string {
+  const lines = ["```mermaid", "stateDiagram-v2"];
+  for (const state of ENTRY.enqueue ?? []) lines.push(`  [*] --> ${state}: enqueue`);
+  for (const from of STATES) {
+    const arrows = new Map<string, Verb[]>();
+    for (const [verb, targets] of Object.entries(LIFECYCLE[from]) as [Verb, readonly string[]][]) {
+      for (const to of targets) if (to !== from) arrows.set(to, [...(arrows.get(to) ?? []), verb]);
+    }
+    for (const [to, verbs] of arrows) lines.push(`  ${from} --> ${to === "gone" ? "[*]" : to}: ${verbs.join(", ")}`);
+  }
+  return [...lines, "```"].join("\n");
+}
+
+type Defaults = typeof DEFAULTS;
+/** [what it is, where it is set]. Complete by its type: a new default does not compile without its line. */
+const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof Defaults[Group]]: readonly [what: string, where: string] } } = {
+  job: {
+    queue: ["queue of a job", "task, job"],
+    priority: ["priority, 0 to 9, 9 most urgent", "queue, task, job"],
+    tenant: ["tenant of a job", "job, `pawl.as({ tenant })`"],
+    retries: ["retries after a failed attempt, with backoff from 1 s to 5 min and jitter", "queue, task, job: `retry`"],
+    timeout: ["time one attempt may take", "queue, task, job"],
+    crashLimit: ["workers a job may take down before it is dead", "queue, task, job"],
+  },
+  lease: {
+    duration: ["how long a lease lasts unless it is renewed", "`work({ lease })`, and `open(url, { maintenance: { lease } })` alike"],
+    renewal: ["between renewals; a third of a shorter lease", "`work({ renewal })`"],
+  },
+  worker: {
+    concurrency: ["handlers at a time", "`work({ concurrency })`"],
+    claimBatch: ["most jobs taken by one claim", "`work({ claimBatch })`"],
+    lookahead: ["how much work is claimed ahead of free slots, as time", "fixed"],
+    poll: ["how long an idle worker waits before it looks again; twice that while wake-ups arrive", "`work({ poll })`"],
+    drain: ["how long a stopping worker lets handlers finish", "`work({ drain })`, `worker.stop({ timeout })`"],
+    intentPoll: ["between looks for cancellations while jobs run; twice that while wake-ups arrive", "fixed"],
+  },
+  maintenance: {
+    pulse: ["between looks at what is due", "`open(url, { maintenance: { pulse } })`"],
+    sweep: ["between sweeps for expired leases", "`open(url, { maintenance: { sweep } })`"],
+    prune: ["between prunings", "`open(url, { maintenance: { prune } })`"],
+    batch: ["rows handled by one statement of a duty", "`open(url, { maintenance: { batch } })`"],
+  },
+  keep: {
+    finished: ["how long succeeded and cancelled jobs are kept", "`open(url, { keep: { finished } })`"],
+    dead: ["how long dead jobs are kept", "`open(url, { keep: { dead } })`"],
+    request: ["how long a request id answers with its first job", "fixed"],
+  },
+  limits: {
+    input: ["largest encoded input", "fixed"],
+    output: ["largest encoded output", "fixed"],
+    enqueueBatch: ["jobs stored by one statement", "fixed"],
+    dependencies: ["jobs one job may depend on", "fixed"],
+    tags: ["tags of one job", "fixed"],
+    logLines: ["log lines kept of one attempt", "fixed"],
+  },
+};
+
+const DURATIONS = new Set([
+  "job.timeout",
+  "lease.duration",
+  "lease.renewal",
+  "worker.lookahead",
+  "worker.poll",
+  "worker.drain",
+  "worker.intentPoll",
+  "maintenance.pulse",
+  "maintenance.sweep",
+  "maintenance.prune",
+  "keep.finished",
+  "keep.dead",
+  "keep.request",
+]);
+const SIZES = new Set(["limits.input", "limits.output"]);
+
+function defaults(): string {
+  const lines = ["| default | value | what it is | set by |", "|---|--:|---|---|"];
+  for (const [group, values] of Object.entries(DEFAULTS)) {
+    for (const [name, value] of Object.entries(values)) {
+      const [what, where] = (MEANINGS as Record<string, Record<string, readonly [string, string]>>)[group]?.[name] ?? ["?", "?"];
+      lines.push(`| \`${group}.${name}\` | ${shown(`${group}.${name}`, value)} | ${what} | ${where} |`);
+    }
+  }
+  return lines.join("\n");
+}
+
+const UNITS: readonly (readonly [string, number])[] = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1_000],
+];
+
+function shown(name: string, value: string | number): string {
+  if (typeof value === "string") return `\`${value}\``;
+  if (SIZES.has(name)) return `${value / 1_048_576} MiB`;
+  if (!DURATIONS.has(name)) return value.toLocaleString("en");
+  const [unit, size] = UNITS.find(([, each]) => value >= each && value % each === 0) ?? ["ms", 1];
+  return `${value / size} ${unit}`;
+}
+
+function errors(): string {
+  const lines = ["| code | what happened | what to do |", "|---|---|---|"];
+  for (const [code, [message, help]] of Object.entries(errorTable)) lines.push(`| \`${code}\` | ${cell(message)} | ${cell(help)} |`);
+  return lines.join("\n");
+}
+
+function cell(text: string): string {
+  return text.replaceAll("|", "\\|");
+}
+
+if (process.argv[1] === import.meta.filename) {
+  for (const file of PRINTED_FILES) {
+    const text = printed(file);
+    if (text === readFileSync(resolve(ROOT, file), "utf8")) continue;
+    writeFileSync(resolve(ROOT, file), text);
+    console.log(`printed ${file}`);
+  }
+}

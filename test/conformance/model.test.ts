@@ -1,0 +1,30 @@
+import { afterAll, beforeAll, test } from "vitest";
+import { runModel } from "../../packages/pawl/src/store/conformance/model.js";
+import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
+import { emptiedStores } from "../support/emptied-store.js";
+import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+
+/** More runs, or one that failed: MODEL_RUNS=1000, MODEL_SEED=…, MODEL_PATH=… */
+const { MODEL_RUNS = "12", MODEL_SEED, MODEL_PATH } = process.env;
+
+describeOn("embedded18", () => {
+  let database: Database;
+  let stores: ReturnType<typeof emptiedStores>;
+  beforeAll(async () => {
+    database = await freshDatabase("embedded18");
+    stores = emptiedStores(pgDriver({ config: { ...database.config, max: 2 }, prepare: "auto", statementTimeout: 30_000 }));
+  });
+  afterAll(async () => {
+    await stores?.close();
+    await database?.drop();
+  });
+
+  test("random sequences of commands do the same to Postgres and to the memory store", { timeout: 600_000 }, async () => {
+    await runModel({
+      make: (now) => stores.make(now),
+      runs: Number(MODEL_RUNS),
+      ...(MODEL_SEED === undefined ? {} : { seed: Number(MODEL_SEED) }),
+      ...(MODEL_PATH === undefined ? {} : { path: MODEL_PATH }),
+    });
+  });
+});

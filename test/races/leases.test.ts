@@ -1,0 +1,209 @@
+import { BOB, FAILED, type Held, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import { splitBefore } from "../support/interleave.js";
+import { races } from "../support/race.js";
+import { CLAIM_SNAPSHOT, REAP, SETTLE_GUARDED, SETTLE_SNAPSHOT } from "./pieces.js";
+
+const EVERYWHERE = ["embedded18", "debian15"] as const;
+
+/** Two jobs under one lease. */
+async function twoHeld(w: World): Promise<readonly [Held, Held]> {
+  await w.add();
+  await w.add();
+  return (await w.holdAll()) as unknown as readonly [Held, Held];
+}
+
+async function twoExpired(w: World): Promise<readonly [Held, Held]> {
+  const held = await twoHeld(w);
+  w.clock.advance(LEASE);
+  return held;
+}
+
+races((race) => {
+  // A4 of the catalogue: the reaper must not overwrite what was settled after it looked.
+  race(
+    "a settlement and a reap of its lease",
+    {
+      setup: twoExpired,
+      racers: [
+        { run: (w) => w.store.leases.reap(10), ...REAP },
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "UNSETTLED is a statement of its own, after the locks (and SETTLED_BEFORE looks once more)",
+        without: [
+          {
+            statement: "lock_expired",
+            from: "array_to_string(jobs, ',')",
+            to: "array_to_string(array(select u from unnest(jobs) u where not exists (select from pawl.any_attempt a where a.job = u and a.lease = lease.id)), ',')",
+          },
+          { statement: "unsettled", from: "where not exists (select from pawl.any_attempt s where s.job = g.job and s.lease = g.lease)", to: "" },
+          { statement: "settled_before", from: "where exists", to: "where false and exists" },
+        ],
+        because: /duplicate key/,
+      },
+      {
+        clause: "settle locks its leases (own … for update)",
+        without: [{ statement: "settle", from: "order by id for update", to: "order by id" }],
+        because: /circle|duplicate key/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "a renewal and a reap of the lease",
+    {
+      setup: twoExpired,
+      racers: [
+        { run: (w) => w.store.leases.reap(10), ...REAP },
+        {
+          run: async (w, [first]) => (await w.store.leases.renew(first.worker, [first.claimed.lease], LEASE)).held.length,
+          splits: [splitBefore("renew", "id = any($4::bigint[]) and worker = $2")],
+        },
+      ],
+    },
+    [
+      {
+        clause: "LOCK_EXPIRED judges `until` in the statement that locks, so it is judged again under the lock",
+        without: [
+          { statement: "lock_expired", from: "until <=", to: "id in (select id from pawl.lease where until <=" },
+          { statement: "lock_expired", from: "order by until limit $2", to: "order by until limit $2)" },
+        ],
+        because: /no order of the whole verbs/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  // A5 of the catalogue: two reapers, with a barrier between what they read and what they write.
+  race(
+    "two reaps",
+    {
+      setup: twoExpired,
+      racers: [
+        { run: (w) => w.store.leases.reap(10), ...REAP, stops: ["lock_expired", "unsettled"] },
+        { run: (w) => w.store.leases.reap(10), ...REAP, stops: ["lock_expired", "unsettled"] },
+      ],
+    },
+    [
+      {
+        clause: "LOCK_EXPIRED … for update skip locked",
+        without: [{ statement: "lock_expired", from: "for update skip locked", to: "" }],
+        because: /duplicate key|no order/,
+      },
+    ],
+  );
+
+  race(
+    "two claims from one lane",
+    {
+      async setup(w) {
+        for (let i = 0; i < 4; i++) await w.add();
+      },
+      racers: [
+        { run: (w) => w.claimIds({ limit: 2 }), splits: [CLAIM_SNAPSHOT] },
+        { run: (w) => w.claimIds({ limit: 2, worker: BOB }), splits: [CLAIM_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "pick … for update skip locked",
+        without: [{ statement: "claim", from: "for update skip locked", to: "" }],
+        because: /no order/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "two claims of suspects",
+    {
+      async setup(w) {
+        await w.add();
+        await w.add();
+        for (let crash = 0; crash < 2; crash++) {
+          await w.holdAll();
+          await w.vanish();
+        }
+      },
+      racers: [
+        { run: async (w) => (await w.claimSuspect())?.jobs.map(({ id }) => id), splits: [splitBefore("claim_suspect", "u.task = o.task")] },
+        { run: async (w) => (await w.claimSuspect({ worker: BOB }))?.jobs.map(({ id }) => id), splits: [splitBefore("claim_suspect", "u.task = o.task")] },
+      ],
+    },
+    [
+      {
+        clause: "pick … for update skip locked",
+        without: [{ statement: "claim_suspect", from: "for update skip locked", to: "" }],
+        because: /no order/,
+      },
+    ],
+  );
+
+  race(
+    "two settlements of one job under one lease",
+    {
+      setup: twoHeld,
+      racers: [
+        { run: (w, [first]) => w.settle(first, FAILED, [MINUTE]), splits: [SETTLE_SNAPSHOT] },
+        { run: (w, [first]) => w.settle(first, FAILED, [MINUTE]), splits: [SETTLE_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "on conflict do nothing",
+        without: [{ statement: "settle", from: "on conflict do nothing", to: "" }],
+        because: /duplicate key/,
+      },
+      {
+        clause: "what follows is derived from the attempts really inserted",
+        without: [{ statement: "settle", from: "case when (f.job, f.lease) in (select job, lease from settled) then true else false end", to: "true" }],
+        because: /duplicate key|counts say/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "two settlements of two jobs of one lease",
+    {
+      setup: twoHeld,
+      racers: [
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
+        { run: (w, [, second]) => w.settle(second, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "own returns open as it is after the lock",
+        without: [{ statement: "settle", from: "o.open", to: "l.open" }],
+        because: /open jobs/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "two settlements of two jobs of one lease, of which something was asked",
+    {
+      async setup(w) {
+        const held = await twoHeld(w);
+        for (const { job } of held) await w.store.jobs.pause("everyone", job.id);
+        return held;
+      },
+      racers: [
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), ...SETTLE_GUARDED },
+        { run: (w, [, second]) => w.settle(second, FAILED), ...SETTLE_GUARDED },
+      ],
+    },
+    [
+      {
+        clause: "LOCK_LEASES … for update, before APPEND lowers open",
+        without: [{ statement: "lock_leases", from: "for update", to: "" }],
+        because: /open jobs/,
+      },
+    ],
+  );
+});

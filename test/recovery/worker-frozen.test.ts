@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { eventually } from "../support/eventually.js";
+import { freshStage } from "../support/fresh-stage.js";
+import { describeOn } from "../support/servers.js";
+import { SHORT, STEADY } from "../support/stage.js";
+
+describeOn("embedded18", () => {
+  describe.concurrent("a worker that stands still", () => {
+    it("frozen past its lease and thawed commits nothing of what others have done meanwhile (A1, A8)", async () => {
+      await using stage = await freshStage();
+      const counters = await stage.enqueueMany("counter", 8, { ms: 400 });
+      const blocked = await stage.enqueue("block", { ms: 800 });
+      const zombie = await stage.worker({ ...SHORT.work, concurrency: 9 }, SHORT.open);
+      await stage.started(blocked.id);
+      zombie.freeze();
+      const frozen = new Set(stage.sink.lines("start").map(({ job }) => job));
+      await stage.worker({ ...SHORT.work, concurrency: 9 }, SHORT.open);
+      await stage.drained();
+      await zombie.thaw();
+      // The busy loop went on where it was: its outcome goes to the store, which knows better.
+      await zombie.hears("attempt.stale");
+
+      const crashed = await stage.rows("select job from pawl.any_attempt where outcome = 5");
+      expect(crashed.length, "they were taken from the frozen one").toBeGreaterThan(0);
+      expect(frozen.has(blocked.id)).toBe(true);
+      expect(await stage.pawl.counts()).toMatchObject({ succeeded: counters.length + 1, dead: 0 });
+      await stage.check();
+
+      // It is as good as new.
+      const next = await stage.enqueueMany("counter", 20);
+      await eventually("it takes part again", () => stage.sink.lines("end").filter(({ job }) => next.includes(job)).length === next.length);
+      expect((await zombie.stop()).code).toBe(0);
+      await stage.drained();
+      await stage.check();
+    }, 120_000);
+
+    it("with its event loop blocked for three leases keeps the lease by its thread, and its job runs once (A1, A9, A10)", async () => {
+      await using stage = await freshStage();
+      const job = await stage.enqueue("block", { ms: 9_000 });
+      const busy = await stage.worker({ ...STEADY.work, concurrency: 2 }, STEADY.open);
+      const idle = await stage.worker({ ...STEADY.work, concurrency: 2 }, STEADY.open);
+      await stage.drained();
+      await busy.hears("attempt.blocked").catch(() => idle.hears("attempt.blocked", 1));
+      expect(stage.sink.of(job.id, "start")).toHaveLength(1);
+      expect(await stage.history(job.id)).toEqual(["succeeded"]);
+      expect([...busy.heard("lease.lost"), ...idle.heard("lease.lost")]).toEqual([]);
+      await stage.check();
+    }, 120_000);
+
+    it("blocked for longer than its job may take loses the lease all the same, and the job runs elsewhere (A10)", async () => {
+      await using stage = await freshStage();
+      const one = { ...SHORT.work, concurrency: 1 };
+      await Promise.all([stage.worker(one, SHORT.open), stage.worker(one, SHORT.open)]);
+      const job = await stage.enqueue("block", { ms: 30_000 }, { timeout: "1s" });
+      await eventually("it runs elsewhere", () => stage.sink.of(job.id, "start").length === 2);
+      expect(stage.sink.of(job.id, "end"), "while the first one still blocks").toEqual([]);
+      expect(await stage.history(job.id)).toEqual(["crashed"]);
+    }, 120_000);
+
+    it("a handler that hangs is ended by its timeout, and cannot settle late (A3, A10)", async () => {
+      await using stage = await freshStage();
+      const job = await stage.enqueue("hang", { ms: 3_000 }, { timeout: "500ms", retry: 0 });
+      await stage.worker(STEADY.work, STEADY.open);
+      await stage.drained();
+      expect(await job.get()).toMatchObject({ state: "dead", failure: { kind: "timeout" } });
+      await eventually("its handler has tried to commit", () => stage.sink.of(job.id, "end").length === 1);
+      expect(stage.sink.of(job.id).map(({ what, why }) => (what === "abort" ? `abort: ${why}` : what))).toEqual(["start", expect.stringMatching(/^abort: .*timeout/), "end"]);
+      expect(await stage.history(job.id)).toEqual(["failed"]);
+      await stage.check();
+    }, 120_000);
+
+    it("a job ten times as long as the lease runs once, while others come and go (A2)", async () => {
+      await using stage = await freshStage();
+      const job = await stage.enqueue("slow", { ms: 20_000 });
+      const lease = { lease: "2s", renewal: "500ms" } as const;
+      const workers = await Promise.all([stage.worker(lease, STEADY.open), stage.worker(lease, STEADY.open)]);
+      await stage.started(job.id);
+      await stage.enqueueMany("quick", 200);
+      await stage.drained();
+      expect(stage.sink.of(job.id).map(({ what }) => what)).toEqual(["start", "end"]);
+      expect(await stage.history(job.id)).toEqual(["succeeded"]);
+      for (const worker of workers) expect(worker.heard("lease.lost")).toEqual([]);
+      await stage.check();
+    }, 120_000);
+  });
+});

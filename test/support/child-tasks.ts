@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type AnyTask, type Context, task } from "../../packages/pawl/src/index.js";
+import type { Sink, SinkLine } from "./sink.js";
+
+interface Wait {
+  readonly ms?: number;
+}
+interface Dose extends Wait {
+  readonly how: "exit" | "abort" | "kill";
+}
+
+/**
+ * What the workers of recovery tests run. Every handler leaves lines in the sink, which outlives its process. The test
+ * itself enqueues with the same tasks, without a sink: it never runs them.
+ */
+export function childTasks(sink?: Sink): readonly AnyTask[] {
+  const note = (ctx: Context, what: SinkLine["what"], why?: string, durable = false) =>
+    sink?.write(
+      { job: ctx.job, task: ctx.task, what, pid: process.pid, at: Date.now(), attempt: ctx.attempt, ...(why === undefined ? {} : { why }) },
+      durable,
+    );
+
+  /** Waits as long as it may: a handler that minds its signal. */
+  const wait = async (ctx: Context, ms: number) => {
+    try {
+      await sleep(ms, undefined, { signal: ctx.signal });
+    } catch (error) {
+      note(ctx, "abort", String((ctx.signal.reason as Error | undefined)?.message ?? ctx.signal.reason));
+      throw error;
+    }
+  };
+
+  return [
+    task("quick", (_: unknown, ctx) => {
+      note(ctx, "start");
+      note(ctx, "end");
+    }),
+
+    task("slow", async ({ ms = 1_000 }: Wait, ctx) => {
+      note(ctx, "start");
+      await wait(ctx, ms);
+      note(ctx, "end");
+    }),
+
+    /** Blocks the event loop. */
+    task("block", ({ ms = 1_000 }: Wait, ctx) => {
+      note(ctx, "start");
+      const end = performance.now() + ms;
+      while (performance.now() < end);
+      note(ctx, "end");
+    }),
+
+    /** Ignores its signal, and tries to commit long after its time. */
+    task("hang", async ({ ms = 60_000 }: Wait, ctx) => {
+      note(ctx, "start");
+      ctx.signal.addEventListener("abort", () => note(ctx, "abort", String((ctx.signal.reason as Error).message)));
+      await sleep(ms);
+      await ctx.transaction((tx) => addEffect(tx, ctx)).catch(() => {});
+      note(ctx, "end");
+    }),
+
+    /** Takes its worker down. */
+    task("poison", async ({ how, ms = 0 }: Dose, ctx) => {
+      note(ctx, "start", how);
+      if (ms > 0) await sleep(ms);
+      if (how === "exit") process.exit(7);
+      if (how === "abort") process.abort();
+      process.kill(process.pid, "SIGKILL");
+      await sleep(60_000);
+    }),
+
+    /** Its effect commits with its settlement. */
+    task("counter", { retry: Array.from({ length: 20 }, () => "50ms" as const) }, async ({ ms = 0 }: Wait, ctx) => {
+      note(ctx, "start");
+      if (ms > 0) await wait(ctx, ms);
+      await ctx.transaction((tx) => addEffect(tx, ctx));
+      note(ctx, "end");
+    }),
+
+    /** Its effect outside is recorded; the first attempts fail after it. */
+    task("once", { retry: ["20ms", "20ms", "20ms"] }, async ({ ms = 0 }: Wait, ctx) => {
+      note(ctx, "start");
+      await ctx.once("effect", () => note(ctx, "effect"));
+      if (ms > 0) await wait(ctx, ms);
+      if (ctx.attempt < 3) throw new Error("not yet");
+      note(ctx, "end");
+    }),
+
+    task("fragile", { atMostOnce: true }, async ({ ms = 0 }: Wait, ctx) => {
+      note(ctx, "start", undefined, true);
+      if (ms > 0) await sleep(ms);
+      note(ctx, "end");
+    }),
+  ];
+}
+
+/** Read back by `invariants.ts`. */
+export const EFFECTS = "create table if not exists public.effects (job uuid not null, at timestamptz not null default clock_timestamp())";
+
+async function addEffect(tx: Parameters<Parameters<Context["transaction"]>[0]>[0], ctx: Context): Promise<void> {
+  await tx.query("insert into public.effects (job) values ($1)", [ctx.job]);
+}

@@ -1,0 +1,159 @@
+import { once } from "node:events";
+import { createConnection, createServer, type NetConnectOpts, type Server, type Socket } from "node:net";
+import type { Address } from "./servers.js";
+
+/** A connection through the proxy, named by the application that made it. */
+interface Pipe {
+  readonly client: Socket;
+  readonly server: Socket;
+  name: string;
+  /** nothing passes any more, in either direction, and neither side is told */
+  black: boolean;
+}
+
+export interface Faults {
+  /** only connections of this application ("pawl", "pawl listen", "pawl renewal") */
+  readonly only?: string;
+}
+
+/**
+ * A wire to Postgres that can be cut, refused, silenced and slowed down. A silenced (half-open) connection stays so for
+ * ever, as one whose peer has lost its power; after `heal` new ones pass.
+ */
+export class Proxy {
+  readonly #pipes = new Set<Pipe>();
+  readonly #upstream: NetConnectOpts;
+  #listener: Server | undefined;
+  #port = 0;
+  #delay = 0;
+  #blackhole: Faults | undefined;
+  #lose: { readonly match: RegExp; readonly done: () => void } | undefined;
+  /** connections ever made through it */
+  accepted = 0;
+  /** pieces of data clients have sent: a statement is one, with its parameters */
+  requests = 0;
+
+  private constructor(private readonly to: Address) {
+    this.#upstream = to.host.startsWith("/") ? { path: `${to.host}/.s.PGSQL.${to.port}` } : { host: to.host, port: to.port };
+  }
+
+  static async before(to: Address): Promise<Proxy> {
+    const proxy = new Proxy(to);
+    await proxy.accept();
+    return proxy;
+  }
+
+  url(database: string): string {
+    return `postgres://${this.to.user}@127.0.0.1:${this.#port}/${database}`;
+  }
+
+  get open(): number {
+    return this.#pipes.size;
+  }
+
+  /** Closes connections at once, as a server does that dies. */
+  cut({ only }: Faults = {}): void {
+    for (const pipe of this.#pipes) if (only === undefined || pipe.name === only) this.#end(pipe);
+  }
+
+  /** Connections are cut and new ones refused, until `accept`. */
+  async refuse(): Promise<void> {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    const closed = listener === undefined ? undefined : once(listener, "close");
+    listener?.close();
+    this.cut();
+    await closed;
+  }
+
+  async accept(): Promise<void> {
+    if (this.#listener !== undefined) return;
+    const listener = createServer((client) => this.#connect(client));
+    listener.listen(this.#port, "127.0.0.1");
+    await once(listener, "listening");
+    this.#listener = listener;
+    const address = listener.address();
+    this.#port = typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  /** Nothing passes any more, and nobody is told. New connections are accepted, and stay silent as well. */
+  blackhole(which: Faults = {}): void {
+    this.#blackhole = which;
+    for (const pipe of this.#pipes) if (which.only === undefined || pipe.name === which.only) this.#silence(pipe);
+  }
+
+  /** New connections pass again. Those that fell silent stay silent. */
+  heal(): void {
+    this.#blackhole = undefined;
+    this.#delay = 0;
+  }
+
+  delay(ms: number): void {
+    this.#delay = ms;
+  }
+
+  /** The next request that matches is carried out by the server; its answer never comes, and the connection is cut. */
+  loseAnswer(match: RegExp): Promise<void> {
+    return new Promise((done) => {
+      this.#lose = { match, done };
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.refuse();
+  }
+
+  #connect(client: Socket): void {
+    this.accepted++;
+    const pipe: Pipe = { client, server: createConnection(this.#upstream), name: "", black: false };
+    this.#pipes.add(pipe);
+    for (const socket of [pipe.client, pipe.server]) {
+      socket.on("error", () => {});
+      socket.on("close", () => pipe.black || this.#end(pipe));
+    }
+    let losing: (() => void) | undefined;
+    client.on("data", (chunk: Buffer) => {
+      this.requests++;
+      const text = chunk.toString("latin1");
+      if (pipe.name === "") pipe.name = /application_name\0([^\0]*)\0/.exec(text)?.[1] ?? "";
+      const { only } = this.#blackhole ?? { only: null };
+      if (only === undefined || (only !== null && only === pipe.name)) this.#silence(pipe);
+      if (this.#lose?.match.test(text) === true) {
+        losing = this.#lose.done;
+        this.#lose = undefined;
+      }
+      this.#later(() => pipe.black || pipe.server.write(chunk));
+    });
+    pipe.server.on("data", (chunk: Buffer) => {
+      if (losing !== undefined) {
+        // ReadyForQuery ends the answer: by now it is committed.
+        if (!chunk.includes(READY)) return;
+        losing();
+        this.#end(pipe);
+        return;
+      }
+      this.#later(() => pipe.black || pipe.client.write(chunk));
+    });
+  }
+
+  #later(call: () => void): void {
+    if (this.#delay === 0) call();
+    else setTimeout(call, this.#delay);
+  }
+
+  /** The server's side is closed, so that it lets go of locks, as it would when its keepalives fail. */
+  #silence(pipe: Pipe): void {
+    pipe.black = true;
+    pipe.server.destroy();
+    pipe.client.once("close", () => this.#pipes.delete(pipe));
+  }
+
+  #end(pipe: Pipe): void {
+    this.#pipes.delete(pipe);
+    pipe.client.destroy();
+    pipe.server.destroy();
+  }
+}
+
+/** ReadyForQuery, outside a transaction. */
+const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);

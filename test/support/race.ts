@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { AttemptRecord, JobRecord } from "../../packages/pawl/src/core/job.js";
+import { everyJob } from "../../packages/pawl/src/store/conformance/invariants.js";
+import { TestClock, World } from "../../packages/pawl/src/store/conformance/world.js";
+import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
+import type { Store } from "../../packages/pawl/src/store/port.js";
+import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
+import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
+import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
+import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
+import { emptiedStores } from "./emptied-store.js";
+import { everyOrder, Interleaver, type Mutation, type Pieces, type Told } from "./interleave.js";
+import { describeOn, freshDatabase, type ServerName } from "./servers.js";
+import { violations } from "./violations.js";
+
+/** One of those who race: a verb (or a few in a row), and the pieces it is cut into. Answers plain data. */
+export interface Racer<C> extends Pieces {
+  readonly run: (world: World, context: C) => Promise<unknown>;
+}
+
+export interface Race<C> {
+  readonly setup: (world: World) => Promise<C>;
+  readonly racers: readonly Racer<C>[];
+  /** What follows, in every order: by default the duties that look after what passed each other. */
+  readonly then?: (world: World, context: C) => Promise<unknown>;
+  /** A property of this race alone. */
+  readonly holds?: (world: World, context: C, answers: readonly unknown[]) => Promise<void>;
+  /** The answers and the end are not compared with a serial order, and why. */
+  readonly notSerial?: string;
+  readonly limit?: number;
+}
+
+/** A clause of the store that a race depends on, and how it is known: without it, some order breaks something. */
+export interface Guard<C> {
+  readonly clause: string;
+  /** the statements without it */
+  readonly without?: readonly Mutation[];
+  /** or the race without it, where the clause is a step of its own */
+  readonly instead?: Partial<Race<C>>;
+  /** what is seen to break */
+  readonly because: RegExp;
+}
+
+type DefineRace = <C>(sentence: string, race: Race<C>, guards: readonly Guard<C>[], on?: readonly ServerName[]) => void;
+
+/** Races as tests: every order on the servers named (one, if none is), and on the first without each clause. */
+export function races(define: (race: DefineRace) => void): void {
+  const first: ServerName = "embedded18";
+  for (const server of [first, "debian15"] as const) {
+    describeOn(server, () => {
+      let track: RaceTrack;
+      beforeAll(async () => {
+        track = await RaceTrack.open(server);
+      });
+      afterAll(() => track?.close());
+      define((sentence, race, guards, on = [first]) => {
+        if (!on.includes(server)) return;
+        describe(sentence, () => {
+          it("in every order of their pieces", () => track.holdsInEveryOrder(race));
+          if (server !== first) return;
+          for (const { clause, without = [], instead = {}, because } of guards) {
+            it(`and not without: ${clause}`, () => track.failsWithout({ ...race, ...instead }, without, because));
+          }
+        });
+      });
+    });
+  }
+}
+
+interface Failure {
+  readonly story: readonly string[];
+  readonly message: string;
+}
+
+/** A world whose jobs are named apart from those of the others on the same clock. */
+class RacingWorld extends World {
+  #made = 0;
+  constructor(
+    store: Store,
+    clock: TestClock,
+    readonly number: number,
+  ) {
+    super(store, clock);
+  }
+  override tail(): ReturnType<World["tail"]> {
+    this.#made += 1;
+    return `7000800${this.number}${this.#made.toString(16).padStart(12, "0")}` as ReturnType<World["tail"]>;
+  }
+}
+
+export class RaceTrack {
+  private constructor(
+    readonly interleaver: Interleaver,
+    readonly stores: ReturnType<typeof emptiedStores>,
+    readonly drop: () => Promise<void>,
+  ) {}
+
+  static async open(server: ServerName): Promise<RaceTrack> {
+    const database = await freshDatabase(server);
+    const stores = emptiedStores(pgDriver({ config: { ...database.config, max: 2, options: "-c synchronous_commit=off" }, prepare: "auto", statementTimeout: 20_000 }));
+    return new RaceTrack(await Interleaver.open(database), stores, database.drop);
+  }
+
+  async close(): Promise<void> {
+    await this.interleaver.close();
+    await this.stores.close();
+    await this.drop();
+  }
+
+  /** Every order of the pieces ends as some order of the whole verbs would, and breaks nothing on the way. */
+  async holdsInEveryOrder<C>(race: Race<C>): Promise<void> {
+    const { failures, runs, overlaps } = await this.#explore(race, [], false);
+    if (process.env.RACE_DEBUG) console.log(runs, overlaps);
+    expect(failures.map(tell), "orders that broke something").toEqual([]);
+    expect(overlaps, "orders in which the verbs overlap").toBeGreaterThan(0);
+    expect(runs).toBeGreaterThan(race.racers.length);
+  }
+
+  /** The same race, with the clause taken out: some order breaks something, for the reason expected. */
+  async failsWithout<C>(race: Race<C>, mutations: readonly Mutation[], because: RegExp): Promise<void> {
+    const { failures } = await this.#explore(race, mutations, true);
+    expect(failures.map(tell).join("\n"), "the clause was taken out, and something broke").toMatch(because);
+  }
+
+  async #explore<C>(
+    race: Race<C>,
+    mutations: readonly Mutation[],
+    stopAtFirst: boolean,
+  ): Promise<{ failures: readonly Failure[]; runs: number; overlaps: number }> {
+    const expected = await serialEnds(race);
+    const failures: Failure[] = [];
+    let overlaps = 0;
+    const runs = await everyOrder(race.limit ?? 150, async (choose) => {
+      const { told, problems } = await this.#once(race, mutations, choose, expected);
+      if (!told.serial) overlaps++;
+      if (process.env.RACE_DEBUG) console.log(Math.round(performance.now()), told.serial, told.story.join(", "));
+      if (problems.length > 0) failures.push({ story: told.story, message: problems.join("; ") });
+      return failures.length >= (stopAtFirst ? 1 : 3) ? "stop" : "go on";
+    });
+    return { failures, runs, overlaps };
+  }
+
+  async #once<C>(race: Race<C>, mutations: readonly Mutation[], choose: (runnable: number) => number, expected: readonly SerialEnd[]) {
+    const clock = new TestClock();
+    const world = new World(await this.stores.make(clock.now), clock);
+    const context = await race.setup(world);
+    const told = await this.interleaver.run(
+      race.racers.map((racer, index) => ({
+        ...racer,
+        mutations,
+        run: (driver: Driver) => racer.run(new RacingWorld(storeOn(driver, clock), clock, index + 1), context),
+      })),
+      choose,
+    );
+    const problems = [...(await violations(this.interleaver.control, "now"))];
+    if (told.circle) problems.push("they waited for each other in a circle");
+    if (problems.length === 0) problems.push(...(await this.#judge(race, world, context, told, expected)));
+    return { told, problems };
+  }
+
+  async #judge<C>(race: Race<C>, world: World, context: C, told: Told, expected: readonly SerialEnd[]): Promise<readonly string[]> {
+    const { answers } = told;
+    const problems: string[] = [];
+    const same = expected.find(({ order }) => told.serial && String(order) === String(told.order));
+    const exactly = same === undefined ? undefined : (await look(world.store)).exact;
+    const later = await (race.then ?? duties)(world, context);
+    problems.push(...(await violations(this.interleaver.control, "quiet")));
+    try {
+      await race.holds?.(world, context, answers);
+    } catch (error) {
+      problems.push((error as Error).message);
+    }
+    if (race.notSerial !== undefined) return problems;
+    const roughly = (await look(world.store)).rough;
+    if (same !== undefined) {
+      const [found, wanted] = [JSON.stringify([answers, exactly]), JSON.stringify([same.answers, same.exact])];
+      if (found !== wanted) problems.push(`in a row, it ended like\n  ${found}\nand not like\n  ${wanted}`);
+    }
+    const mine = JSON.stringify([answers, later, roughly]);
+    const theirs = expected.map((end) => JSON.stringify([end.answers, end.later, end.rough]));
+    if (!theirs.includes(mine)) problems.push(`no order of the whole verbs ends like\n  ${mine}\nbut like\n  ${theirs.join("\n  ")}`);
+    return problems;
+  }
+}
+
+function tell({ story, message }: Failure): string {
+  return `${story.join(", ")}: ${message}`;
+}
+
+function storeOn(driver: Driver, clock: TestClock): Store {
+  const db = openDb(driver, { place: "race", now: clock.now });
+  return postgresStore({ db, engine: { engine: "postgres", place: "race", version: "", durability: "process", schema: 1 }, self: "race" });
+}
+
+/** What is left undone where two verbs passed each other. */
+async function duties(world: World): Promise<undefined> {
+  await world.store.duties.unblock(1_000);
+  await world.store.duties.carryOut(1_000);
+}
+
+// --- the oracle --------------------------------------------------------------------------------------------------
+
+interface SerialEnd {
+  readonly order: readonly number[];
+  readonly answers: readonly unknown[];
+  readonly later: unknown;
+  /** before the duties */
+  readonly exact: unknown;
+  /** after them */
+  readonly rough: unknown;
+}
+
+/** How the memory store ends, for every order of the whole verbs. */
+async function serialEnds<C>(race: Race<C>): Promise<readonly SerialEnd[]> {
+  if (race.notSerial !== undefined) return [];
+  return Promise.all(
+    permutations(race.racers.map((_, index) => index)).map(async (order) => {
+      const clock = new TestClock();
+      const store = memoryStore({ now: clock.now });
+      const world = new World(store, clock);
+      const context = await race.setup(world);
+      const answers: unknown[] = [];
+      for (const index of order) answers[index] = await race.racers[index]?.run(new RacingWorld(store, clock, index + 1), context);
+      const { exact } = await look(store);
+      const later = await (race.then ?? duties)(world, context);
+      return { order, answers, later, exact, rough: (await look(store)).rough };
+    }),
+  );
+}
+
+function permutations(items: readonly number[]): readonly (readonly number[])[] {
+  if (items.length < 2) return [items];
+  return items.flatMap((item) => permutations(items.filter((other) => other !== item)).map((rest) => [item, ...rest]));
+}
+
+/**
+ * All that can be seen. Roughly: without the marks that duties leave in the history, since a cancel that is carried
+ * out a moment later than it was asked for ends alike, with one more line.
+ */
+async function look(store: Store): Promise<{ exact: unknown; rough: unknown }> {
+  const jobs = await everyJob(store);
+  const { scheduledIn, leaseIn } = await store.duties.pulse();
+  const shared = { counts: await store.records.counts(), scheduledIn, leaseIn };
+  const exact: unknown[] = [];
+  const rough: unknown[] = [];
+  for (const job of jobs) {
+    const history = await store.jobs.history("everyone", job.id);
+    exact.push([plainJob(job), history.map(plainLine)]);
+    const { failure: _, finishedAt: __, ...rest } = job;
+    rough.push([rest, history.filter(({ worker }) => worker !== undefined).map(({ outcome, worker }) => `${outcome} by ${worker}`)]);
+  }
+  return { exact: sorted({ ...shared, jobs: exact }), rough: sorted({ ...shared, jobs: rough }) };
+}
+
+/** Pawl words its own failures as it likes, in every store. */
+function plainJob(job: JobRecord): object {
+  const { failure, ...rest } = job;
+  return failure === undefined ? rest : { ...rest, failure: failure.kind };
+}
+
+function plainLine({ outcome, worker, next, failure }: AttemptRecord): object {
+  return { outcome, worker, next, failure: failure?.kind };
+}
+
+/** The same text for the same data, whatever order its fields were made in. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, one]) => one !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, one]) => [key, sorted(one)]),
+  );
+}
