@@ -15,3 +15,17 @@ export const TAKE_SNAPSHOT: Split = splitBefore("take", "id = any($1::uuid[])");
 export const REAP: Pieces = { stops: ["lock_expired", "unsettled", "commit"], splits: [splitBefore("lock_expired", "until <=")] };
 /** A settlement that the guard has sent the long way. */
 export const SETTLE_GUARDED: Pieces = { stops: ["settle", "lock_leases", "settled_before", "commit"] };
+export const CANCEL: Pieces = { stops: ["facts", "take", "commit"], splits: [TAKE_SNAPSHOT] };
+/** A verb on a running job only leaves a note. */
+export const ASK: Pieces = { stops: ["facts", "commit"] };
+
+/** `take` as if it believed what it saw, whoever had taken it meanwhile. */
+export function takeBelieving(table: "ready" | "scheduled", columns: string) {
+  const name = table === "ready" ? "r" : "s";
+  const all = `id, queue, band, tenant, task, ${columns}`;
+  return {
+    statement: "take",
+    from: `${name} as (delete from pawl.${table} where id = any($1::uuid[]) returning ${all})`,
+    to: `gone as (delete from pawl.${table} where id = any($1::uuid[])), ${name} as (select ${all} from pawl.${table} where id = any($1::uuid[]))`,
+  };
+}

@@ -1,116 +1,64 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { OpenOptions, WorkerOptions } from "../../packages/pawl/src/index.js";
-import { eventually } from "./eventually.js";
 
-export interface ChildOptions {
-  readonly url: string;
-  /** the file handlers write to */
-  readonly sink: string;
-  /** absent: no worker, only what `open` starts */
-  readonly work?: WorkerOptions;
-  readonly open?: OpenOptions;
-}
+const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** What a child tells: events of its bus, and that it is ready. */
-export interface ChildEvent {
-  readonly name: string;
-  readonly event: object;
-}
-
-export interface Exit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
-
-const SCRIPT = fileURLToPath(new URL("./worker-child.ts", import.meta.url));
-const TSX = import.meta.resolve("tsx");
-
-/** A worker in a process of its own. */
+/** A process that runs one of our files from source, and what it printed so far. */
 export class Child {
-  readonly events: (ChildEvent & { readonly at: number })[] = [];
-  readonly exited: Promise<Exit>;
+  readonly lines: string[] = [];
   readonly #process: ChildProcess;
-  #complaints = "";
-  #exit: Exit | undefined;
-  #thaw: ChildProcess | undefined;
+  readonly #exit: Promise<number | string>;
+  #heard: () => void = () => {};
+  #ended = false;
 
-  constructor(options: ChildOptions, env: NodeJS.ProcessEnv = {}) {
-    this.#process = spawn(process.execPath, ["--import", TSX, SCRIPT, JSON.stringify(options)], {
-      stdio: ["ignore", "ignore", "pipe", "ipc"],
+  /** `file` is relative to the repository. */
+  constructor(file: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+    this.#process = spawn(process.execPath, ["--import", "tsx", file, ...args], {
+      cwd: root,
+      stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, ...env },
     });
-    this.#process.stderr?.on("data", (chunk: Buffer) => {
-      this.#complaints = (this.#complaints + chunk.toString()).slice(-4_000);
-    });
-    this.#process.on("message", (message) => this.events.push({ ...(message as ChildEvent), at: performance.now() }));
-    this.exited = new Promise((resolve) => {
-      this.#process.once("exit", (code, signal) => {
-        this.#exit = { code, signal };
-        resolve(this.#exit);
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      if (stream === null) continue;
+      createInterface({ input: stream }).on("line", (line) => {
+        this.lines.push(line);
+        this.#heard();
       });
+    }
+    // "close" comes after the last line, "exit" may not.
+    this.#exit = once(this.#process, "close").then(([code, signal]) => {
+      this.#ended = true;
+      this.#heard();
+      return (code ?? signal) as number | string;
     });
   }
 
-  get pid(): number {
-    return this.#process.pid as number;
+  /** The first line that matches, from the given one on; fails with all that was printed when the process ends without it. */
+  async line(pattern: RegExp, from = 0): Promise<string> {
+    for (;;) {
+      const found = this.lines.slice(from).find((line) => pattern.test(line));
+      if (found !== undefined) return found;
+      if (this.#ended) throw new Error(`it ended without ${pattern}:\n${this.lines.join("\n")}`);
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve;
+      });
+    }
   }
 
-  get exit(): Exit | undefined {
+  /** Asks it to stop as Ctrl-C does. */
+  interrupt(): void {
+    this.#process.kill("SIGINT");
+  }
+
+  /** Its exit code, or the signal it died of. */
+  exit(): Promise<number | string> {
     return this.#exit;
   }
 
-  heard(name: string): readonly (ChildEvent & { readonly at: number })[] {
-    return this.events.filter((event) => event.name === name);
-  }
-
-  async ready(ms = 60_000): Promise<this> {
-    await this.hears("ready", ms);
-    return this;
-  }
-
-  /** Waits for an event; throws if the process ends before it comes. */
-  hears(name: string, ms?: number): Promise<ChildEvent> {
-    const check = () => {
-      const [first] = this.heard(name);
-      if (first === undefined && this.#exit !== undefined) throw new Error(`${this.describe()} before ${name}`);
-      return first;
-    };
-    return eventually(`${name} of process ${this.pid}`, check, ms);
-  }
-
-  describe(): string {
-    const { code, signal } = this.#exit ?? {};
-    return this.#exit === undefined ? `process ${this.pid} runs` : `process ${this.pid} ended with ${code ?? signal}: ${this.#complaints}`;
-  }
-
-  signal(name: NodeJS.Signals): void {
-    this.#process.kill(name);
-  }
-
-  async kill(): Promise<void> {
+  [Symbol.asyncDispose](): Promise<void> {
     this.#process.kill("SIGKILL");
-    this.#thaw?.stdin?.end();
-    await this.exited;
-  }
-
-  /** SIGTERM, and waits for the end. */
-  async stop(): Promise<Exit> {
-    this.signal("SIGTERM");
-    return this.exited;
-  }
-
-  /** SIGSTOP. Whatever becomes of this test, the process is thawed when its helper's pipe ends, and can then end. */
-  freeze(): void {
-    this.#thaw = spawn("sh", ["-c", `read _; kill -CONT ${this.pid}`], { stdio: ["pipe", "ignore", "ignore"], detached: true });
-    this.signal("SIGSTOP");
-  }
-
-  async thaw(): Promise<void> {
-    const helper = this.#thaw;
-    this.#thaw = undefined;
-    if (helper === undefined) return;
-    helper.stdin?.end();
-    await new Promise((resolve) => helper.once("exit", resolve));
+    return this.#exit.then(() => {});
   }
 }

@@ -196,7 +196,7 @@ export class Interleaver {
   }
 
   static async open(database: Database, count = 3): Promise<Interleaver> {
-    const control = new pg.Client({ ...database.directConfig, application_name: "race control" });
+    const control = new pg.Client({ ...database.directConfig, application_name: "race control", options: "-c jit=off" });
     await control.connect();
     const config = { ...database.config, options: "-c deadlock_timeout=50ms -c synchronous_commit=off" };
     const sessions = Array.from({ length: count }, (_, index) => new Session(`race ${"abcd"[index]}`, index + 1, config));

@@ -155,5 +155,5 @@ export class Proxy {
   }
 }
 
-/** ReadyForQuery, outside a transaction. */
-const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
+/** ReadyForQuery. */
+const READY = Buffer.from([0x5a, 0, 0, 0, 5]);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { type EnqueueOptions, type Job, open, type OpenOptions, type Pawl, type WorkerOptions } from "../../packages/pawl/src/index.js";
-import { Child } from "./child.js";
+import { WorkerProcess } from "./worker-process.js";
 import { childTasks, EFFECTS } from "./child-tasks.js";
 import { eventually } from "./eventually.js";
 import { checkInvariants, connections, type Evidence, installWitness } from "./invariants.js";
@@ -24,7 +24,7 @@ export const STEADY = { work: { lease: "3s", renewal: "700ms" }, open: { mainten
 
 /** A database, a Pawl in the test's own process that enqueues, workers in others, and the evidence of what happened. */
 export class Stage implements AsyncDisposable {
-  readonly children: Child[] = [];
+  readonly children: WorkerProcess[] = [];
   readonly acked: string[] = [];
   readonly #ends: (() => Promise<unknown> | undefined)[] = [];
 
@@ -76,13 +76,13 @@ export class Stage implements AsyncDisposable {
   }
 
   /** A process of its own; not waited for. */
-  spawn(work: WorkerOptions | undefined, how: OpenOptions = {}, { url = this.url, env }: { url?: string; env?: NodeJS.ProcessEnv } = {}): Child {
-    const child = new Child({ url, sink: this.sink.path, ...(work === undefined ? {} : { work }), open: how }, env);
+  spawn(work: WorkerOptions | undefined, how: OpenOptions = {}, { url = this.url, env }: { url?: string; env?: NodeJS.ProcessEnv } = {}): WorkerProcess {
+    const child = new WorkerProcess({ url, sink: this.sink.path, ...(work === undefined ? {} : { work }), open: how }, env);
     this.children.push(child);
     return child;
   }
 
-  worker(work: WorkerOptions = {}, how: OpenOptions = {}, where: { url?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Child> {
+  worker(work: WorkerOptions = {}, how: OpenOptions = {}, where: { url?: string; env?: NodeJS.ProcessEnv } = {}): Promise<WorkerProcess> {
     return this.spawn(work, how, where).ready();
   }
 
@@ -95,23 +95,24 @@ export class Stage implements AsyncDisposable {
     return Object.values(row as Record<string, T>)[0] as T;
   }
 
-  /** Jobs that are not finished, by where they are. */
-  async unfinished(): Promise<number> {
-    return this.one<number>(`select (select count(*) from pawl.ready) + (select count(*) from pawl.suspect) + (select count(*) from pawl.scheduled)
-      + (select count(*) from pawl.parked) + (select count(*) from pawl.blocked) + (select count(*) from pawl.lease)`).then(Number);
+  /** Rows of jobs that are not finished, by where they are; undefined if there are none. */
+  async unfinished(): Promise<string | undefined> {
+    const tables = ["ready", "suspect", "scheduled", "parked", "blocked", "lease"];
+    const rows = await this.rows<{ name: string; n: number }>(
+      tables.map((name) => `select '${name}' as name, count(*)::int as n from pawl.${name}`).join(" union all "),
+    );
+    const left = rows.filter(({ n }) => n > 0).map(({ name, n }) => `${n} ${name}`);
+    return left.length === 0 ? undefined : left.join(", ");
   }
 
   /** Waits until every job is finished. */
   async drained(ms = 60_000): Promise<void> {
-    let left = 0;
-    await eventually(
-      () => `all jobs finished (${left} rows left; ${this.children.map((child) => child.describe()).join("; ")})`,
-      async () => {
-        left = await this.unfinished();
-        return left === 0;
-      },
-      ms,
-    );
+    let left: string | undefined;
+    const check = async () => {
+      left = await this.unfinished();
+      return left === undefined;
+    };
+    await eventually(() => `all jobs finished (left: ${left}; ${this.children.map((child) => child.describe()).join("; ")})`, check, ms);
   }
 
   started(job: string, ms?: number): Promise<boolean> {

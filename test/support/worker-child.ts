@@ -1,12 +1,12 @@
 import { open } from "../../packages/pawl/src/index.js";
-import type { ChildEvent, ChildOptions } from "./child.js";
+import type { ProcessEvent, ProcessOptions } from "./worker-process.js";
 import { childTasks } from "./child-tasks.js";
 import { Sink } from "./sink.js";
 
 /** A worker in a process of its own, which a test may kill. Ends with its parent; tells it what happens. */
-const { url, sink, work, open: how } = JSON.parse(process.argv[2] as string) as ChildOptions;
+const { url, sink, work, open: how } = JSON.parse(process.argv[2] as string) as ProcessOptions;
 
-const tell = (event: ChildEvent) => void (process.connected && process.send?.(event));
+const tell = (event: ProcessEvent) => void (process.connected && process.send?.(event));
 process.on("disconnect", () => process.exit(9));
 process.channel?.unref();
 

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pawlError } from "./core/error.js";
 import { type Pawl, type PawlOptions, startPawl } from "./pawl.js";
+import { keepAlive } from "./runtime/alive.js";
 import { checkKeys, checkObject, checkOneOf } from "./scheduler/check.js";
 import { memoryStore } from "./store/memory/index.js";
 import type { Store } from "./store/port.js";
@@ -29,7 +30,13 @@ export async function open(url: string, options: OpenOptions = {}): Promise<Pawl
   if (options.engine !== undefined) checkOneOf("engine", options.engine, ["native", "pglite"]);
   const { migrate, engine, postgres, ...rest } = options;
   const how = { ...postgres, ...(migrate === undefined ? {} : { migrate }), ...(engine === undefined ? {} : { engine }) };
-  return startPawl(await openStore(place, how), rest);
+  // Waiting for a server that is not up must not end the process in silence.
+  const release = keepAlive();
+  try {
+    return await startPawl(await openStore(place, how), rest);
+  } finally {
+    release();
+  }
 }
 
 type Place = { readonly kind: "memory" } | { readonly kind: "folder"; readonly folder: string } | { readonly kind: "postgres"; readonly url: string };

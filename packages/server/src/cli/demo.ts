@@ -16,7 +16,7 @@ export interface DemoOptions {
 /** `pawl demo`: a small shop on the embedded store, with its work shown as it moves. */
 export async function demo(store: string, options: DemoOptions): Promise<void> {
   const place = placeOf(store);
-  print(`opening     ${place}`);
+  if (!isUrl(place)) print(`opening     ${place}`);
   const pawl = await open(place, {
     tasks: shopTasks,
     // A demo is started again and again, and nobody reads last month's.
@@ -44,7 +44,11 @@ export async function demo(store: string, options: DemoOptions): Promise<void> {
 
 /** A word is a folder here, where the library would take it for a forgotten scheme. */
 function placeOf(store: string): string {
-  return /^[a-z]{2,}:/i.test(store) ? store : resolve(store);
+  return isUrl(store) ? store : resolve(store);
+}
+
+function isUrl(store: string): boolean {
+  return /^[a-z]{2,}:/i.test(store);
 }
 
 async function greet(pawl: Pawl): Promise<void> {

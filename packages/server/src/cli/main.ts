@@ -13,8 +13,12 @@ program
   .addOption(new Option("--engine <engine>", "of a folder; left out: the first that can run here").choices(["native", "pglite"]))
   .action((store: string, options: DemoOptions) => demo(store, options));
 
-// Whoever reads us has gone: there is nobody left to tell, but work to finish.
-process.stdout.on("error", () => process.kill(process.pid, "SIGTERM"));
+// Whoever reads us has gone (`| head`): there is nobody left to tell, but work to finish.
+let alone = false;
+process.stdout.on("error", () => {
+  if (!alone) process.kill(process.pid, "SIGTERM");
+  alone = true;
+});
 
 try {
   await program.parseAsync();

@@ -1,6 +1,6 @@
 import { failure } from "../../core/failure.js";
 import type { JobId } from "../../core/id.js";
-import { type Intent, isFinished, type State } from "../../core/job.js";
+import type { Intent, State } from "../../core/job.js";
 import { applies, type Verb } from "../../core/lifecycle.js";
 import type { Lane } from "../../core/lane.js";
 import type { Change, RedriveOptions, Scope } from "../port.js";
@@ -32,7 +32,7 @@ const FORGET_INTENT = statement("forget_intent", "delete from pawl.intent where 
 const FORGET_TIES = statement("forget_ties", "delete from pawl.dependency where child = $1::uuid");
 
 /** Between looking and taking, a job may be promoted or claimed: then look again. */
-const MOST_LOOKS = 5;
+export const MOST_LOOKS = 5;
 
 /**
  * One verb on one job: found under the scope, refused where the lifecycle says so, carried out on a waiting job by
@@ -57,15 +57,18 @@ async function control(
   });
 }
 
-async function takeOne(tx: Transaction, id: JobId): Promise<PendingJob | undefined> {
-  const [job] = await take(tx, [id]);
-  return job;
+/** Takes the job from where it was seen. If it has moved on to where the verb may not apply, it goes back. */
+async function takeOne(db: Db, tx: Transaction, facts: Facts): Promise<PendingJob | undefined> {
+  const [job] = await take(tx, [facts.id]);
+  if (job === undefined || job.state === facts.state) return job;
+  await put(db, tx, [{ ...job, to: job.state }]);
+  return undefined;
 }
 
 export function cancel(db: Db, scope: Scope, id: JobId, reason: string): Promise<Controlled> {
   return control(db, scope, id, "cancel", async (tx, facts) => {
     if (facts.state === "running") return ask(db, tx, id, "cancel", reason, "running");
-    const job = await takeOne(tx, id);
+    const job = await takeOne(db, tx, facts);
     if (job === undefined) return "look again";
     const readied = await end(db, tx, job, "cancelled", reason);
     return { change: { kind: "changed", from: job.state, to: "cancelled" }, readied, finished: id };
@@ -89,7 +92,7 @@ async function ask(db: Db, tx: Transaction, id: JobId, intent: Intent, reason: s
 export function pause(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
   return control(db, scope, id, "pause", async (tx, facts) => {
     if (facts.state === "running" || facts.state === "blocked") return ask(db, tx, id, "pause", "paused", facts.state);
-    const job = await takeOne(tx, id);
+    const job = await takeOne(db, tx, facts);
     if (job === undefined) return "look again";
     await put(db, tx, [{ ...job, to: "parked" }]);
     await count(tx, [{ lane: job.lane, from: job.state, to: "parked" }]);
@@ -103,7 +106,7 @@ export function resume(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
       await tx.query(FORGET_INTENT, [id, "pause"]);
       return { change: { kind: "changed", from: facts.state, to: facts.state } };
     }
-    const job = await takeOne(tx, id);
+    const job = await takeOne(db, tx, facts);
     if (job === undefined) return "look again";
     const { now } = await readSpan(db, tx);
     const to = job.runAt !== undefined && job.runAt > now ? "scheduled" : "ready";
@@ -112,8 +115,8 @@ export function resume(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
 }
 
 export function retry(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
-  return control(db, scope, id, "retry", async (tx) => {
-    const job = await takeOne(tx, id);
+  return control(db, scope, id, "retry", async (tx, facts) => {
+    const job = await takeOne(db, tx, facts);
     if (job === undefined) return "look again";
     return wait(db, tx, job, "ready", 0, 0);
   });
@@ -137,6 +140,8 @@ export function redrive(db: Db, scope: Scope, id: JobId, how: RedriveOptions): P
     const timed = facts.options.expire !== undefined || facts.options.deadline !== undefined;
     if (how.input !== undefined || timed) for (const edit of EDIT) await tx.query(edit, [id, how.input ?? facts.input, JSON.stringify(withoutTimers(facts.options))]);
     await tx.query(FORGET_TIMERS, [id]);
+    // A settlement that killed it may have passed by what was asked of it.
+    await tx.query(FORGET_INTENT, [id, null]);
     const { now } = await readSpan(db, tx);
     const delay = how.delay ?? 0;
     const to = delay > 0 ? "scheduled" : "ready";
@@ -149,8 +154,6 @@ export function redrive(db: Db, scope: Scope, id: JobId, how: RedriveOptions): P
 }
 
 const ROWS_OF: readonly [table: string, column: string][] = [
-  ["job", "id"],
-  ["job_kept", "id"],
   ["attempt", "job"],
   ["attempt_kept", "job"],
   ["log", "job"],
@@ -162,17 +165,22 @@ const ROWS_OF: readonly [table: string, column: string][] = [
   ["dead", "id"],
 ];
 const DROP = ROWS_OF.map(([table, column]) => statement(`drop_${table}`, `delete from pawl.${table} where ${column} = any($1::uuid[])`));
+const DROP_FACTS = ["job", "job_kept"].map((table) => statement(`drop_${table}`, `delete from pawl.${table} where id = any($1::uuid[]) returning id`));
 
-export async function dropJobs(tx: Transaction, ids: readonly JobId[]): Promise<void> {
-  for (const one of DROP) await tx.query(one, [plainArray(ids)]);
+/** Answers those that were there: two may drop the same job, and only one of them has. */
+export async function dropJobs(tx: Transaction, ids: readonly JobId[]): Promise<ReadonlySet<JobId>> {
+  const gone = new Set<JobId>();
+  for (const one of DROP_FACTS) for (const row of await tx.query<{ id: JobId }>(one, [plainArray(ids)])) gone.add(row.id);
+  for (const one of DROP) await tx.query(one, [plainArray([...gone])]);
+  return gone;
 }
 
 export function drop(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
   return control(db, scope, id, "drop", async (tx, facts) => {
     if (facts.state === "dead" && (await tx.query(RAISE, [id])).length === 0) return "look again";
+    if ((await dropJobs(tx, [id])).size === 0) return "look again";
     // A job that waits for one that is gone is judged as if it had been cancelled.
-    const readied = isFinished(facts.state) ? await release(db, tx, [{ id, state: "cancelled" }]) : [];
-    await dropJobs(tx, [id]);
+    const readied = await release(db, tx, [{ id, state: "cancelled" }]);
     await count(tx, [{ lane: facts.lane, from: facts.state, to: undefined }]);
     return { change: { kind: "changed", from: facts.state, to: "gone" }, readied };
   });

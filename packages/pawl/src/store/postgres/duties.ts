@@ -92,7 +92,7 @@ const PROMOTE = statement(
   u as (insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task)
     select id, band, spent, crashes, queue, tenant, task from taken where crashes >= ${SUSPECT_FROM} and id not in (select job from paused) order by run_at),
   p as (insert into pawl.parked (run_at, id, band, spent, crashes, reason, queue, tenant, task)
-    select run_at, id, band, spent, crashes, 'paused', queue, tenant, task from taken where id in (select job from paused)),
+    select null, id, band, spent, crashes, 'paused', queue, tenant, task from taken where id in (select job from paused)),
   counted as (insert into pawl.delta (queue, task, scheduled, ready, parked)
     select queue, task, -count(*), count(*) filter (where id not in (select job from paused)), count(*) filter (where id in (select job from paused)) from taken group by queue, task)
   select queue, band, tenant, task, count(*)::int as jobs from taken group by queue, band, tenant, task`,
@@ -135,7 +135,10 @@ export function expire(db: Db, limit: number): Promise<{ count: number; readied:
     }
     const victims = await take(tx, [...doomed.keys()]);
     await die(db, tx, victims, (job) => lateFailure(doomed.get(job.id) as DueTimer["kind"]));
-    if (running.length > 0) await tx.query(LOOK_AGAIN, [db.now(), plainArray(running)]);
+    // Some may have been claimed or promoted since they were looked at: their timers must not be lost.
+    const taken = new Set(victims.map((job) => job.id));
+    const again = [...running, ...[...doomed.keys()].filter((id) => !taken.has(id))];
+    if (again.length > 0) await tx.query(LOOK_AGAIN, [db.now(), plainArray(again)]);
     const readied = await release(db, tx, victims.map((job) => ({ id: job.id, state: "dead" as const })));
     return { count: victims.length, readied, finished: victims.map((job) => job.id) };
   });
@@ -157,25 +160,36 @@ async function die(db: Db, tx: Transaction, victims: readonly PendingJob[], why:
   await count(tx, victims.map((job) => ({ lane: job.lane, from: job.state, to: "dead" as const })));
 }
 
-const UNVERIFIED = statement("unverified", "select parent, child from pawl.dependency where not verified order by child, parent limit $1 for update skip locked");
-const LOCK_HOLDERS = statement("lock_holders", "select id from pawl.lease where jobs && $1::uuid[] order by id for share");
+const UNVERIFIED = statement("unverified", "select parent, child from pawl.dependency where not verified order by child, parent limit $1");
+/** A settlement that has its snapshot already, and waits for the lock, must not trust its guard: `watched` tells it. */
+const WATCH_HOLDERS = statement(
+  "watch_holders",
+  `with held as (select id from pawl.lease where jobs && $1::uuid[] order by id for update)
+   update pawl.lease l set watched = true from held where l.id = held.id and not l.watched`,
+);
+const LOCK_WAITING = statement(
+  "lock_waiting",
+  ["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `select id from (select id from pawl.${table} where id = any($1::uuid[]) order by id for share) ${table}`).join(" union all "),
+);
 const VERIFY = statement("verify_ties", "update pawl.dependency d set verified = true from unnest($1::uuid[], $2::uuid[]) as g(parent, child) where d.parent = g.parent and d.child = g.child");
 
 /**
  * A parent may have ended while its dependent was being enqueued, neither seeing the other. This looks at each new tie
- * once, after its commit: it waits for settlements under way (they hold the parent's lease), so that whatever ends
- * later sees the tie, and whatever ended before is seen here.
+ * once, after its commit: it waits for whoever is about to end the parent (they hold its lease, or the row it waits
+ * in), so that whatever ends later sees the tie, and whatever ended before is seen here. Leases first, then children,
+ * then ties: the order in which a settlement locks them, or both would wait in a circle.
  */
 export function unblock(db: Db, limit: number): Promise<{ count: number; readied: readonly Lane[] }> {
   return db.transaction(async (tx) => {
     const ties = await tx.query<{ parent: JobId; child: JobId }>(UNVERIFIED, [limit]);
     if (ties.length === 0) return { count: 0, readied: [] };
     const parents = [...new Set(ties.map((tie) => tie.parent))];
-    await tx.query(LOCK_HOLDERS, [plainArray(parents)]);
+    await tx.query(WATCH_HOLDERS, [plainArray(parents)]);
+    await tx.query(LOCK_WAITING, [plainArray(parents)]);
     const known = new Map((await readFacts(tx, parents)).map((job) => [job.id, job.state]));
-    await tx.query(VERIFY, [plainArray(ties.map((tie) => tie.parent)), plainArray(ties.map((tie) => tie.child))]);
     const ended = parents.map((id) => ({ id, state: known.get(id) ?? ("cancelled" as const) }));
     const readied = await release(db, tx, ended.filter((job) => job.state === "succeeded" || job.state === "dead" || job.state === "cancelled"));
+    await tx.query(VERIFY, [plainArray(ties.map((tie) => tie.parent)), plainArray(ties.map((tie) => tie.child))]);
     return { count: ties.length, readied };
   });
 }

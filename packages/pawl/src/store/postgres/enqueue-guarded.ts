@@ -5,7 +5,7 @@ import { type JobId, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob, State } from "../../core/job.js";
 import { judgeKey, type KeyHolder, type UniqueRule } from "../../core/unique.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
-import { end } from "./control.js";
+import { end, MOST_LOOKS } from "./control.js";
 import { count } from "./counts.js";
 import { type Db, ms, statement } from "./db.js";
 import type { Queryable, Transaction } from "./drivers/driver.js";
@@ -163,15 +163,19 @@ async function judgeKeys(db: Db, tx: Transaction, candidates: readonly Candidate
   }
 }
 
-async function judgeKeyed(db: Db, tx: Transaction, candidate: Candidate, row: KeyRow, facts: Facts | undefined, span: Span): Promise<Enqueued> {
+async function judgeKeyed(db: Db, tx: Transaction, candidate: Candidate, row: KeyRow, facts: Facts | undefined, span: Span, looks = 1): Promise<Enqueued> {
   const rule = candidate.job.unique as UniqueRule;
   const verdict = facts === undefined ? ({ kind: "free" } as const) : judgeKey(holderOf(row, facts, span), rule);
   if (verdict.kind === "existing") return { kind: "existing", id: row.job };
   if (verdict.kind === "rejected") return { kind: "rejected", holder: row.job };
   if (verdict.kind === "replace") {
     const [old] = await take(tx, [row.job]);
-    // It was claimed between the look and the take: a running job is not replaced.
-    if (old === undefined) return { kind: "rejected", holder: row.job };
+    if (old === undefined) {
+      // Between the look and the take it was claimed (a running job is not replaced), promoted or ended: look again.
+      if (looks === MOST_LOOKS) return { kind: "rejected", holder: row.job };
+      const [now] = await readFacts(tx, [row.job]);
+      return judgeKeyed(db, tx, candidate, row, now, span, looks + 1);
+    }
     await end(db, tx, old, "cancelled", "replaced");
   }
   const { tenant, task } = candidate.job.lane;

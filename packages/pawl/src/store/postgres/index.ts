@@ -79,7 +79,8 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
     try {
       const { answers, now } = guarded ? await db.transaction((own) => enqueueGuarded(db, own, batch)) : await enqueuePlain(db, db, batch);
       tellOfNew(batch, answers, now);
-      if (batch.some((job) => job.dependsOn !== undefined)) ready((await unblock(db, batch.length)).readied);
+      // The jobs are stored: if this fails, the duty does it.
+      if (batch.some((job) => job.dependsOn !== undefined)) ready((await unblock(db, batch.length).catch(() => undefined))?.readied ?? []);
       return answers;
     } catch (error) {
       if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown") throw pawlError("enqueue_unknown", { count: batch.length }, error);

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { pawlError } from "../../core/error.js";
+import { systemClock } from "../../runtime/clock.js";
 import { type Db, renameSchema, statement } from "./db.js";
 import { firstId, makePartitions, monthOf, partitionStatements, storeNow } from "./partitions.js";
 import type { Transaction } from "./drivers/driver.js";
@@ -87,9 +88,25 @@ async function bootstrap(db: Db): Promise<void> {
   });
 }
 
+/** ms a step waits for a table in use: whoever queues up behind it waits no longer. Then it lets go and tries again. */
+const LOCK_PATIENCE = 50;
+const MOST_TRIES = 200;
+
 async function applyOne(db: Db, migration: Migration): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await tryOne(db, migration);
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== "55P03" || tries === MOST_TRIES) throw error;
+      await new Promise<void>((resolve) => systemClock.after(LOCK_PATIENCE + 50 * systemClock.random(), resolve));
+    }
+  }
+}
+
+async function tryOne(db: Db, migration: Migration): Promise<void> {
   await db.transaction(async (tx) => {
     await tx.query(LOCK);
+    await tx.run(`set local lock_timeout = ${LOCK_PATIENCE}`);
     const [applied] = await tx.query<Schema>(APPLIED);
     if ((applied?.number ?? 0) >= migration.number) return;
     for (const text of statements(renameSchema(migration.up, db.schema))) await tx.run(text);

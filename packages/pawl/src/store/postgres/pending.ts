@@ -86,7 +86,8 @@ const PUT = statement(
   s as (insert into pawl.scheduled (run_at, id, band, spent, crashes, queue, tenant, task)
     select to_timestamp(run_at / 1000), id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("scheduled")}),
   p as (insert into pawl.parked (run_at, id, band, spent, crashes, reason, queue, tenant, task)
-    select to_timestamp(run_at / 1000), id, band, spent, crashes, 'paused', queue, tenant, task from given where state = ${stateCode("parked")}),
+    select case when to_timestamp(run_at / 1000) > ${NOW} then to_timestamp(run_at / 1000) end, id, band, spent, crashes, 'paused', queue, tenant, task
+    from given where state = ${stateCode("parked")}),
   b as (insert into pawl.blocked (run_at, id, band, queue, tenant, task)
     select to_timestamp(run_at / 1000), id, band, queue, tenant, task from given where state = ${stateCode("blocked")}),
   d as (insert into pawl.dead (died_at, id, band, queue, tenant, task, kind, name)

@@ -1,6 +1,7 @@
 import type { JobId } from "../../core/id.js";
+import { isFinished } from "../../core/job.js";
 import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
-import { plainArray } from "./arrays.js";
+import { plainArray, textArray } from "./arrays.js";
 import { stateCode } from "./codes.js";
 import { dropJobs } from "./control.js";
 import { count } from "./counts.js";
@@ -143,37 +144,32 @@ function dropDead(db: Db, rules: PruneRules): Promise<number> {
   return dropInBatches(db, rules, () => db.query<{ id: JobId }>(OLD_DEAD, [db.now(), rules.dead, rules.limit]));
 }
 
+const LOCK_DEAD = statement("lock_dead", "select id from pawl.dead where id = any($1::uuid[]) order by id for update");
+
 async function dropInBatches(db: Db, rules: PruneRules, next: () => Promise<readonly { id: JobId }[]>): Promise<number> {
   let dropped = 0;
   for (;;) {
     const ids = (await next()).map((row) => row.id);
     if (ids.length === 0) return dropped;
     if (rules.exportFinished !== undefined) await exportJobs(db, ids, rules);
-    await db.transaction(async (tx) => {
-      const facts = await readFacts(tx, ids);
-      await dropJobs(tx, ids);
-      await count(tx, facts.map((job) => ({ lane: job.lane, from: job.state, to: undefined })));
+    dropped += await db.transaction(async (tx) => {
+      // What somebody redrives or drops meanwhile is no longer ours to let go.
+      await tx.query(LOCK_DEAD, [plainArray(ids)]);
+      const facts = (await readFacts(tx, ids)).filter((job) => isFinished(job.state));
+      const gone = await dropJobs(tx, facts.map((job) => job.id));
+      await count(tx, facts.filter((job) => gone.has(job.id)).map((job) => ({ lane: job.lane, from: job.state, to: undefined })));
+      return gone.size;
     });
-    dropped += ids.length;
     if (ids.length < rules.limit) return dropped;
   }
 }
 
 // --- what has a time to live -------------------------------------------------------------------------------------
 
+/** Whoever renews one meanwhile has it locked, or has made it young again by the time it is locked here. */
 const FORGETTABLE = [
-  statement("forget_requests", `delete from pawl.request where (tenant, id) in (select tenant, id from pawl.request where until <= ${NOW} limit $2)`),
-  statement("forget_effects", `delete from pawl.effect where (job, name) in (select job, name from pawl.effect where until <= ${NOW} limit $2)`),
-  // A key whose job is finished (or gone) holds nothing, unless its period is not over.
-  statement(
-    "forget_keys",
-    `delete from pawl.key k where (k.tenant, k.task, k.key) in (
-       select k.tenant, k.task, k.key from pawl.key k
-       where (k.until is null or k.until <= ${NOW})
-         and ${["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `not exists (select from pawl.${table} w where w.id = k.job)`).join(" and ")}
-         and not exists (select from pawl.lease l where k.job = any(l.jobs))
-       limit $2)`,
-  ),
+  statement("forget_requests", `delete from pawl.request where (tenant, id) in (select tenant, id from pawl.request where until <= ${NOW} limit $2 for update skip locked)`),
+  statement("forget_effects", `delete from pawl.effect where (job, name) in (select job, name from pawl.effect where until <= ${NOW} limit $2 for update skip locked)`),
 ];
 
 async function forget(db: Db, limit: number): Promise<number> {
@@ -185,5 +181,31 @@ async function forget(db: Db, limit: number): Promise<number> {
       if ((row?.n ?? 0) < limit) break;
     }
   }
-  return forgotten;
+  return forgotten + (await forgetKeys(db, limit));
+}
+
+/** A key whose job is finished (or gone) holds nothing, unless its period is not over. */
+const HOLDS_NOTHING = `(k.until is null or k.until <= ${NOW})
+  and ${["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `not exists (select from pawl.${table} w where w.id = k.job)`).join(" and ")}
+  and not exists (select from pawl.lease l where k.job = any(l.jobs))`;
+const FORGETTABLE_KEYS = statement("forgettable_keys", `select k.tenant, k.task, k.key from pawl.key k where ${HOLDS_NOTHING} limit $2 for update skip locked`);
+const FORGET_KEYS = statement(
+  "forget_keys",
+  `delete from pawl.key k using unnest($2::text[], $3::text[], $4::text[]) as g(tenant, task, key)
+   where k.tenant = g.tenant and k.task = g.task and k.key = g.key and ${HOLDS_NOTHING} returning 1 as one`,
+);
+
+/** Locked first, then judged by a statement of its own: a job that took the key meanwhile is seen only by that. */
+async function forgetKeys(db: Db, limit: number): Promise<number> {
+  let forgotten = 0;
+  for (;;) {
+    const { found, gone } = await db.transaction(async (tx) => {
+      const keys = await tx.query<{ tenant: string; task: string; key: string }>(FORGETTABLE_KEYS, [db.now(), limit]);
+      if (keys.length === 0) return { found: 0, gone: 0 };
+      const rows = await tx.query(FORGET_KEYS, [db.now(), ...(["tenant", "task", "key"] as const).map((column) => textArray(keys.map((key) => key[column])))]);
+      return { found: keys.length, gone: rows.length };
+    });
+    forgotten += gone;
+    if (found < limit) return forgotten;
+  }
 }

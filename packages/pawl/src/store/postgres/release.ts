@@ -30,9 +30,12 @@ export async function release(db: Db, on: Queryable, ended: readonly Ended[]): P
   let wave = ended;
   while (wave.length > 0) {
     const states = new Map(wave.map((job) => [job.id, job.state]));
-    const ties = await on.query<{ parent: JobId; child: JobId; on_death: DeathPolicy }>(DEPENDENTS, [plainArray([...states.keys()])]);
-    if (ties.length === 0) return readied;
-    await on.query(LOCK_CHILDREN, [plainArray([...new Set(ties.map((tie) => tie.child))])]);
+    const seen = await on.query<{ parent: JobId; child: JobId; on_death: DeathPolicy }>(DEPENDENTS, [plainArray([...states.keys()])]);
+    if (seen.length === 0) return readied;
+    const locked = await on.query<{ id: JobId }>(LOCK_CHILDREN, [plainArray([...new Set(seen.map((tie) => tie.child))])]);
+    // A child that is blocked no more was released, cancelled or doomed by somebody else meanwhile.
+    const blocked = new Set(locked.map((row) => row.id));
+    const ties = seen.filter((tie) => blocked.has(tie.child));
     const satisfied = ties.filter((tie) => releaseOf(states.get(tie.parent) as State, tie.on_death) === "satisfied");
     const doomed = new Map(ties.filter((tie) => releaseOf(states.get(tie.parent) as State, tie.on_death) === "doomed").map((tie) => [tie.child, tie.parent]));
     await on.query(SATISFY, [plainArray(satisfied.map((tie) => tie.parent)), plainArray(satisfied.map((tie) => tie.child))]);

@@ -20,6 +20,7 @@ export type ToThread = Hold | { readonly drop: readonly LeaseId[] } | "stop";
 export type FromThread = "up" | { readonly renewed: readonly LeaseId[]; readonly at: number } | { readonly lost: readonly LeaseId[]; readonly why: string };
 
 const LONGEST_REST = 1_000;
+const TELL_AFTER = 20;
 
 function absolute(monotonic: number): number {
   return performance.timeOrigin + monotonic;
@@ -32,6 +33,7 @@ function absolute(monotonic: number): number {
 export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
   const holds = new Map<LeaseId, Hold>();
   const dropped: LeaseId[] = [];
+  let telling: NodeJS.Timeout | undefined;
   let thread: import("node:worker_threads").Worker | undefined;
   let renewed: (lease: LeaseId, at: number) => void = () => {};
   let lost: (lease: LeaseId, why: string) => void = () => {};
@@ -73,6 +75,11 @@ export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
     thread?.postMessage(message);
   }
 
+  function tellDropped(): void {
+    telling = undefined;
+    post({ drop: dropped.splice(0) });
+  }
+
   start();
   return {
     ready,
@@ -83,8 +90,9 @@ export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
     },
     drop(lease) {
       holds.delete(lease);
-      // Most leases live for milliseconds: tell of them in bulk. One renewal too many does no harm.
-      if (dropped.push(lease) >= 64) post({ drop: dropped.splice(0) });
+      // Most leases live for milliseconds: tell of them in bulk. But soon: one that was given up must run out.
+      dropped.push(lease);
+      telling ??= setTimeout(tellDropped, TELL_AFTER).unref();
     },
     onRenewed(call) {
       renewed = call;

@@ -16,7 +16,8 @@ import type { Workers } from "./workers.js";
  * attempts (the insert is the acknowledgement), lowers `open` by the rows really inserted, and moves the jobs on.
  *
  * - `guard`: where something was asked of a job, or jobs wait for one that ends, it does nothing and says so;
- *   `settle-guarded.ts` then does the same with those looked after. Both are rare.
+ *   `settle-guarded.ts` then does the same with those looked after. Both are rare. What came after the snapshot it
+ *   cannot see: intents are left to `carryOut`; for the rest the lease is marked as `watched`, which `own` does see.
  * - `own` returns the lease as it is after the lock; `open` is taken from there, never from the snapshot.
  * - attempts of jobs below the floor go to attempt_kept, unless the old partition has them already.
  * - the rows of a batch are matched by IN inside CASE, which Postgres must do by hashing: it believes that an array
@@ -36,10 +37,11 @@ const SETTLE = statement(
     select exists (select from pawl.dependency where parent = any($22::uuid[])) or exists (select from pawl.intent where job = any($8::uuid[])) as raised
   ),
   own as materialized (
-    select id, open, jobs from pawl.lease where id = any($23::bigint[]) and worker = $2 order by id for update
+    select id, open, watched, jobs from pawl.lease where id = any($23::bigint[]) and worker = $2 order by id for update
   ),
+  aside as materialized (select raised or exists (select from own where watched) as raised from guard),
   fit as materialized (
-    select * from given g where not (select raised from guard)
+    select * from given g where not (select raised from aside)
       and case when (g.lease, g.job) in (select own.id, u.job from own cross join lateral unnest(own.jobs) as u(job)) then true else false end
   ),
   fresh as (
@@ -74,7 +76,7 @@ const SETTLE = statement(
       count(*) filter (where f.next = ${stateCode("scheduled")}), count(*) filter (where f.next = ${stateCode("dead")}), count(*) filter (where f.next = ${stateCode("cancelled")})
     from fit f where ${IS_SETTLED} group by f.lane
   )
-  select (select raised from guard) as raised, (select count(*)::int from settled) as settled`,
+  select (select raised from aside) as raised, (select count(*)::int from settled) as settled`,
 );
 
 const CLASSIFY = statement(

@@ -29,6 +29,8 @@ export function pgDriver(options: PgOptions): Driver {
   });
   // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
   pool.on("error", () => {});
+  // Between the pool's handing one out and our having it, the same packet may bring its end.
+  pool.on("connect", (client) => client.on("error", () => {}));
   let prepare = options.prepare !== false;
   // Whoever finds no free connection waits here, in order and without a time limit: the pool's own limit is for
   // connecting. Transactions leave some connections to the statements that their own work may wait for.
@@ -36,13 +38,19 @@ export function pgDriver(options: PgOptions): Driver {
   const statements = new Limiter(most);
   const transactions = new Limiter(Math.max(1, most - 2));
 
-  async function connect(): Promise<pg.PoolClient> {
+  /** The server's last silence. Who stood in line since before need not find it out again, one time-out after the other. */
+  let silence: { readonly at: number; readonly error: DriverError } | undefined;
+
+  async function connect(asked: number): Promise<pg.PoolClient> {
+    if (silence !== undefined && silence.at >= asked) throw silence.error;
     try {
       const client = await pool.connect();
-      if (client.listenerCount("error") === 0) client.on("error", () => {});
+      silence = undefined;
       return client;
-    } catch (error) {
-      throw new DriverError("unsent", sqlState(error), error);
+    } catch (cause) {
+      const error = new DriverError("unsent", sqlState(cause), cause);
+      if (error.code === undefined) silence = { at: performance.now(), error };
+      throw error;
     }
   }
 
@@ -66,8 +74,9 @@ export function pgDriver(options: PgOptions): Driver {
   return {
     kind: "pg",
     query<R extends Row>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
+      const asked = performance.now();
       return statements.run(async () => {
-        const client = await connect();
+        const client = await connect(asked);
         let broken = false;
         try {
           return (await send(client, statement, values)) as readonly R[];
@@ -81,8 +90,9 @@ export function pgDriver(options: PgOptions): Driver {
     },
 
     transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+      const asked = performance.now();
       return transactions.run(async () => {
-        const client = await connect();
+        const client = await connect(asked);
         let broken = true;
         try {
           await plain(client, "begin isolation level read committed");
@@ -106,7 +116,7 @@ export function pgDriver(options: PgOptions): Driver {
     },
 
     async script(text: string): Promise<void> {
-      const client = await connect();
+      const client = await connect(performance.now());
       let broken = true;
       try {
         await plain(client, text);

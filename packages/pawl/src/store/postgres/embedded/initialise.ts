@@ -52,7 +52,8 @@ async function createCluster(site: Site, data: string, endpoint: Endpoint): Prom
       dataCommand(site, data, "initdb", (path) => ["-D", path, ...options]),
     );
     const single = dataCommand(site, data, "postgres", (path) => ["--single", "-D", path, "postgres"]);
-    await run(site, single, `create database ${DATABASE}\n`);
+    // Postgres looks for tables in a schema of the user's name first: a handler's own "job" must not be ours.
+    await run(site, single, `create database ${DATABASE}\nalter role ${USER} set search_path = public\n`);
   } finally {
     fs.rmSync(secret, { force: true });
   }

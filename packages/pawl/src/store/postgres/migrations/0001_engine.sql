@@ -164,7 +164,8 @@ create table pawl.worker (
   started_at timestamptz not null
 );
 
--- One row per claimed batch. `open` counts the jobs not settled yet.
+-- One row per claimed batch. `open` counts the jobs not settled yet. `watched`: something was written that a settlement
+-- of one of them must see, whatever its snapshot is; only what is read after the lock tells it (settle.ts).
 create table pawl.lease (
   id bigint primary key default nextval('pawl.lease_seq'),
   claimed_at timestamptz not null,
@@ -172,6 +173,7 @@ create table pawl.lease (
   worker int not null,
   open int not null,
   alone bool not null,
+  watched bool not null default false,
   jobs uuid[] not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 alter table pawl.lease alter column jobs set storage external;

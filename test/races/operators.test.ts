@@ -1,0 +1,182 @@
+import { FAILED, HOUR, KILLED, MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { Pieces, Split } from "../support/interleave.js";
+import { races } from "../support/race.js";
+import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, TAKE_SNAPSHOT } from "./pieces.js";
+
+const FOLD_SNAPSHOT: Split = { statement: "fold", from: "order by id limit $1", to: (barrier) => `where ${barrier} order by id limit $1` };
+const CONTROL: Pieces = { stops: ["facts", "commit"] };
+const DAY = 24 * HOUR;
+
+async function dead(w: World) {
+  const id = await w.add();
+  await w.run(id, KILLED);
+  return id;
+}
+
+async function succeeded(w: World) {
+  const id = await w.add();
+  await w.run(id);
+  return id;
+}
+
+const redrive = (w: World, id: Awaited<ReturnType<typeof dead>>) => w.store.jobs.redrive("everyone", id, {});
+const drop = (w: World, id: Awaited<ReturnType<typeof dead>>) => w.store.jobs.drop("everyone", id);
+
+const RAISE_BELIEVING = { statement: "raise_dead", from: "delete from pawl.dead where id = $1::uuid returning id", to: "select id from pawl.dead where id = $1::uuid" };
+
+races((race) => {
+  race(
+    "two redrives",
+    {
+      setup: dead,
+      racers: [
+        { run: redrive, ...CONTROL },
+        { run: redrive, ...CONTROL },
+      ],
+    },
+    [{ clause: "RAISE answers with what it deleted; else redrive looks again", without: [RAISE_BELIEVING], because: /duplicate key|is in/ }],
+  );
+
+  race(
+    "a drop and a redrive",
+    {
+      setup: dead,
+      racers: [
+        { run: drop, ...CONTROL },
+        { run: redrive, ...CONTROL },
+      ],
+    },
+    [{ clause: "RAISE answers with what it deleted; else each looks again", without: [RAISE_BELIEVING], because: /has no row|is in/ }],
+  );
+
+  race(
+    "two drops of a job that succeeded",
+    {
+      setup: succeeded,
+      racers: [
+        { run: drop, ...CONTROL },
+        { run: drop, ...CONTROL },
+      ],
+    },
+    [],
+  );
+
+  race(
+    "a prune of dead jobs and a redrive",
+    {
+      async setup(w) {
+        const id = await dead(w);
+        w.clock.advance(10 * DAY);
+        return id;
+      },
+      racers: [
+        { run: redrive, ...CONTROL },
+        { run: async (w) => void (await w.store.duties.prune({ finished: 300 * DAY, dead: 9 * DAY, limit: 10 })), stops: ["old_dead", "drop_dead", "commit"] },
+      ],
+    },
+    [],
+  );
+
+  race(
+    "two promotions",
+    {
+      async setup(w) {
+        for (let i = 0; i < 4; i++) await w.add({ delay: HOUR });
+        w.clock.advance(HOUR);
+      },
+      racers: [
+        { run: async (w) => (await w.store.duties.promote(2)).count, splits: [PROMOTE_SNAPSHOT] },
+        { run: async (w) => (await w.store.duties.promote(2)).count, splits: [PROMOTE_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "due … for update skip locked",
+        without: [{ statement: "promote", from: "for update skip locked", to: "" }],
+        because: /no order/,
+      },
+    ],
+  );
+
+  race(
+    "two folds",
+    {
+      async setup(w) {
+        for (let i = 0; i < 3; i++) await w.add();
+        await w.hold();
+      },
+      racers: [
+        { run: async (w) => void (await w.store.duties.fold(10)), splits: [FOLD_SNAPSHOT] },
+        { run: async (w) => void (await w.store.duties.fold(10)), splits: [FOLD_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "what is folded is what was deleted, of what nobody else has locked",
+        without: [
+          { statement: "fold", from: "for update skip locked", to: "" },
+          { statement: "fold", from: "from gone group by", to: "from pawl.delta where id in (select id from batch) group by" },
+        ],
+        because: /counts say/,
+      },
+    ],
+    ["embedded18", "debian15"],
+  );
+
+  race(
+    "two folds of two tasks each, in turn",
+    {
+      async setup(w) {
+        for (const task of ["x", "y", "y", "x"]) await w.add({ task });
+      },
+      racers: [
+        { run: async (w) => void (await w.store.duties.fold(2)), splits: [FOLD_SNAPSHOT] },
+        { run: async (w) => void (await w.store.duties.fold(2)), splits: [FOLD_SNAPSHOT] },
+      ],
+    },
+    [],
+  );
+
+  race(
+    "an expiry and the promotion of its job",
+    {
+      async setup(w) {
+        const id = await w.add({ delay: HOUR, options: { expire: MINUTE } });
+        w.clock.advance(HOUR + MINUTE);
+        return id;
+      },
+      racers: [
+        { run: async (w) => void (await w.store.duties.expire(10)), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+        { run: async (w) => void (await w.store.duties.promote(10)), splits: [PROMOTE_SNAPSHOT] },
+      ],
+      // The next round gets what this one missed.
+      then: async (w) => void (await w.store.duties.expire(10)),
+    },
+    [],
+  );
+
+  race(
+    "a deadline that has passed and the claim of its job",
+    {
+      async setup(w) {
+        const id = await w.add({ options: { deadline: MINUTE } });
+        w.clock.advance(MINUTE);
+        return id;
+      },
+      racers: [
+        { run: async (w) => void (await w.store.duties.expire(10)), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+        {
+          run: async (w) => {
+            const [held] = await w.holdAll();
+            return held === undefined ? "none" : w.settle(held, { kind: "released" });
+          },
+          stops: ["claim"],
+          splits: [CLAIM_SNAPSHOT],
+        },
+      ],
+      then: async (w) => void (await w.store.duties.expire(10)),
+    },
+    [],
+  );
+  void FAILED;
+});
