@@ -86,7 +86,8 @@ describeOn("embedded18", () => {
       await stage.started(job.id);
       proxied.proxy.blackhole();
       worker.signal("SIGTERM");
-      await eventually("it has exited", () => worker.exit, 30_000);
+      const told = performance.now();
+      await eventually("it has exited", () => worker.exit, 60_000).finally(() => console.log("EXIT", performance.now() - told));
       expect(worker.exit).toEqual({ code: 0, signal: null });
       proxied.proxy.heal();
     }, 120_000);

@@ -211,6 +211,7 @@ export class Interleaver {
   async run(
     verbs: readonly (Pieces & { readonly run: (driver: Driver) => Promise<unknown>; readonly mutations?: readonly Mutation[] })[],
     choose: (runnable: number) => number,
+    begin: readonly number[] = [],
   ): Promise<Told> {
     const sessions = verbs.map((verb, index) => {
       const session = this.sessions[index] as Session;
@@ -233,7 +234,8 @@ export class Interleaver {
           await this.#untilOneMoves(open);
           continue;
         }
-        const next = able[able.length === 1 ? 0 : choose(able.length)] as Session;
+        const forced = sessions[begin[moves.length] ?? -1];
+        const next = forced ?? (able[able.length === 1 ? 0 : choose(able.length)] as Session);
         const number = sessions.indexOf(next);
         moves.push(number);
         if (next.state === "idle") next.start(() => (verbs[number] as (typeof verbs)[number]).run(next.driver));

@@ -68,7 +68,8 @@ export class Proxy {
 
   async accept(): Promise<void> {
     if (this.#listener !== undefined) return;
-    const listener = createServer((client) => this.#connect(client));
+    // Half open on purpose: or Node would answer a silenced client's goodbye by itself.
+    const listener = createServer({ allowHalfOpen: true }, (client) => this.#connect(client));
     listener.listen(this.#port, "127.0.0.1");
     await once(listener, "listening");
     this.#listener = listener;
@@ -99,8 +100,8 @@ export class Proxy {
     });
   }
 
-  async close(): Promise<void> {
-    await this.refuse();
+  close(): Promise<void> {
+    return this.refuse();
   }
 
   #connect(client: Socket): void {
@@ -109,6 +110,7 @@ export class Proxy {
     this.#pipes.add(pipe);
     for (const socket of [pipe.client, pipe.server]) {
       socket.on("error", () => {});
+      socket.on("end", () => pipe.black || this.#end(pipe));
       socket.on("close", () => pipe.black || this.#end(pipe));
     }
     let losing: (() => void) | undefined;

@@ -20,7 +20,7 @@ const OPERATIONS = {
     true
   >,
   lanes: { live: true, pause: true, resume: true, paused: true } satisfies Record<keyof LaneStore, true>,
-  duties: { pulse: true, promote: true, expire: true, unblock: true, carryOut: true, fold: true, prune: true } satisfies Record<
+  duties: { pulse: true, promote: true, expire: true, unblock: true, carryOut: true, fold: true, prune: true, restore: true } satisfies Record<
     keyof DutyStore,
     true
   >,

@@ -241,6 +241,8 @@ export interface DutyStore {
   fold(limit: number): Promise<number>;
   /** makes partitions ahead, lets go of what retention says, forgets requests, keys and recorded effects past their time */
   prune(rules: PruneRules): Promise<PruneReport>;
+  /** (nothing) → finished: what a prune exported, brought back with its history. Jobs that are there stay as they are. */
+  restore(batch: readonly ExportedJob[]): Promise<number>;
 }
 
 export interface PruneRules {

@@ -75,7 +75,7 @@ describe("renewal", () => {
 });
 
 describe("a lease that is lost", () => {
-  test("A8: a worker that cannot renew stops its own work before the lease ends, and settles nothing of it", async () => {
+  test("A8: a worker that cannot renew stops its own work before the lease ends, and gives it back: it is no crash", async () => {
     const reasons: unknown[] = [];
     let starts = 0;
     const long = task("long", (_: unknown, { signal }) => {
@@ -94,7 +94,8 @@ describe("a lease that is lost", () => {
     await world.clock.advance(1);
     expect(reasons).toEqual([["lease_lost", 13_000]]);
     expect(world.heard("lease.lost")).toMatchObject([{ jobs: 1, why: "not renewed in time" }]);
-    expect([starts, await world.state(id), await world.outcomes(id)]).toEqual([1, "running", []]);
+    expect([starts, await world.state(id), await world.outcomes(id)]).toEqual([2, "running", ["released"]]);
+    expect(await world.job(id)).toMatchObject({ spent: 0, crashes: 0 });
   });
 
   test("it is counted from when the claim was sent, not from when it was answered", async () => {

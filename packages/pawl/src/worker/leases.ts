@@ -15,11 +15,11 @@ export class Leases {
   constructor(
     private readonly renewer: Renewer,
     private readonly duration: number,
-    /** a lease with work under it was lost: that work must stop */
-    private readonly onLost: (lease: HeldLease, why: string) => void,
+    /** a lease with work under it was lost: that work must stop; `told` if the store itself says so */
+    private readonly onLost: (lease: HeldLease, why: string, told: boolean) => void,
   ) {
     renewer.onRenewed((id, at) => this.#renewed(id, at));
-    renewer.onLost((id, why) => this.#lose(id, why));
+    renewer.onLost((id, why) => this.#lose(id, why, true));
   }
 
   get size(): number {
@@ -65,7 +65,7 @@ export class Leases {
   fence(now: number): number {
     let next = Number.POSITIVE_INFINITY;
     for (const lease of this.#held.values()) {
-      if (now >= lease.fenceAt) this.#lose(lease.id, "not renewed in time");
+      if (now >= lease.fenceAt) this.#lose(lease.id, "not renewed in time", false);
       else if (lease.fenceAt < next) next = lease.fenceAt;
     }
     return next;
@@ -76,7 +76,7 @@ export class Leases {
     if (lease !== undefined) lease.fenceAt = Math.max(lease.fenceAt, stopBy(at, this.duration));
   }
 
-  #lose(id: LeaseId, why: string): void {
+  #lose(id: LeaseId, why: string, told: boolean): void {
     const lease = this.#held.get(id);
     if (lease === undefined) return;
     // A lease whose last settlement is on its way may be gone before we hear of it: nothing of it is left to lose.
@@ -87,7 +87,7 @@ export class Leases {
     lease.lost = true;
     lease.fenceAt = Number.NEGATIVE_INFINITY;
     this.forget(lease);
-    this.onLost(lease, why);
+    this.onLost(lease, why, told);
   }
 }
 

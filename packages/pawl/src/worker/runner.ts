@@ -137,20 +137,26 @@ export class Runner {
     attempt.abort("cancelled");
   }
 
-  /** Stops the work under a lost lease. Nothing of it is settled: it is somebody else's now. */
-  abandon(lease: HeldLease): number {
+  /**
+   * Stops the work under a lost lease: it is somebody else's now. Unless the store said so itself, it is told that this
+   * worker lives and gives the jobs back: if it hears that in time, it need not count them as crashed.
+   */
+  abandon(lease: HeldLease, tell: boolean): number {
+    const now = this.parts.clock.monotonic();
     let count = 0;
     for (const attempt of lease.attempts) {
-      if (attempt.phase === "over") continue;
+      const { phase } = attempt;
+      if (phase === "over") continue;
       count++;
-      if (attempt.phase === "held") {
+      const outcome = attempt.cancelled ? ({ kind: "cancelled" } as const) : givenBack(attempt);
+      attempt.phase = "over";
+      if (phase === "held") {
         this.#heldCount--;
-        attempt.phase = "over";
+        attempt.startedAt = now;
         this.parts.onFreed(attempt);
-      } else {
-        attempt.phase = "over";
-        this.#overrun(attempt, "lease_lost");
-      }
+      } else this.#overrun(attempt, "lease_lost");
+      // What is being committed is left to its commit.
+      if (tell && phase !== "committing") this.parts.onOutcome(attempt, outcome, now);
     }
     return count;
   }

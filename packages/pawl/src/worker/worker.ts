@@ -165,7 +165,7 @@ export class Worker implements Service, AsyncDisposable {
           options.renewer ??
           store.renewer?.(this.ref, { duration, every }) ??
           loopRenewer(store.leases, this.ref, clock, { duration, every, onError: (error) => this.#complain("renew", error) });
-        this.#leases = new Leases(this.#renewer, duration, (lease, why) => this.#lost(lease, why));
+        this.#leases = new Leases(this.#renewer, duration, (lease, why, told) => this.#lost(lease, why, told));
         this.#unhear = store.onHint((hint) => {
           if (hint.kind === "intent") this.#askIntents(0);
           else this.#claimer.hear(hint);
@@ -310,8 +310,8 @@ export class Worker implements Service, AsyncDisposable {
     );
   }
 
-  #lost(lease: HeldLease, why: string): void {
-    this.#reports.lost(lease, this.#runner.abandon(lease), why);
+  #lost(lease: HeldLease, why: string, told: boolean): void {
+    this.#reports.lost(lease, this.#runner.abandon(lease, !told), why);
   }
 
   #tick(now: number): void {

@@ -59,6 +59,27 @@ export function pruneTests(test: Test): void {
     expect(await w.state(id)).toBe("gone");
   });
 
+  test("exported jobs can be restored with their history, once", async (w) => {
+    const [good, bad] = [await w.add({ input: '"keep me"', options: { tags: ["a"] } }), await w.add()];
+    await w.run(good);
+    await w.run(bad, KILLED);
+    const before = [await w.get(good), await w.get(bad)];
+    const history = await w.store.jobs.history("everyone", bad);
+    const exported: ExportedJob[] = [];
+    w.clock.advance(90 * DAY + SLACK);
+    const exportFinished = async (batch: readonly ExportedJob[]) => {
+      exported.push(...batch);
+    };
+    while (exported.length < 2) await w.store.duties.prune({ ...RULES, exportFinished });
+    expect([await w.state(good), await w.state(bad)]).toEqual(["gone", "gone"]);
+    const archive = JSON.parse(JSON.stringify(exported)) as ExportedJob[];
+    expect(await w.store.duties.restore(archive)).toBe(2);
+    expect([await w.get(good), await w.get(bad)]).toEqual(before);
+    expect(await w.store.jobs.history("everyone", bad)).toEqual(history);
+    expect(await w.store.duties.restore(archive)).toBe(0);
+    expect(await w.store.jobs.redrive("everyone", bad, {})).toMatchObject({ kind: "changed", to: "ready" });
+  });
+
   test("finished jobs stay while their export fails", async (w) => {
     const id = await w.add();
     await w.run(id);

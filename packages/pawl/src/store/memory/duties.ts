@@ -4,7 +4,7 @@ import type { DutyStore, Pulse } from "../port.js";
 import { apply, mark, releaseDependents } from "./endings.js";
 import { cancelNow } from "./enqueue.js";
 import { move, parked, timerOf } from "./places.js";
-import { prune } from "./prune.js";
+import { prune, restore } from "./prune.js";
 import type { JobRow, Tables } from "./state.js";
 
 export function memoryDuties(tables: Tables): DutyStore {
@@ -45,6 +45,7 @@ export function memoryDuties(tables: Tables): DutyStore {
     // Counts are kept as they change.
     fold: () => tables.step(() => 0),
     prune: (rules) => prune(tables, rules),
+    restore: (batch) => restore(tables, batch),
   };
 }
 

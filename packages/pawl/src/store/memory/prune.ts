@@ -1,9 +1,9 @@
 import { isFinished } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
 import { stillHolds } from "../../core/unique.js";
-import type { PruneReport, PruneRules } from "../port.js";
+import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
 import { erase, lastOf } from "./endings.js";
-import { hasStarted, leave } from "./places.js";
+import { enter, hasStarted, leave } from "./places.js";
 import type { JobRow, Tables } from "./state.js";
 import { historyOf, recordOf } from "./view.js";
 
@@ -47,4 +47,34 @@ function forget(tables: Tables): number {
     for (const [name, { until }] of effects) if (until <= tables.now && effects.delete(name)) forgotten++;
   }
   return forgotten;
+}
+
+/** What a prune exported, brought back as it was. */
+export function restore(tables: Tables, batch: readonly ExportedJob[]): Promise<number> {
+  return tables.step(() => {
+    const missing = batch.filter(({ job }) => !tables.jobs.has(job.id));
+    for (const { job, history } of missing) {
+      const row: JobRow = {
+        id: job.id,
+        lane: job.lane,
+        options: job.options,
+        createdAt: job.createdAt,
+        dueAt: job.dueAt,
+        input: job.input,
+        place: { state: job.state as "succeeded" | "dead" | "cancelled" },
+        spent: job.spent,
+        crashes: job.crashes,
+        waits: new Set(),
+        onDeath: "die",
+        progress: job.progress,
+        key: undefined,
+        history: [...history],
+        logs: [],
+        effects: new Map(),
+      };
+      tables.jobs.set(row.id, row);
+      enter(tables, row);
+    }
+    return missing.length;
+  });
 }

@@ -30,7 +30,6 @@ export interface JobRow {
   place: Place;
   spent: number;
   crashes: number;
-  /** a person brought it back: the times it was to start and end by no longer count */
   /** parents not satisfied yet */
   readonly waits: Set<JobId>;
   readonly onDeath: DeathPolicy;

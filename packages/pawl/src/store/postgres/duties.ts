@@ -14,6 +14,7 @@ import { mark, type PendingJob, type Placement, put, take } from "./pending.js";
 import { release } from "./release.js";
 import { SafePoint } from "./safe-point.js";
 import { readSpan } from "./span.js";
+import { watchHolders } from "./watch.js";
 
 /** How far a statement's own clock may lag behind the id of its transaction, generously. */
 const CLOCK_MARGIN = 5_000;
@@ -161,12 +162,6 @@ async function die(db: Db, tx: Transaction, victims: readonly PendingJob[], why:
 }
 
 const UNVERIFIED = statement("unverified", "select parent, child from pawl.dependency where not verified order by child, parent limit $1");
-/** A settlement that has its snapshot already, and waits for the lock, must not trust its guard: `watched` tells it. */
-const WATCH_HOLDERS = statement(
-  "watch_holders",
-  `with held as (select id from pawl.lease where jobs && $1::uuid[] order by id for update)
-   update pawl.lease l set watched = true from held where l.id = held.id and not l.watched`,
-);
 const LOCK_WAITING = statement(
   "lock_waiting",
   ["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `select id from (select id from pawl.${table} where id = any($1::uuid[]) order by id for share) ${table}`).join(" union all "),
@@ -184,7 +179,7 @@ export function unblock(db: Db, limit: number): Promise<{ count: number; readied
     const ties = await tx.query<{ parent: JobId; child: JobId }>(UNVERIFIED, [limit]);
     if (ties.length === 0) return { count: 0, readied: [] };
     const parents = [...new Set(ties.map((tie) => tie.parent))];
-    await tx.query(WATCH_HOLDERS, [plainArray(parents)]);
+    await watchHolders(tx, parents);
     await tx.query(LOCK_WAITING, [plainArray(parents)]);
     const known = new Map((await readFacts(tx, parents)).map((job) => [job.id, job.state]));
     const ended = parents.map((id) => ({ id, state: known.get(id) ?? ("cancelled" as const) }));

@@ -21,6 +21,7 @@ import { reap } from "./reap.js";
 import { log, recall, record } from "./records.js";
 import { intents, RENEW, renew } from "./renew.js";
 import { type RenewalData, threadRenewer } from "./renewal.js";
+import { restore } from "./restore.js";
 import { settle } from "./settle.js";
 import { Workers } from "./workers.js";
 
@@ -161,6 +162,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
       },
       fold: (limit) => fold(db, limit),
       prune: (rules) => prune(db, rules),
+      restore: (batch) => restore(db, batch),
     },
     records: {
       counts: () => readCounts(db),

@@ -6,9 +6,11 @@ import { stateCode } from "./codes.js";
 import { dropJobs } from "./control.js";
 import { count } from "./counts.js";
 import { type Db, NOW, renameSchema, statement } from "./db.js";
+import type { Transaction } from "./drivers/driver.js";
 import { readFacts, withoutStarted } from "./facts.js";
 import { existingMonths, firstId, makePartitions, monthOf, PARTITIONED, storeNow } from "./partitions.js";
 import { history } from "./read.js";
+import { watchHolders } from "./watch.js";
 
 /**
  * Keeps the store at its size: months made ahead, old ones let go, and everything that has a time to live forgotten
@@ -35,9 +37,10 @@ async function dropOldMonths(db: Db, rules: PruneRules): Promise<{ dropped: numb
     if (month.to > now - rules.finished) break;
     // From here on, new attempts of its jobs go to attempt_kept.
     await db.query(RAISE_FLOOR, [firstId(month.to), month.to]);
-    await keepUnfinished(db, name, rules.limit);
+    const keep: Keep = { name, limit: rules.limit, since: now - rules.finished };
+    while ((await db.transaction((tx) => keepSome(tx, keep))) === keep.limit);
     if (rules.exportFinished !== undefined) await exportMonth(db, name, rules);
-    const jobs = await detach(db, name);
+    const jobs = await detach(db, keep);
     if (jobs === undefined) break;
     dropped += jobs;
     droppedPartitions.push(name);
@@ -47,30 +50,41 @@ async function dropOldMonths(db: Db, rules: PruneRules): Promise<{ dropped: numb
 
 const UNFINISHED_TABLES = ["ready", "suspect", "scheduled", "parked", "blocked", "dead"];
 
-/** Jobs that wait, run or are dead outlive their month: their facts and history move to the *_kept tables. */
-async function keepUnfinished(db: Db, name: string, limit: number): Promise<void> {
+/** What of a month is kept, in batches: also jobs that ended after `since` (ms). */
+interface Keep {
+  readonly name: string;
+  readonly limit: number;
+  readonly since: number;
+}
+
+/**
+ * Jobs that wait, run, are dead or ended only lately outlive their month: their facts and history move to the *_kept
+ * tables. So does what was written of such jobs later, whichever side of the floor the writer saw.
+ */
+async function keepSome(tx: Transaction, { name, limit, since }: Keep): Promise<number> {
   const waits = UNFINISHED_TABLES.map((table) => `exists (select from pawl.${table} w where w.id = j.id)`).join(" or ");
   const find = statement(
     `unfinished_${name}`,
-    `select j.id from pawl.job_${name} j
-     where ${waits} or coalesce((select a.next from pawl.any_attempt a where a.job = j.id order by a.lease desc limit 1), ${stateCode("running")}) not in (${stateCode("succeeded")}, ${stateCode("cancelled")})
+    `(select j.id from pawl.job_${name} j
+      left join lateral (select a.next, a.finished_at from pawl.attempt_${name} a where a.job = j.id order by a.lease desc limit 1) a on true
+      where ${waits} or coalesce(a.next, ${stateCode("running")}) not in (${stateCode("succeeded")}, ${stateCode("cancelled")}) or a.finished_at > to_timestamp($2::float8 / 1000)
+        or exists (select from pawl.attempt_kept k where k.job = j.id)
+      limit $1)
+     union select a.job from pawl.attempt_${name} a where not exists (select from pawl.job_${name} j where j.id = a.job)
+     union select l.job from pawl.log_${name} l where not exists (select from pawl.job_${name} j where j.id = l.job)
      limit $1`,
   );
-  for (;;) {
-    const moved = await db.transaction(async (tx) => {
-      const rows = await tx.query<{ id: JobId }>(find, [limit]);
-      for (const table of PARTITIONED) {
-        const column = table === "job" ? "id" : "job";
-        const move = statement(
-          `keep_${table}_${name}`,
-          `with gone as (delete from pawl.${table}_${name} where ${column} = any($1::uuid[]) returning *) insert into pawl.${table}_kept select * from gone on conflict do nothing`,
-        );
-        await tx.query(table === "log" ? { ...move, text: move.text.replace(" on conflict do nothing", "") } : move, [plainArray(rows.map((row) => row.id))]);
-      }
-      return rows.length;
-    });
-    if (moved < limit) return;
+  const ids = (await tx.query<{ id: JobId }>(find, [limit, since])).map((row) => row.id);
+  // Settlements that look for their attempts in the month would not find them there.
+  await watchHolders(tx, ids);
+  for (const table of ids.length === 0 ? [] : PARTITIONED) {
+    const move = statement(
+      `keep_${table}_${name}`,
+      `with gone as (delete from pawl.${table}_${name} where ${table === "job" ? "id" : "job"} = any($1::uuid[]) returning *) insert into pawl.${table}_kept select * from gone ${table === "log" ? "" : "on conflict do nothing"}`,
+    );
+    await tx.query(move, [plainArray(ids)]);
   }
+  return ids.length;
 }
 
 async function exportMonth(db: Db, name: string, rules: PruneRules): Promise<void> {
@@ -94,7 +108,8 @@ async function exportJobs(db: Db, ids: readonly JobId[], rules: PruneRules): Pro
 const LOCK_PATIENCE = 50;
 
 /** Lets go of a month, or answers undefined if somebody holds its tables: the next call tries again. */
-async function detach(db: Db, name: string): Promise<number | undefined> {
+async function detach(db: Db, keep: Keep): Promise<number | undefined> {
+  const { name } = keep;
   const lost = statement(
     `month_${name}`,
     `select j.queue, j.band, j.tenant, j.task, j.id, a.next from pawl.job_${name} j left join lateral (select a.next from pawl.attempt_${name} a where a.job = j.id order by a.lease desc limit 1) a on true`,
@@ -105,10 +120,12 @@ async function detach(db: Db, name: string): Promise<number | undefined> {
      select queue, task, -count(*) filter (where next = ${stateCode("succeeded")}), -count(*) filter (where next = ${stateCode("cancelled")}) from (${lost.text}) gone group by queue, task`,
   );
   const size = statement(`size_${name}`, `select count(*)::int as jobs from pawl.job_${name}`);
-  // A job below the floor that runs right now was kept by its `running` state; nothing else can write here.
   try {
     return await db.transaction(async (tx) => {
       await tx.run(`set local lock_timeout = ${LOCK_PATIENCE}`);
+      // From here on nobody writes into the month; whoever did since the last look, unaware of the floor, is looked after.
+      await tx.run(renameSchema(`lock table ${PARTITIONED.map((table) => `pawl.${table}_${name}`).join(", ")} in share mode`, db.schema));
+      while ((await keepSome(tx, keep)) === keep.limit);
       const [row] = await tx.query<{ jobs: number }>(size);
       await tx.query(tally);
       for (const table of [...PARTITIONED].reverse()) {

@@ -1,0 +1,10 @@
+import { open, task } from "./src/index.js";
+const t0 = performance.now(); const lap = (n: string) => console.log(n, Math.round(performance.now() - t0));
+const echo = task("echo", (x: unknown) => x);
+const pawl = await open("/tmp/pawl-bench2", { tasks: [echo] }); lap("open"); for (const n of ["duty.failed","attempt.stale","lease.lost","jobs.claimed","leases.reaped"] as const) pawl.on(n, (e: any) => console.log(n, e));
+const job = await pawl.enqueue(echo, 1); lap("enqueued");
+const w = await pawl.work({ concurrency: 2 }); lap("work");
+await job.result(); lap("result");
+const job2 = await pawl.enqueue(echo, 1); lap("enqueued"); await job2.result(); lap("result2");
+await w.stop(); lap("worker stopped");
+await pawl.close(); lap("closed");

@@ -1,0 +1,117 @@
+import { DAY, FAILED, type Held, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { Pieces } from "../support/interleave.js";
+import { races } from "../support/race.js";
+import { SETTLE_SNAPSHOT, SETTLE_WRITTEN } from "./pieces.js";
+
+const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
+/** So that January, in which every test begins, is past its time, and February is not. */
+const SPRING = 55 * DAY;
+const prune = async (w: World) => void (await w.store.duties.prune(RULES));
+const PRUNE: Pieces = { stops: ["raise_floor", "keep_log_2026_01", "tally_2026_01"] };
+
+/** Two jobs of January under one lease, both still held in March. */
+async function oldHeld(w: World): Promise<readonly [Held, Held]> {
+  await w.add();
+  await w.add();
+  const held = await w.holdAll({ duration: 100 * DAY });
+  w.clock.advance(SPRING);
+  return held as unknown as readonly [Held, Held];
+}
+
+races((race) => {
+  race(
+    "a prune of the month and a failure of one of its jobs",
+    {
+      setup: oldHeld,
+      racers: [
+        { run: prune, ...PRUNE },
+        { run: (w, [first]) => w.settle(first, FAILED), splits: [SETTLE_SNAPSHOT, SETTLE_WRITTEN] },
+      ],
+      then: prune,
+    },
+    [],
+  );
+
+  race(
+    "a prune of the month and the success of one of its jobs",
+    {
+      setup: oldHeld,
+      racers: [
+        { run: prune, stops: ["raise_floor", "tally_2026_01"] },
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT, SETTLE_WRITTEN] },
+      ],
+      then: prune,
+    },
+    [],
+  );
+
+  race(
+    "a prune of the month and a settlement whose answer was lost",
+    {
+      async setup(w) {
+        const held = await oldHeld(w);
+        await w.settle(held[0], FAILED);
+        return held;
+      },
+      racers: [
+        { run: prune, ...PRUNE },
+        { run: (w, [first]) => w.settle(first, FAILED), splits: [SETTLE_SNAPSHOT] },
+      ],
+      then: prune,
+    },
+    [],
+  );
+
+  race(
+    "a prune of the month, a settlement, and the same again, which began before both",
+    {
+      // The repeated one waits in front of another lease all the while, as a batch over two leases may.
+      setup: oldHeld,
+      racers: [
+        { run: (w, [first]) => w.settle(first, FAILED), splits: [SETTLE_SNAPSHOT] },
+        { run: (w, [first]) => w.settle(first, FAILED) },
+        { run: prune, stops: ["tally_2026_01"] },
+      ],
+      begin: [0],
+      then: prune,
+    },
+    [],
+  );
+
+  race(
+    "a prune of the month and the cancel of one of its jobs",
+    {
+      async setup(w) {
+        const id = await w.add();
+        w.clock.advance(SPRING);
+        return id;
+      },
+      racers: [
+        { run: prune, stops: ["raise_floor", "tally_2026_01"] },
+        { run: (w, id) => w.store.jobs.cancel("everyone", id, "no need"), stops: ["facts", "mark"] },
+      ],
+      then: prune,
+    },
+    [],
+  );
+
+  race(
+    "a prune of the month and the drop of one of its finished jobs",
+    {
+      async setup(w) {
+        const id = await w.add();
+        await w.run(id);
+        w.clock.advance(SPRING);
+        return id;
+      },
+      racers: [
+        { run: prune, stops: ["raise_floor", "tally_2026_01"] },
+        { run: (w, id) => w.store.jobs.drop("everyone", id), stops: ["facts", "commit"] },
+      ],
+      then: prune,
+      notSerial: "a drop that comes while the month goes may find the job or not",
+      circles: "the detach gives up after 50 ms, and the next prune tries again",
+    },
+    [],
+  );
+});
