@@ -43,7 +43,7 @@ export type {
   WaitOptions,
 } from "./scheduler/scheduler.js";
 export type { AttemptView, JobView, LogView } from "./scheduler/view.js";
-export type { ForeignTransaction, StoreInfo } from "./store/port.js";
+export type { ExportedJob, ForeignTransaction, StoreInfo } from "./store/port.js";
 export type { Context, Middleware } from "./worker/context.js";
 export type { WorkerOptions } from "./worker/options.js";
 export { type AnyTask, type InputOf, type OutputOf, type PriorityName, type Task, type TaskDefaults, type TaskOptions, task } from "./worker/task.js";

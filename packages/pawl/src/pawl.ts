@@ -13,7 +13,7 @@ import { queuesOf, sum, tasksOf } from "./scheduler/named.js";
 import { type SchedulerOptions, type SchedulerParts, type Surroundings, schedulerParts } from "./scheduler/parts.js";
 import type { Info, Named, Operator, QueueView, StateCounts, TaskView } from "./scheduler/scheduler.js";
 import { type ObservedStore, observed } from "./store/observed.js";
-import type { Store } from "./store/port.js";
+import type { ExportedJob, Store } from "./store/port.js";
 import type { WorkerOptions } from "./worker/options.js";
 import { Worker } from "./worker/worker.js";
 
@@ -92,6 +92,10 @@ class LocalPawl extends LocalScheduler implements Pawl {
 
   async info(): Promise<Info> {
     return { ...this.store.engine, hearsOthers: this.store.hearsOthers(), tasks: [...this.parts.registry.all.keys()] };
+  }
+
+  restore(batch: readonly ExportedJob[]): Promise<number> {
+    return this.store.duties.restore(batch);
   }
 
   wake(): void {

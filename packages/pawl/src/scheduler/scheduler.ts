@@ -2,7 +2,7 @@ import type { Duration } from "../core/duration.js";
 import type { EventName, Events } from "../core/event.js";
 import type { JobId } from "../core/id.js";
 import type { State } from "../core/job.js";
-import type { JobFilter, StoreInfo } from "../store/port.js";
+import type { ExportedJob, JobFilter, StoreInfo } from "../store/port.js";
 import type { Task } from "../worker/task.js";
 import type { EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
@@ -154,6 +154,8 @@ export interface Operator extends Scheduler {
   readonly tasks: Named<TaskView>;
   counts(of?: { readonly queue?: string; readonly task?: string }): Promise<StateCounts>;
   info(): Promise<Info>;
+  /** Brings back what `keep.exportFinished` was given, with its history. Answers how many were missing and are there again. */
+  restore(batch: readonly ExportedJob[]): Promise<number>;
   /** Has workers look at once, after a transaction of your own in which jobs were enqueued has committed. */
   wake(): void;
   /** Calls back on every such event in this process, until the answer is called. */
