@@ -28,6 +28,7 @@ export function splitBefore(statement: string, condition: string): Split {
 
 /** A statement with a clause taken out of its text or exchanged for another. */
 export interface Mutation {
+  /** its name; "" for those that have none */
   readonly statement: string;
   readonly from: string;
   readonly to: string;
@@ -126,8 +127,14 @@ class Session {
         await this.#stop(statement.name);
         return rows;
       },
-      run: (text, values) => tx.run(text, values),
+      run: (text, values) => tx.run(this.#changedText(text), values),
     };
+  }
+
+  /** Statements without a name are told by their text. */
+  #changedText(text: string): string {
+    const nameless = this.#mutations.filter((one) => one.statement === "" && text.includes(one.from));
+    return nameless.reduce((changed, { from, to }) => changed.replaceAll(from, to), text);
   }
 
   async #stop(name: string): Promise<void> {

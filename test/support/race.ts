@@ -115,7 +115,7 @@ export class RaceTrack {
   /** Every order of the pieces ends as some order of the whole verbs would, and breaks nothing on the way. */
   async holdsInEveryOrder<C>(race: Race<C>): Promise<void> {
     const { failures, runs, overlaps } = await this.#explore(race, []);
-    if (process.env.RACE_DEBUG) console.log(runs, overlaps);
+    if (process.env.RACE_DEBUG) console.log(`ORDERS ${expect.getState().currentTestName}: ${runs}`);
     expect(failures.map(tell).join("\n"), "an order that broke something").toBe("");
     expect(overlaps, "orders in which the verbs overlap").toBeGreaterThan(0);
     expect(runs).toBeGreaterThan(race.racers.length);
@@ -137,7 +137,6 @@ export class RaceTrack {
     const runs = await everyOrder(race.limit ?? 150, async (choose) => {
       const { told, problems } = await this.#once(race, mutations, choose, expected);
       if (!told.serial) overlaps++;
-      if (process.env.RACE_DEBUG) console.log(Math.round(performance.now()), told.serial, told.story.join(", "));
       if (problems.length > 0) failures.push({ story: told.story, message: problems.join("; ") });
       return failures.length > 0 ? "stop" : "go on";
     });
