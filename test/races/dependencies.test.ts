@@ -1,7 +1,7 @@
 import type { JobId } from "../../packages/pawl/src/core/id.js";
 import { type Held, KILLED, lane, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import type { Pieces } from "../support/interleave.js";
-import { races } from "../support/race.js";
+import { EVERYWHERE, races } from "../support/race.js";
 import { SETTLE_SNAPSHOT, SETTLE_WRITTEN } from "./pieces.js";
 
 const PARENTS = [lane({ task: "parent" })];
@@ -47,7 +47,7 @@ races((race) => {
         because: /is blocked by nothing/,
       },
     ],
-    ["embedded18", "debian15"],
+    EVERYWHERE,
   );
 
   race(
@@ -88,7 +88,7 @@ races((race) => {
         because: /waits for .*, which is succeeded/,
       },
     ],
-    ["embedded18", "debian15"],
+    EVERYWHERE,
   );
 
   race(

@@ -1,5 +1,5 @@
 import { FAILED, type Held, HOUR, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { races } from "../support/race.js";
+import { EVERYWHERE, races } from "../support/race.js";
 import { ASK, CANCEL, CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, SETTLE_WRITTEN, TAKE_SNAPSHOT, takeBelieving } from "./pieces.js";
 
 async function held(w: World): Promise<Held> {
@@ -39,7 +39,7 @@ races((race) => {
         because: /was asked to cancel and nobody will/,
       },
     ],
-    ["embedded18", "debian15"],
+    EVERYWHERE,
   );
 
   race(
@@ -118,7 +118,7 @@ races((race) => {
         because: /is in history and lease/,
       },
     ],
-    ["embedded18", "debian15"],
+    EVERYWHERE,
   );
 
   race(

@@ -1,10 +1,12 @@
 import type { UniqueRule } from "../../packages/pawl/src/core/unique.js";
 import { DAY, HOUR, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { type Pieces, type Split, splitBefore } from "../support/interleave.js";
-import { races } from "../support/race.js";
+import { EVERYWHERE, races } from "../support/race.js";
 import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, TAKE_SNAPSHOT, takeBelieving } from "./pieces.js";
 
-const key = (name: string, onConflict: UniqueRule["onConflict"], hold: UniqueRule["hold"] = "unfinished") => ({ unique: { key: name, hold, onConflict } });
+const key = (name: string, onConflict: UniqueRule["onConflict"], hold: UniqueRule["hold"] = "unfinished") => ({
+  unique: { key: name, hold, onConflict },
+});
 const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 
 /** Between the keys of one batch, as they are locked: before the one that comes last. */
@@ -40,7 +42,7 @@ races((race) => {
           because: /no order/,
         },
       ],
-      onConflict === "reject" ? ["embedded18", "debian15"] : ["embedded18"],
+      onConflict === "reject" ? EVERYWHERE : undefined,
     );
   }
 
@@ -113,7 +115,7 @@ races((race) => {
         because: /no order/,
       },
     ],
-    ["embedded18", "debian15"],
+    EVERYWHERE,
   );
 
   race(
@@ -178,5 +180,9 @@ races((race) => {
 });
 
 function beforeLastRequest(): Split {
-  return { statement: "lock_requests", from: "g.id, g.job, to_timestamp", to: (barrier) => `case when g.id <> 'l' or ${barrier} then g.id end, g.job, to_timestamp` };
+  return {
+    statement: "lock_requests",
+    from: "g.id, g.job, to_timestamp",
+    to: (barrier) => `case when g.id <> 'l' or ${barrier} then g.id end, g.job, to_timestamp`,
+  };
 }

@@ -1,9 +1,7 @@
 import { BOB, FAILED, type Held, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { splitBefore } from "../support/interleave.js";
-import { races } from "../support/race.js";
+import { EVERYWHERE, races } from "../support/race.js";
 import { CLAIM_SNAPSHOT, REAP, SETTLE_GUARDED, SETTLE_SNAPSHOT } from "./pieces.js";
-
-const EVERYWHERE = ["embedded18", "debian15"] as const;
 
 /** Two jobs under one lease. */
 async function twoHeld(w: World): Promise<readonly [Held, Held]> {
@@ -130,7 +128,10 @@ races((race) => {
       },
       racers: [
         { run: async (w) => (await w.claimSuspect())?.jobs.map(({ id }) => id), splits: [splitBefore("claim_suspect", "u.task = o.task")] },
-        { run: async (w) => (await w.claimSuspect({ worker: BOB }))?.jobs.map(({ id }) => id), splits: [splitBefore("claim_suspect", "u.task = o.task")] },
+        {
+          run: async (w) => (await w.claimSuspect({ worker: BOB }))?.jobs.map(({ id }) => id),
+          splits: [splitBefore("claim_suspect", "u.task = o.task")],
+        },
       ],
     },
     [
@@ -159,7 +160,9 @@ races((race) => {
       },
       {
         clause: "what follows is derived from the attempts really inserted",
-        without: [{ statement: "settle", from: "case when (f.job, f.lease) in (select job, lease from settled) then true else false end", to: "true" }],
+        without: [
+          { statement: "settle", from: "case when (f.job, f.lease) in (select job, lease from settled) then true else false end", to: "true" },
+        ],
         because: /duplicate key|counts say/,
       },
     ],

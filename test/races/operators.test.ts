@@ -1,6 +1,6 @@
 import { HOUR, KILLED, MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import type { Pieces, Split } from "../support/interleave.js";
-import { races } from "../support/race.js";
+import { EVERYWHERE, races } from "../support/race.js";
 import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, TAKE_SNAPSHOT } from "./pieces.js";
 
 const FOLD_SNAPSHOT: Split = { statement: "fold", from: "order by id limit $1", to: (barrier) => `where ${barrier} order by id limit $1` };
@@ -22,7 +22,11 @@ async function succeeded(w: World) {
 const redrive = (w: World, id: Awaited<ReturnType<typeof dead>>) => w.store.jobs.redrive("everyone", id, {});
 const drop = (w: World, id: Awaited<ReturnType<typeof dead>>) => w.store.jobs.drop("everyone", id);
 
-const RAISE_BELIEVING = { statement: "raise_dead", from: "delete from pawl.dead where id = $1::uuid returning id", to: "select id from pawl.dead where id = $1::uuid" };
+const RAISE_BELIEVING = {
+  statement: "raise_dead",
+  from: "delete from pawl.dead where id = $1::uuid returning id",
+  to: "select id from pawl.dead where id = $1::uuid",
+};
 
 races((race) => {
   race(
@@ -61,7 +65,13 @@ races((race) => {
     [
       {
         clause: "dropJobs answers with what it deleted",
-        without: [{ statement: "drop_job", from: "delete from pawl.job where id = any($1::uuid[]) returning id", to: "with gone as (delete from pawl.job where id = any($1::uuid[])) select unnest($1::uuid[]) as id" }],
+        without: [
+          {
+            statement: "drop_job",
+            from: "delete from pawl.job where id = any($1::uuid[]) returning id",
+            to: "with gone as (delete from pawl.job where id = any($1::uuid[])) select unnest($1::uuid[]) as id",
+          },
+        ],
         because: /counts say -1 succeeded/,
       },
     ],
@@ -77,7 +87,10 @@ races((race) => {
       },
       racers: [
         { run: redrive, ...CONTROL },
-        { run: async (w) => void (await w.store.duties.prune({ finished: 300 * DAY, dead: 9 * DAY, limit: 10 })), stops: ["old_dead", "lock_dead", "commit"] },
+        {
+          run: async (w) => void (await w.store.duties.prune({ finished: 300 * DAY, dead: 9 * DAY, limit: 10 })),
+          stops: ["old_dead", "lock_dead", "commit"],
+        },
       ],
     },
     [
@@ -132,7 +145,7 @@ races((race) => {
         because: /counts say/,
       },
     ],
-    ["embedded18", "debian15"],
+    EVERYWHERE,
   );
 
   race(

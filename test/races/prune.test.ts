@@ -63,6 +63,7 @@ races((race) => {
       {
         clause: "the leases of what is kept are watched (WATCH_HOLDERS), so that settle steps aside",
         without: [{ statement: "watch_holders", from: "where jobs &&", to: "where false and jobs &&" }],
+        instead: { circles: "that is not what is shown here" },
         because: /duplicate key/,
       },
     ],
@@ -85,6 +86,7 @@ races((race) => {
       {
         clause: "the leases of what is kept are watched (WATCH_HOLDERS), so that settle steps aside",
         without: [{ statement: "watch_holders", from: "where jobs &&", to: "where false and jobs &&" }],
+        instead: { circles: "that is not what is shown here" },
         because: /duplicate key/,
       },
     ],
@@ -107,7 +109,7 @@ races((race) => {
     [
       {
         clause: "what was written of kept jobs by who saw the old floor is kept, too",
-        without: [{ statement: "unfinished_2026_01", from: "where j.id = a.job)", to: "where true)" }],
+        without: [{ statement: "unfinished_2026_01", from: "_01 a where not exists", to: "_01 a where false and not exists" }],
         because: /is nowhere|counts say/,
       },
     ],

@@ -283,7 +283,11 @@ export class Interleaver {
 
   async #look(sessions: readonly Session[]): Promise<ReadonlyMap<string, { blocked: boolean; barrier: number | null }>> {
     const values = [sessions.map(({ name }) => name)];
-    const { rows } = await this.#control.query<{ name: string; blocked: boolean; barrier: number | null }>({ name: "activity", text: ACTIVITY, values });
+    const { rows } = await this.#control.query<{ name: string; blocked: boolean; barrier: number | null }>({
+      name: "activity",
+      text: ACTIVITY,
+      values,
+    });
     return new Map(rows.map((row) => [row.name, row]));
   }
 

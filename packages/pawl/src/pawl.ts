@@ -12,7 +12,7 @@ import { LocalScheduler } from "./scheduler/local.js";
 import { queuesOf, sum, tasksOf } from "./scheduler/named.js";
 import { type SchedulerOptions, type SchedulerParts, type Surroundings, schedulerParts } from "./scheduler/parts.js";
 import type { Info, Named, Operator, QueueView, StateCounts, TaskView } from "./scheduler/scheduler.js";
-import { type ObservedStore, observed } from "./store/observed.js";
+import { observed } from "./store/observed.js";
 import type { ExportedJob, Store } from "./store/port.js";
 import type { WorkerOptions } from "./worker/options.js";
 import { Worker } from "./worker/worker.js";
@@ -73,7 +73,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
   #closing: Promise<void> | undefined;
 
   constructor(
-    private readonly store: ObservedStore,
+    private readonly store: Store,
     private readonly bus: Bus,
     private readonly surroundings: Surroundings,
     private readonly parts: SchedulerParts,

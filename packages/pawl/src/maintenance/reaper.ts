@@ -27,8 +27,10 @@ export function reaper(store: Store, clock: Clock, { batch, sweep, lease }: Reap
     standBack() {
       notBefore = clock.monotonic() + lease;
     },
-    due({ leaseIn }) {
+    due({ leaseIn, upFor = Number.POSITIVE_INFINITY }) {
       if (leaseIn === undefined) return undefined;
+      // A store that has just come up was away, also for a process that was not there to see it.
+      if (upFor < lease) notBefore = Math.max(notBefore, clock.monotonic() + lease - upFor);
       return Math.max(leaseIn, notBefore - clock.monotonic());
     },
     async run() {

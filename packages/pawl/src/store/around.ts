@@ -46,6 +46,7 @@ export function aroundStore(store: Store, around: Around): Store {
       return store.engine;
     },
     onHint: (listener) => store.onHint(listener),
+    hint: (hint) => store.hint(hint),
     hearsOthers: () => store.hearsOthers(),
     ...(store.renewer === undefined ? {} : { renewer: store.renewer.bind(store) }),
     close: () => store.close(),

@@ -1,17 +1,11 @@
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import { aroundStore } from "./around.js";
-import type { Hint, Store } from "./port.js";
-
-export interface ObservedStore extends Store {
-  /** Gives the listeners of this process a hint of its own. */
-  hint(hint: Hint): void;
-}
+import type { Store } from "./port.js";
 
 /** A store that tells the bus of every operation, if anybody hears it. */
-export function observed(store: Store, bus: Bus, clock: Clock): ObservedStore {
-  const listeners = new Set<(hint: Hint) => void>();
-  const told = aroundStore(store, (operation, call) => {
+export function observed(store: Store, bus: Bus, clock: Clock): Store {
+  return aroundStore(store, (operation, call) => {
     if (!bus.hears("store.operation")) return call();
     const start = clock.monotonic();
     return call().then(
@@ -24,18 +18,5 @@ export function observed(store: Store, bus: Bus, clock: Clock): ObservedStore {
         throw error;
       },
     );
-  });
-  return Object.assign(told, {
-    onHint(listener: (hint: Hint) => void) {
-      const stop = store.onHint(listener);
-      listeners.add(listener);
-      return () => {
-        stop();
-        listeners.delete(listener);
-      };
-    },
-    hint(hint: Hint) {
-      for (const listener of listeners) listener(hint);
-    },
   });
 }

@@ -23,6 +23,8 @@ export interface Store {
   readonly engine: StoreInfo;
   /** What happens here or elsewhere that someone may be waiting for. A hint may be lost, late or doubled. */
   onHint(listener: (hint: Hint) => void): () => void;
+  /** Gives a hint, here and to whoever listens elsewhere. */
+  hint(hint: Hint): void;
   /** Whether hints from other processes are known to arrive; while they are not, everyone polls more often. */
   hearsOthers(): boolean;
   /** A renewer better than a timer in the worker's own event loop, where the store has one. ms */
@@ -225,6 +227,8 @@ export interface Pulse {
   readonly intents: boolean;
   readonly unverified: boolean;
   readonly deltas: boolean;
+  /** ms since the store itself was started, where it knows: leases older than that could not be renewed meanwhile */
+  readonly upFor?: number;
 }
 
 export interface DutyStore {

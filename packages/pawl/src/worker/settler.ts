@@ -157,9 +157,9 @@ export class Settler {
   }
 }
 
-/** Whether the store as a whole is out of reach, so that sending less at a time would not help. */
+/** Whether it was the moment that failed, not what was sent: then the same is sent again, and nothing is judged by it. */
 function isAway(error: unknown): boolean {
-  return isPawlError(error) && error.code !== "store_failed";
+  return !(isPawlError(error, "store_failed") && error.details.lasting === true);
 }
 
 /** An outcome that cannot be stored must not run the job for ever: after a few tries it dies of that, alone. */

@@ -89,7 +89,9 @@ describe("settlements", () => {
     world = new World({
       tasks: [quick],
       around: settling(async (settlements, real, worker) => {
-        if (settlements.some(({ job, patch }) => job === poison && patch.outcome === "succeeded")) throw new Error("invalid byte sequence");
+        if (settlements.some(({ job, patch }) => job === poison && patch.outcome === "succeeded")) {
+          throw pawlError("store_failed", { operation: "settle", reason: "invalid byte sequence", lasting: true });
+        }
         return real(worker, settlements);
       }),
     });
@@ -102,6 +104,22 @@ describe("settlements", () => {
     await world.clock.advance(13_000);
     for (const id of ids) expect(await world.state(id)).toBe(id === poison ? "dead" : "succeeded");
     expect((await world.job(poison as never)).failure).toMatchObject({ kind: "output_unencodable" });
+  });
+
+  test("a store that fails for any other reason is tried again, and no job is judged by it", async () => {
+    let failures = 20;
+    world = new World({
+      tasks: [quick],
+      around: settling(async (settlements, real, worker) => {
+        if (failures-- > 0)
+          throw pawlError("store_failed", { operation: "settle", reason: "canceling statement due to statement timeout", lasting: false });
+        return real(worker, settlements);
+      }),
+    });
+    const id = await world.enqueue(quick, {});
+    await world.work({ concurrency: 1, lease: "10m" });
+    await world.clock.advance(60_000);
+    expect(await world.state(id)).toBe("succeeded");
   });
 
   test("too many of them waiting keep new jobs from starting", async () => {

@@ -28,6 +28,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       tables.listeners.add(listener);
       return () => void tables.listeners.delete(listener);
     },
+    hint(hint) {
+      for (const listener of tables.listeners) listener(hint);
+    },
     // There are no others.
     hearsOthers: () => true,
     async close() {

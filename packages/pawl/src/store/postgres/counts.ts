@@ -5,6 +5,7 @@ import type { CountRow } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import type { LowWaters } from "./low-water.js";
 
 /** One job (or `count` of them) that went from one state to another; undefined: from or to nothing. */
 export interface Move {
@@ -49,11 +50,11 @@ function zeroes(): Record<State, number> {
 const SUMS = STATES.map((state) => `sum(${state})::float8 as ${state}`).join(", ");
 const READ_COUNTS = statement(
   "read_counts",
-  `select queue, task, ${SUMS} from (select queue, task, ${COLUMNS} from pawl.tally union all select queue, task, ${COLUMNS} from pawl.delta) all_rows group by queue, task order by queue, task`,
+  `select queue, task, ${SUMS} from (select queue, task, ${COLUMNS} from pawl.tally union all select queue, task, ${COLUMNS} from pawl.delta where id >= $1::float8::bigint) all_rows group by queue, task order by queue, task`,
 );
 
-export async function readCounts(db: Db): Promise<readonly CountRow[]> {
-  const rows = await db.query<{ queue: string; task: string } & Record<State, number>>(READ_COUNTS);
+export async function readCounts(db: Db, low: LowWaters): Promise<readonly CountRow[]> {
+  const rows = await db.query<{ queue: string; task: string } & Record<State, number>>(READ_COUNTS, [low.delta.value]);
   return rows
     .map((row) => ({ queue: row.queue, task: row.task, counts: Object.fromEntries(STATES.map((state) => [state, row[state]])) as Record<State, number> }))
     .filter((row) => STATES.some((state) => row.counts[state] !== 0));
@@ -63,7 +64,7 @@ export async function readCounts(db: Db): Promise<readonly CountRow[]> {
 const FOLD = statement(
   "fold",
   `
-  with batch as materialized (select id from pawl.delta order by id limit $1 for update skip locked),
+  with batch as materialized (select id from pawl.delta where id >= $2::float8::bigint order by id limit $1 for update skip locked),
   gone as (delete from pawl.delta d using batch where d.id = batch.id returning d.*),
   folded as (
     insert into pawl.tally as t (queue, task, ${COLUMNS})
@@ -73,7 +74,7 @@ const FOLD = statement(
   select count(*)::int as folded from batch`,
 );
 
-export async function fold(db: Db, limit: number): Promise<number> {
-  const [row] = await db.query<{ folded: number }>(FOLD, [limit]);
+export async function fold(db: Db, low: LowWaters, limit: number): Promise<number> {
+  const [row] = await db.query<{ folded: number }>(FOLD, [limit, low.delta.value]);
   return row?.folded ?? 0;
 }

@@ -12,38 +12,22 @@ import type { Transaction } from "./drivers/driver.js";
 import { readFacts } from "./facts.js";
 import { mark, type PendingJob, type Placement, put, take } from "./pending.js";
 import { release } from "./release.js";
-import { SafePoint } from "./safe-point.js";
+import type { LowWaters } from "./low-water.js";
 import { readSpan } from "./span.js";
 import { watchHolders } from "./watch.js";
-
-/** How far a statement's own clock may lag behind the id of its transaction, generously. */
-const CLOCK_MARGIN = 5_000;
-
-/** Below which run_at nothing scheduled can be left: dead rows pile up there like in `ready`. */
-export class Calendar {
-  readonly #safe = new SafePoint();
-  #bound = 0;
-
-  get bound(): number {
-    return this.#bound;
-  }
-
-  saw(now: number, head: number | undefined, xmin: number, xmax: number): void {
-    const safe = this.#safe.observe(now - CLOCK_MARGIN, xmin, xmax);
-    this.#bound = Math.max(this.#bound, Math.min(head ?? safe, safe));
-  }
-}
 
 const PULSE = statement(
   "pulse",
   `
   select ${ms(NOW)} as now,
     (select ${ms("run_at")} from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1) as scheduled,
-    (select ${ms("until")} from pawl.lease order by until limit 1) as lease,
-    (select ${ms("at")} from pawl.timer order by at limit 1) as timer,
+    (select ${ms("until")} from pawl.lease where until >= to_timestamp($3::float8 / 1000) order by until limit 1) as lease,
+    (select ${ms("at")} from pawl.timer where at >= to_timestamp($4::float8 / 1000) order by at limit 1) as timer,
+    (select id::float8 from pawl.delta where id >= $5::float8::bigint order by id limit 1) as delta,
+    (select last_value::float8 from pawl.delta_id_seq) as last_delta,
+    ${ms("statement_timestamp()")} - ${ms("pg_postmaster_start_time()")} as up_for,
     exists (select from pawl.intent) as intents,
     exists (select from pawl.dependency where not verified) as unverified,
-    exists (select from pawl.delta) as deltas,
     pg_snapshot_xmin(s)::text as xmin, pg_snapshot_xmax(s)::text as xmax
   from pg_current_snapshot() s`,
 );
@@ -55,20 +39,27 @@ interface PulseRow {
   readonly timer: number | null;
   readonly intents: boolean;
   readonly unverified: boolean;
-  readonly deltas: boolean;
+  readonly delta: number | null;
+  readonly last_delta: number;
+  readonly up_for: number;
   readonly xmin: string;
   readonly xmax: string;
 }
 
-export async function pulse(db: Db, calendar: Calendar): Promise<Pulse> {
-  const [found] = await db.query<PulseRow>(PULSE, [db.now(), calendar.bound]);
+export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
+  const [found] = await db.query<PulseRow>(PULSE, [db.now(), low.scheduled.value, low.lease.value, low.timer.value, low.delta.value]);
   const row = found as PulseRow;
-  calendar.saw(row.now, row.scheduled ?? undefined, Number(row.xmin), Number(row.xmax));
+  const [xmin, xmax] = [Number(row.xmin), Number(row.xmax)];
+  low.scheduled.saw(row.now, row.scheduled ?? undefined, xmin, xmax);
+  low.lease.saw(row.now, row.lease ?? undefined, xmin, xmax);
+  low.timer.saw(row.now, row.timer ?? undefined, xmin, xmax);
+  low.delta.saw(row.last_delta, row.delta ?? undefined, xmin, xmax);
   return {
     now: row.now,
     intents: row.intents,
     unverified: row.unverified,
-    deltas: row.deltas,
+    deltas: row.delta !== null,
+    upFor: row.up_for,
     ...(row.scheduled === null ? {} : { scheduledIn: row.scheduled - row.now }),
     ...(row.lease === null ? {} : { leaseIn: row.lease - row.now }),
     ...(row.timer === null ? {} : { timerIn: row.timer - row.now }),
@@ -104,16 +95,16 @@ const NEXT_DUE = statement(
   `select ${ms("run_at")} - ${ms(NOW)} as next from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1`,
 );
 
-export async function promote(db: Db, calendar: Calendar, limit: number): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[] }> {
-  const rows = await db.query<Lane & { jobs: number }>(PROMOTE, [db.now(), limit, calendar.bound]);
+export async function promote(db: Db, low: LowWaters, limit: number): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[] }> {
+  const rows = await db.query<Lane & { jobs: number }>(PROMOTE, [db.now(), limit, low.scheduled.value]);
   const promoted = rows.reduce((sum, row) => sum + row.jobs, 0);
-  const [next] = await db.query<{ next: number }>(NEXT_DUE, [db.now(), calendar.bound]);
+  const [next] = await db.query<{ next: number }>(NEXT_DUE, [db.now(), low.scheduled.value]);
   return { count: promoted, lanes: rows.map((row) => ({ queue: row.queue, band: row.band, tenant: row.tenant, task: row.task })), ...(next === undefined ? {} : { nextIn: next.next }) };
 }
 
 const DUE_TIMERS = statement(
   "due_timers",
-  `delete from pawl.timer where (job, kind) in (select job, kind from pawl.timer where at <= ${NOW} order by at limit $2 for update skip locked) returning job`,
+  `delete from pawl.timer where (job, kind) in (select job, kind from pawl.timer where at >= to_timestamp($3::float8 / 1000) and at <= ${NOW} order by at limit $2 for update skip locked) returning job`,
 );
 const LOOK_AGAIN = statement(
   "timer_again",
@@ -121,9 +112,9 @@ const LOOK_AGAIN = statement(
 );
 
 /** A timer kills a job that waits. One that runs is stopped by its worker, and looked at again until it is. */
-export function expire(db: Db, limit: number): Promise<{ count: number; readied: readonly Lane[]; finished: readonly JobId[] }> {
+export function expire(db: Db, low: LowWaters, limit: number): Promise<{ count: number; readied: readonly Lane[]; finished: readonly JobId[] }> {
   return db.transaction(async (tx) => {
-    const due = await tx.query<{ job: JobId }>(DUE_TIMERS, [db.now(), limit]);
+    const due = await tx.query<{ job: JobId }>(DUE_TIMERS, [db.now(), limit, low.timer.value]);
     if (due.length === 0) return { count: 0, readied: [], finished: [] };
     const { now } = await readSpan(db, tx);
     const doomed = new Map<JobId, DueTimer["kind"]>();

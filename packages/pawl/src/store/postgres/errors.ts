@@ -22,7 +22,8 @@ export function asDriverError(error: unknown): unknown {
   return new DriverError("refused", code, error);
 }
 
-const TRANSIENT = new Set(["40001", "40P01", "55P03"]);
+/** Asked to try again; and prepared statements that a pooler gave to another connection, after which none are used. */
+const TRANSIENT = new Set(["40001", "40P01", "55P03", "26000", "42P05"]);
 export function isTransient(error: unknown): boolean {
   return error instanceof DriverError && error.fate === "refused" && error.code !== undefined && TRANSIENT.has(error.code);
 }
@@ -44,7 +45,12 @@ export function storeError(error: unknown, operation: string, place: string): Pa
   if (code.startsWith("28")) return denied(error, place);
   if (code === "25006") return pawlError("store_read_only", { reason }, error);
   if (code === "53100") return pawlError("store_full", { reason }, error);
-  return pawlError("store_failed", { operation, reason }, error);
+  return pawlError("store_failed", { operation, reason, lasting: isLasting(code) }, error);
+}
+
+/** Whether the same statement would fail again: its values are at fault (data, constraints, limits), not the moment. */
+function isLasting(code: string): boolean {
+  return code.startsWith("22") || code.startsWith("23") || code.startsWith("54");
 }
 
 function denied(error: DriverError, place: string): PawlError {

@@ -30,6 +30,7 @@ export class Hints {
   readonly #lanes = new Map<string, Lane>();
   #dueIn: number | undefined;
   #intent = false;
+  #look = false;
   #lastSent = Number.NEGATIVE_INFINITY;
   #timer: (() => void) | undefined;
   #subscription: Subscription | undefined;
@@ -67,6 +68,7 @@ export class Hints {
     if (hint.kind === "ready") for (const lane of hint.lanes) this.#lanes.set(laneKey(lane), lane);
     else if (hint.kind === "scheduled") this.#dueIn = Math.min(this.#dueIn ?? hint.dueIn, hint.dueIn);
     else if (hint.kind === "intent") this.#intent = true;
+    else this.#look = true;
     this.#sendSoon();
   }
 
@@ -93,13 +95,14 @@ export class Hints {
     this.#timer = undefined;
     this.#lastSent = this.clock.monotonic();
     const hints: Hint[] = [];
-    if (this.#lanes.size > MOST_LANES) hints.push({ kind: "lanes" });
+    if (this.#look || this.#lanes.size > MOST_LANES) hints.push({ kind: "lanes" });
     else if (this.#lanes.size > 0) hints.push({ kind: "ready", lanes: [...this.#lanes.values()] });
     if (this.#dueIn !== undefined) hints.push({ kind: "scheduled", dueIn: this.#dueIn });
     if (this.#intent) hints.push({ kind: "intent" });
     this.#lanes.clear();
     this.#dueIn = undefined;
     this.#intent = false;
+    this.#look = false;
     if (hints.length > 0) this.#notify({ from: this.self, hints });
   }
 

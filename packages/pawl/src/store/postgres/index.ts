@@ -7,13 +7,14 @@ import { claim, claimSuspect } from "./claim.js";
 import { type Controlled, cancel, drop, pause, redrive, resume, retry } from "./control.js";
 import { fold, readCounts } from "./counts.js";
 import { type Db, foreignDb } from "./db.js";
-import { Calendar, carryOut, expire, promote, pulse, unblock } from "./duties.js";
+import { carryOut, expire, promote, pulse, unblock } from "./duties.js";
 import { enqueuePlain } from "./enqueue.js";
 import { enqueueGuarded } from "./enqueue-guarded.js";
 import { DriverError } from "./errors.js";
 import { Hints } from "./hints.js";
 import { LaneBounds } from "./lane-bounds.js";
 import { live } from "./live.js";
+import { LowWaters } from "./low-water.js";
 import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
 import { prune } from "./prune.js";
 import { get, history, list, logs } from "./read.js";
@@ -39,7 +40,7 @@ export interface PostgresStoreOptions {
 export function postgresStore({ db, engine, self, clock = systemClock, onClose }: PostgresStoreOptions): Store {
   const workers = new Workers(db);
   const bounds = new LaneBounds(clock.monotonic);
-  const calendar = new Calendar();
+  const low = new LowWaters();
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
   hints.on((hint) => hint.kind === "ready" && hint.lanes.forEach((lane) => bounds.wake(lane)));
   let closed = false;
@@ -110,7 +111,8 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
       claimSuspect: (request) => claimSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
-        const answers = await settle(db, workers, worker, settlements, tx);
+        const { answers, readied } = await settle(db, workers, worker, settlements, tx);
+        ready(readied);
         if (tx === undefined) hints.give({ kind: "finished", jobs: settlements.map((item) => item.job) });
         const again = settlements.filter((item) => item.patch.next === "ready");
         if (again.length > 0) ready(again.map((item) => item.lane));
@@ -119,7 +121,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
         return answers;
       },
       async reap(limit) {
-        const { leases, jobs: reaped, lanes } = await reap(db, limit);
+        const { leases, jobs: reaped, lanes } = await reap(db, low, limit);
         ready(lanes);
         return { leases, jobs: reaped };
       },
@@ -138,14 +140,14 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
       paused: () => pausedLanes(db),
     },
     duties: {
-      pulse: () => pulse(db, calendar),
+      pulse: () => pulse(db, low),
       async promote(limit) {
-        const { lanes, ...report } = await promote(db, calendar, limit);
+        const { lanes, ...report } = await promote(db, low, limit);
         ready(lanes);
         return report;
       },
       async expire(limit) {
-        const { count, readied, finished } = await expire(db, limit);
+        const { count, readied, finished } = await expire(db, low, limit);
         ready(readied);
         if (finished.length > 0) hints.give({ kind: "finished", jobs: finished });
         return count;
@@ -160,17 +162,18 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
         ready(readied);
         return count;
       },
-      fold: (limit) => fold(db, limit),
+      fold: (limit) => fold(db, low, limit),
       prune: (rules) => prune(db, rules),
       restore: (batch) => restore(db, batch),
     },
     records: {
-      counts: () => readCounts(db),
+      counts: () => readCounts(db, low),
       log: async (worker, entries) => log(db, await workers.id(worker), entries),
       recall: (job, name) => recall(db, job, name),
       record: async (worker, entry) => record(db, await workers.id(worker), entry),
     },
     onHint: (listener: (hint: Hint) => void) => hints.on(listener),
+    hint: (hint: Hint) => hints.give(hint),
     hearsOthers: () => hints.hears(),
     // A clock of the tests cannot be followed by another thread.
     ...(db.now() !== null ? {} : { renewer: (worker, { duration, every }) => threadRenewer(() => renewalData(worker, duration, every)) }),

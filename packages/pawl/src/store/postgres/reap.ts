@@ -6,13 +6,14 @@ import type { Settlement } from "../port.js";
 import { plainArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import type { LowWaters } from "./low-water.js";
 import { laneOf } from "./pending.js";
 import { applyPatches } from "./settle-guarded.js";
 
 const LOCK_EXPIRED = statement(
   "lock_expired",
   `select id::text, worker, alone, array_to_string(jobs, ',') as jobs, ${ms("claimed_at")} as claimed_at, ${ms(NOW)} as now
-   from pawl.lease where until <= ${NOW} order by until limit $2 for update skip locked`,
+   from pawl.lease where until >= to_timestamp($3::float8 / 1000) and until <= ${NOW} order by until limit $2 for update skip locked`,
 );
 
 /**
@@ -49,9 +50,9 @@ interface UnsettledRow extends Lane {
 }
 
 /** The unsettled jobs of expired leases are crashed: decided by the same `decide`, settled by the same patches. */
-export function reap(db: Db, limit: number): Promise<{ readonly leases: number; readonly jobs: number; readonly lanes: readonly Lane[] }> {
+export function reap(db: Db, low: LowWaters, limit: number): Promise<{ readonly leases: number; readonly jobs: number; readonly lanes: readonly Lane[] }> {
   return db.transaction(async (tx) => {
-    const expired = await tx.query<ExpiredLease>(LOCK_EXPIRED, [db.now(), limit]);
+    const expired = await tx.query<ExpiredLease>(LOCK_EXPIRED, [db.now(), limit, low.lease.value]);
     if (expired.length === 0) return { leases: 0, jobs: 0, lanes: [] };
     const unsettled = await readUnsettled(tx, expired);
     const byLease = new Map(expired.map((lease) => [lease.id, lease]));
@@ -62,10 +63,11 @@ export function reap(db: Db, limit: number): Promise<{ readonly leases: number; 
       settlements.push(crashed(row, lease));
       byWorker.set(lease.worker, settlements);
     }
-    for (const [worker, settlements] of byWorker) await applyPatches(db, tx, worker, settlements);
+    const released: Lane[] = [];
+    for (const [worker, settlements] of byWorker) released.push(...(await applyPatches(db, tx, worker, settlements)));
     // Whatever is left of them holds nothing: all its jobs are settled, or their rows are gone.
     await tx.query(CLOSE, [plainArray(expired.map((lease) => lease.id))]);
-    return { leases: expired.length, jobs: unsettled.length, lanes: unsettled.map(laneOf) };
+    return { leases: expired.length, jobs: unsettled.length, lanes: [...unsettled.map(laneOf), ...released] };
   });
 }
 

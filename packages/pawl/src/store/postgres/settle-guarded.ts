@@ -1,5 +1,6 @@
 import type { JobId, LeaseId } from "../../core/id.js";
 import { type Intent, isFinished } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
 import { type Patch, withIntent } from "../../core/outcome.js";
 import type { Settlement } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
@@ -26,21 +27,24 @@ const FORGET_INTENTS = statement("forget_intents", "delete from pawl.intent wher
  * Settles with everything that was asked of the jobs and everyone who waits for them looked after, in the caller's
  * transaction: a handler's own, the one of a raised guard, or the reaper's.
  */
-export async function settleGuarded(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<void> {
+export async function settleGuarded(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<readonly Lane[]> {
   const leases = [...new Set(settlements.map((item) => item.lease))];
   const own = await on.query<{ id: LeaseId; jobs: string }>(LOCK_LEASES, [plainArray(leases), worker]);
   const held = new Map(own.map((row) => [row.id, new Set(row.jobs.split(","))]));
   const mine = settlements.filter((item) => held.get(item.lease)?.has(item.job));
-  await applyPatches(db, on, worker, mine);
+  return applyPatches(db, on, worker, mine);
 }
 
-/** Applies patches to jobs whose leases are locked here. Jobs settled before under the same lease stay as they are. */
-export async function applyPatches(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<void> {
-  if (settlements.length === 0) return;
+/**
+ * Applies patches to jobs whose leases are locked here. Jobs settled before under the same lease stay as they are.
+ * Answers with the lanes of dependents that became ready.
+ */
+export async function applyPatches(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<readonly Lane[]> {
+  if (settlements.length === 0) return [];
   const before = await on.query<{ job: JobId }>(SETTLED_BEFORE, [plainArray(settlements.map((item) => item.lease)), plainArray(settlements.map((item) => item.job))]);
   const known = new Set(before.map((row) => row.job));
   const fresh = settlements.filter((item) => !known.has(item.job));
-  if (fresh.length === 0) return;
+  if (fresh.length === 0) return [];
   const asked = new Map((await on.query<{ job: JobId; kind: Intent }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row.kind]));
   const decided = fresh.map((item) => ({ ...item, patch: withIntent(item.patch, asked.get(item.job)) }));
   await append(on, worker, decided);
@@ -48,7 +52,7 @@ export async function applyPatches(db: Db, on: Queryable, worker: number, settle
   const carriedOut = decided.filter((item) => asked.has(item.job) && (isFinished(item.patch.next) || item.patch.next === "parked"));
   if (carriedOut.length > 0) await on.query(FORGET_INTENTS, [plainArray(carriedOut.map((item) => item.job))]);
   await count(on, decided.map((item) => ({ lane: item.lane, from: "running" as const, to: item.patch.next })));
-  await release(db, on, decided.filter((item) => isFinished(item.patch.next)).map((item) => ({ id: item.job, state: item.patch.next })));
+  return release(db, on, decided.filter((item) => isFinished(item.patch.next)).map((item) => ({ id: item.job, state: item.patch.next })));
 }
 
 const APPEND = statement(

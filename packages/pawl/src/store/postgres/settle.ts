@@ -1,6 +1,7 @@
 import { type JobId, type LeaseId } from "../../core/id.js";
 import { isFinished } from "../../core/job.js";
 import { isSuspect } from "../../core/outcome.js";
+import type { Lane } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
 import type { ForeignTransaction, Settled, Settlement } from "../port.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
@@ -85,32 +86,39 @@ const CLASSIFY = statement(
    from unnest($2::bigint[], $3::uuid[]) with ordinality as g(lease, job, ord) order by g.ord`,
 );
 
-export async function settle(db: Db, workers: Workers, ref: WorkerRef, given: readonly Settlement[], tx?: ForeignTransaction): Promise<readonly Settled[]> {
-  if (given.length === 0) return [];
+/** The answers in order, and the lanes of dependents that became ready. */
+export interface SettleReport {
+  readonly answers: readonly Settled[];
+  readonly readied: readonly Lane[];
+}
+
+export async function settle(db: Db, workers: Workers, ref: WorkerRef, given: readonly Settlement[], tx?: ForeignTransaction): Promise<SettleReport> {
+  if (given.length === 0) return { answers: [], readied: [] };
   // Of two settlements of one job in one batch the first counts: set last to first, so that it is the one that stays.
   const first = new Map([...given].reverse().map((item) => [`${item.lease}:${item.job}`, item]));
   const settlements = first.size === given.length ? given : [...first.values()];
-  const answers = await settleDistinct(db, await workers.id(ref), settlements, tx);
-  if (settlements === given) return answers;
+  const report = await settleDistinct(db, await workers.id(ref), settlements, tx);
+  if (settlements === given) return report;
+  const { answers, readied } = report;
   const byJob = new Map(settlements.map((item, index) => [`${item.lease}:${item.job}`, answers[index] as Settled]));
-  return given.map((item) => byJob.get(`${item.lease}:${item.job}`) as Settled);
+  return { answers: given.map((item) => byJob.get(`${item.lease}:${item.job}`) as Settled), readied };
 }
 
-async function settleDistinct(db: Db, worker: number, settlements: readonly Settlement[], tx?: ForeignTransaction): Promise<readonly Settled[]> {
+async function settleDistinct(db: Db, worker: number, settlements: readonly Settlement[], tx?: ForeignTransaction): Promise<SettleReport> {
   if (tx !== undefined) {
     const on = foreignDb(db, tx);
-    await settleGuarded(db, on, worker, settlements);
-    return classify(on, worker, settlements);
+    const readied = await settleGuarded(db, on, worker, settlements);
+    return { answers: await classify(on, worker, settlements), readied };
   }
   const [answer] = await db.query<{ raised: boolean; settled: number }>(SETTLE, [db.now(), worker, ...parameters(settlements)]);
   if (answer?.raised) {
     return db.transaction(async (own) => {
-      await settleGuarded(db, own, worker, settlements);
-      return classify(own, worker, settlements);
+      const readied = await settleGuarded(db, own, worker, settlements);
+      return { answers: await classify(own, worker, settlements), readied };
     });
   }
-  if (answer?.settled === settlements.length) return settlements.map(() => "settled");
-  return classify(db, worker, settlements);
+  if (answer?.settled === settlements.length) return { answers: settlements.map(() => "settled"), readied: [] };
+  return { answers: await classify(db, worker, settlements), readied: [] };
 }
 
 /** Which of them are on record, now or from before. What the reaper recorded in their place makes them stale. */

@@ -1,5 +1,6 @@
 import pg from "pg";
 import type { Listener, Subscription } from "./driver.js";
+import { hangUp } from "./pg-hang-up.js";
 
 const SHORTEST_RETRY = 100;
 const LONGEST_RETRY = 5_000;
@@ -18,7 +19,7 @@ export function pgListen(config: pg.ClientConfig, channel: string, listener: Lis
     if (which !== client) return;
     client = undefined;
     which.removeAllListeners("notification");
-    which.end().catch(() => {});
+    void hangUp(which);
     if (closed) return;
     listener.down(error);
     const longest = Math.min(LONGEST_RETRY, SHORTEST_RETRY * 2 ** failures++);
@@ -52,7 +53,7 @@ export function pgListen(config: pg.ClientConfig, channel: string, listener: Lis
       const current = client;
       client = undefined;
       current?.removeAllListeners("notification");
-      await current?.end().catch(() => {});
+      if (current !== undefined) await hangUp(current);
     },
   };
 }

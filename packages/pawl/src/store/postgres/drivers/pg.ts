@@ -1,6 +1,7 @@
 import pg from "pg";
 import { Limiter } from "../../../runtime/limiter.js";
 import { DriverError, poisonsConnection } from "../errors.js";
+import { hangUp } from "./pg-hang-up.js";
 import { pgListen } from "./pg-listen.js";
 import type { Driver, Listener, Row, Statement, Transaction } from "./driver.js";
 
@@ -30,7 +31,12 @@ export function pgDriver(options: PgOptions): Driver {
   // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
   pool.on("error", () => {});
   // Between the pool's handing one out and our having it, the same packet may bring its end.
-  pool.on("connect", (client) => client.on("error", () => {}));
+  const clients = new Set<pg.PoolClient>();
+  pool.on("connect", (client) => {
+    client.on("error", () => {});
+    client.once("end", () => clients.delete(client));
+    clients.add(client);
+  });
   let prepare = options.prepare !== false;
   // Whoever finds no free connection waits here, in order and without a time limit: the pool's own limit is for
   // connecting. Transactions leave some connections to the statements that their own work may wait for.
@@ -54,7 +60,7 @@ export function pgDriver(options: PgOptions): Driver {
     }
   }
 
-  async function send(client: pg.PoolClient, statement: Statement, values: readonly unknown[]): Promise<readonly Row[]> {
+  async function send(client: pg.PoolClient, statement: Statement, values: readonly unknown[], inside = false): Promise<readonly Row[]> {
     const named = prepare;
     const query = named ? { name: statement.name, text: statement.text, values: values as unknown[] } : { text: statement.text, values: values as unknown[] };
     try {
@@ -65,7 +71,8 @@ export function pgDriver(options: PgOptions): Driver {
       if (named && (code === "26000" || code === "42P05")) {
         // A pooler gave this statement to another server connection: nothing ran. Go on without names.
         prepare = false;
-        return send(client, statement, values);
+        // A transaction is lost with it, and begun again by whoever began it.
+        if (!inside) return send(client, statement, values);
       }
       throw new DriverError(code === undefined || code.startsWith("57P") || code.startsWith("08") ? "unknown" : "refused", code, error);
     }
@@ -96,7 +103,7 @@ export function pgDriver(options: PgOptions): Driver {
         let broken = true;
         try {
           await plain(client, "begin isolation level read committed");
-          const result = await work(transactionOn(client, send));
+          const result = await work(transactionOn(client, (statement, values) => send(client, statement, values, true)));
           const ended = await plain(client, "commit");
           if (ended.command !== "COMMIT") throw new DriverError("refused", "25P02", new Error("the transaction was rolled back"));
           broken = false;
@@ -134,13 +141,14 @@ export function pgDriver(options: PgOptions): Driver {
 
     async close(): Promise<void> {
       await pool.end();
+      await Promise.all([...clients].map(hangUp));
     },
   };
 }
 
-function transactionOn(client: pg.PoolClient, send: (client: pg.PoolClient, statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>): Transaction {
+function transactionOn(client: pg.PoolClient, send: (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>): Transaction {
   return {
-    query: async <R extends Row>(statement: Statement, values: readonly unknown[] = []) => (await send(client, statement, values)) as readonly R[],
+    query: async <R extends Row>(statement: Statement, values: readonly unknown[] = []) => (await send(statement, values)) as readonly R[],
     run: async (text, values = []) => {
       const result = await client.query(text, values as unknown[]);
       return { rows: result.rows as Record<string, unknown>[] };

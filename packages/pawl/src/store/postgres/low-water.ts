@@ -1,0 +1,41 @@
+import { SafePoint } from "./safe-point.js";
+
+/** How far a statement's own clock, or a number drawn early, may lag behind the id of its transaction, generously. */
+const CLOCK_MARGIN = 5_000;
+const NUMBER_MARGIN = 1_000;
+
+/**
+ * A value of an index below which nothing live can be left or appear, so that a look for the smallest one need not
+ * walk the dead rows that pile up there while some transaction pins the horizon. Private to this process, and learnt
+ * again from nothing after a restart.
+ */
+class LowWater {
+  #safe = new SafePoint();
+  #value = 0;
+  #last = 0;
+  constructor(readonly margin: number) {}
+
+  get value(): number {
+    return this.#value;
+  }
+
+  /** `reading`: what everything written from now on is above. `head`: the smallest one seen, undefined if none. */
+  saw(reading: number, head: number | undefined, xmin: number, xmax: number): void {
+    if (reading < this.#last) {
+      // The server's clock went back (another one was promoted, perhaps): nothing known about times holds.
+      this.#safe = new SafePoint();
+      this.#value = 0;
+    }
+    this.#last = reading;
+    const safe = this.#safe.observe(reading - this.margin, xmin, xmax);
+    this.#value = Math.max(this.#value, Math.min(head ?? safe, safe));
+  }
+}
+
+/** One for every index that the duties read from its low end. New times are never before now, new numbers never below the last. */
+export class LowWaters {
+  readonly scheduled = new LowWater(CLOCK_MARGIN);
+  readonly lease = new LowWater(CLOCK_MARGIN);
+  readonly timer = new LowWater(CLOCK_MARGIN);
+  readonly delta = new LowWater(NUMBER_MARGIN);
+}
