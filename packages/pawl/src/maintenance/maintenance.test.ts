@@ -110,6 +110,37 @@ describe("reaping", () => {
     expect(await world.job(dead)).toMatchObject({ state: "ready", crashes: 1 });
   });
 
+  test("E9: so does a process that was not there while the store was away", async () => {
+    let upFor = 2_000;
+    world = new World({
+      tasks: [quick],
+      around: (store): Store => ({ ...store, duties: { ...store.duties, pulse: async () => ({ ...(await store.duties.pulse()), upFor }) } }),
+    });
+    const dead = await world.enqueue(quick);
+    await stranded();
+    await world.clock.advance(60_000);
+    await world.upkeep();
+    await world.clock.advance(12_000);
+    expect(await world.state(dead)).toBe("running");
+    upFor = 20_000;
+    await world.clock.advance(5_000);
+    expect(await world.state(dead)).toBe("ready");
+  });
+
+  test("an absence of the store is told once when it begins and once when it ends", async () => {
+    let away = false;
+    world = new World({ tasks: [quick], around: (store) => faultyStore(store, () => (away ? { kind: "fail" } : undefined)) });
+    const told: string[] = [];
+    for (const name of ["store.lost", "store.back"] as const) world.bus.on(name, () => void told.push(name));
+    await world.upkeep();
+    await world.clock.advance(5_000);
+    away = true;
+    await world.clock.advance(30_000);
+    away = false;
+    await world.clock.advance(5_000);
+    expect(told).toEqual(["store.lost", "store.back"]);
+  });
+
   test("E9: so does a process that was itself frozen", async () => {
     world = new World({ tasks: [quick] });
     const dead = await world.enqueue(quick);

@@ -56,6 +56,7 @@ export class Maintenance implements Service {
   #pulses: Loop | undefined;
   #unhear: (() => void) | undefined;
   #pulsedAt = 0;
+  #lostAt: number | undefined;
 
   constructor(parts: MaintenanceParts) {
     const { store, bus, clock, options = {} } = parts;
@@ -94,7 +95,7 @@ export class Maintenance implements Service {
         this.#pulses = loop({
           clock,
           step: () => this.#pulse(),
-          onError: (error) => bus.emit("duty.failed", { duty: "pulse", error }),
+          onError: (error) => this.#missed(error),
           backoff: { min: 100, max: Math.max(100, this.#pulseEvery) },
           patience: 30_000,
         });
@@ -111,9 +112,11 @@ export class Maintenance implements Service {
   }
 
   async #pulse(): Promise<number> {
-    const { store, clock } = this.#parts;
+    const { store, bus, clock } = this.#parts;
     const pulse = await store.duties.pulse();
     const now = clock.monotonic();
+    if (this.#lostAt !== undefined) bus.emit("store.back", { away: now - this.#lostAt });
+    this.#lostAt = undefined;
     // Either the store did not answer, or this process stood still. It cannot tell which, and need not.
     if (now - this.#pulsedAt > this.#awayAfter) this.#reaper.standBack();
     this.#pulsedAt = now;
@@ -123,6 +126,15 @@ export class Maintenance implements Service {
       if (due !== undefined && due <= this.#pulseEvery) runs.expect(Math.max(0, due));
     }
     return this.#pulseEvery * (1 + 0.1 * clock.random());
+  }
+
+  /** Said once per absence; the pulse goes on trying. */
+  #missed(error: unknown): void {
+    const { bus, clock } = this.#parts;
+    bus.emit("duty.failed", { duty: "pulse", error });
+    if (this.#lostAt !== undefined) return;
+    this.#lostAt = clock.monotonic();
+    bus.emit("store.lost", { error });
   }
 
   #hear(hint: Hint): void {

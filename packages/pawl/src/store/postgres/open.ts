@@ -37,7 +37,9 @@ const PATIENCE = 5_000;
 /** Opens the store at a URL or in a folder, and brings its schema up to date. */
 export async function openPostgres(place: PostgresPlace, options: PostgresOptions = {}): Promise<Store> {
   if ("url" in place) return openAt(place.url, options);
-  if (options.engine === "pglite") return openPgliteIn(place.folder, options);
+  const { madeBy } = await import("./embedded/folder.js");
+  const engine = options.engine ?? (madeBy(place.folder) === "pglite" ? "pglite" : undefined);
+  if (engine === "pglite") return openPgliteIn(place.folder, options);
   const { nativePostgres } = await import("./embedded/index.js");
   const native = nativePostgres();
   if (native.ok) return openNative(place.folder, options);

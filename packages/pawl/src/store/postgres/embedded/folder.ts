@@ -96,9 +96,14 @@ function refuseForeign(folder: Folder, engine: Engine): void {
   if (maker !== engine) throw invalid(`it was made by ${maker}`);
 }
 
-function readRecord(folder: Folder): Partial<FolderRecord> | undefined {
+/** What made the folder, if anything did: whoever opens it without a wish of their own gets the same again. */
+export function madeBy(path: string): Engine | undefined {
+  return readRecord({ record: join(resolve(path), "pawl.json") })?.engine;
+}
+
+function readRecord({ record }: Pick<Folder, "record">): Partial<FolderRecord> | undefined {
   try {
-    return JSON.parse(fs.readFileSync(folder.record, "utf8")) as Partial<FolderRecord>;
+    return JSON.parse(fs.readFileSync(record, "utf8")) as Partial<FolderRecord>;
   } catch {
     return undefined;
   }
