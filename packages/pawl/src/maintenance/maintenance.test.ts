@@ -111,18 +111,21 @@ describe("reaping", () => {
   });
 
   test("E9: so does a process that was not there while the store was away", async () => {
-    let upFor = 2_000;
+    let bornAt = 0;
     world = new World({
       tasks: [quick],
-      around: (store): Store => ({ ...store, duties: { ...store.duties, pulse: async () => ({ ...(await store.duties.pulse()), upFor }) } }),
+      around: (store): Store => ({
+        ...store,
+        duties: { ...store.duties, pulse: async () => ({ ...(await store.duties.pulse()), upFor: world.clock.now() - bornAt }) },
+      }),
     });
     const dead = await world.enqueue(quick);
     await stranded();
     await world.clock.advance(60_000);
+    bornAt = world.clock.now() - 2_000;
     await world.upkeep();
     await world.clock.advance(12_000);
     expect(await world.state(dead)).toBe("running");
-    upFor = 20_000;
     await world.clock.advance(5_000);
     expect(await world.state(dead)).toBe("ready");
   });
