@@ -12,7 +12,9 @@ for (const server of SERVERS) {
     let stores: ReturnType<typeof emptiedStores>;
     beforeAll(async () => {
       database = await freshDatabase(server);
-      stores = emptiedStores(pgDriver({ config: { ...database.config, max: 4 }, listenConfig: database.directConfig, prepare: "auto", statementTimeout: 30_000 }));
+      stores = emptiedStores(
+        pgDriver({ config: { ...database.config, max: 4 }, listenConfig: database.directConfig, prepare: "auto", statementTimeout: 30_000 }),
+      );
     });
     afterAll(async () => {
       await stores?.close();

@@ -69,7 +69,11 @@ describeOn("embedded18", () => {
     there = await connect({ tasks: [soon] });
     await here.work({ concurrency: 20 });
     const delays = Array.from({ length: 100 }, (_, i) => i * 7);
-    const jobs = await there.enqueueMany(soon, delays.map(() => null), { each: (_input, i) => ({ delay: delays[i] as number }) });
+    const jobs = await there.enqueueMany(
+      soon,
+      delays.map(() => null),
+      { each: (_input, i) => ({ delay: delays[i] as number }) },
+    );
     for (const job of jobs) {
       await job.result();
       const [{ dueAt }, [attempt]] = [await there.jobs.get(job.id), await job.history()];

@@ -51,7 +51,10 @@ describeOn("embedded18", () => {
       const proxied = await proxiedStage({ postgres: { statementTimeout: 1_500, connections: 5 } });
       await using stage = proxied.stage;
       const { proxy } = proxied;
-      const worker = await stage.worker({ ...STEADY.work, concurrency: 4 }, { ...STEADY.open, postgres: { statementTimeout: 1_500, connections: 4 } });
+      const worker = await stage.worker(
+        { ...STEADY.work, concurrency: 4 },
+        { ...STEADY.open, postgres: { statementTimeout: 1_500, connections: 4 } },
+      );
       const [first] = await stage.enqueueMany("counter", 40, { ms: 100 });
       await eventually("work is under way", () => stage.sink.lines("end").length > 3);
 
@@ -163,7 +166,9 @@ describeOn("embedded18", () => {
       await stage.worker(RARELY, STEADY.open);
       const soon = async () => stage.started((await stage.enqueue("quick")).id, 10_000);
       await soon();
-      await stage.rows("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'pawl listen'");
+      await stage.rows(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'pawl listen'",
+      );
       await soon();
       await eventually("both listen again", async () => (await stage.connections()).get("pawl listen") === 2);
       await soon();

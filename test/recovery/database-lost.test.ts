@@ -21,7 +21,10 @@ describe.skipIf(!native.ok)(`a Postgres of our own${native.ok ? "" : ` (${native
       await using database = await server.database();
       await using stage = await Stage.open({ url: database.url });
       await stage.enqueueMany("counter", 400, { ms: 100 });
-      const workers = [await stage.worker({ ...STEADY.work, concurrency: 5 }, STEADY.open), await stage.worker({ ...STEADY.work, concurrency: 5 }, STEADY.open)];
+      const workers = [
+        await stage.worker({ ...STEADY.work, concurrency: 5 }, STEADY.open),
+        await stage.worker({ ...STEADY.work, concurrency: 5 }, STEADY.open),
+      ];
       await eventually("work is under way", () => stage.sink.lines("end").length >= 10);
 
       const { acceptedAt } = await server.restart(signal);

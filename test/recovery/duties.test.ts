@@ -8,8 +8,8 @@ import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { finish, openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
 import { faultyStore } from "../../packages/pawl/src/testing/faulty.js";
 import { eventually } from "../support/eventually.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
 import { faultyDriver } from "../support/faulty-driver.js";
+import { type Database, describeOn, freshDatabase } from "../support/servers.js";
 import { strand } from "../support/strand.js";
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -28,7 +28,16 @@ const PACE = { pulse: "50ms", sweep: "50ms", lease: "200ms", prune: "100ms" } as
 
 describeOn("embedded18", () => {
   describe("one that fails for ever does not stop the rest", () => {
-    const DUTIES: readonly Operation[] = ["duties.promote", "leases.reap", "duties.expire", "duties.unblock", "duties.carryOut", "duties.fold", "duties.prune", "duties.pulse"];
+    const DUTIES: readonly Operation[] = [
+      "duties.promote",
+      "leases.reap",
+      "duties.expire",
+      "duties.unblock",
+      "duties.carryOut",
+      "duties.fold",
+      "duties.prune",
+      "duties.pulse",
+    ];
     for (const broken of DUTIES) {
       it(`${broken} (B4)`, async () => {
         const { url } = await database();
@@ -87,7 +96,10 @@ describeOn("embedded18", () => {
   it("of fifty jobs in a batch, those that cannot be decoded or whose rows are gone die alone (B3)", async () => {
     const { url } = await database();
     const pawl = await opened(url);
-    const jobs = await pawl.enqueueMany("strict", Array.from({ length: 50 }, (_, n) => ({ n })));
+    const jobs = await pawl.enqueueMany(
+      "strict",
+      Array.from({ length: 50 }, (_, n) => ({ n })),
+    );
     const [corrupt, gone, ...fine] = jobs;
     const { default: pg } = await import("pg");
     const client = new pg.Client(url);

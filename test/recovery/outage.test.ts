@@ -15,12 +15,18 @@ describeOn("embedded18", () => {
       await eventually("all run", () => stage.sink.lines("start").length === 25);
       await proxied.proxy.refuse();
       await eventually("the long ones were stopped", () => stage.sink.lines("abort").length === long.length);
-      await eventually("and their leases have run out", async () => await stage.one<boolean>("select max(until) < now() - interval '1 second' from pawl.lease"));
+      await eventually(
+        "and their leases have run out",
+        async () => await stage.one<boolean>("select max(until) < now() - interval '1 second' from pawl.lease"),
+      );
       await proxied.proxy.accept();
       await stage.drained();
 
       for (const id of short) expect(await stage.history(id)).toEqual(["succeeded"]);
-      expect(stage.sink.lines("start").filter(({ job }) => short.includes(job)), "re-dispatched live jobs").toHaveLength(short.length);
+      expect(
+        stage.sink.lines("start").filter(({ job }) => short.includes(job)),
+        "re-dispatched live jobs",
+      ).toHaveLength(short.length);
       for (const id of long) expect((await stage.history(id)).at(-1)).toBe("succeeded");
       expect(await stage.one("select max(spent)::int from pawl.any_attempt"), "no attempt was spent on it").toBe(1);
       expect(worker.exit, worker.describe()).toBeUndefined();
@@ -75,12 +81,16 @@ describeOn("embedded18", () => {
         await stage.rows("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
       };
       await readOnly(true);
-      const refused = await eventually("the refusal", () => stage.pawl.enqueue("counter").then(
-        () => undefined,
-        (error: { code: string }) => (error.code === "store_read_only" ? error : undefined),
-      ));
+      const refused = await eventually("the refusal", () =>
+        stage.pawl.enqueue("counter").then(
+          () => undefined,
+          (error: { code: string }) => (error.code === "store_read_only" ? error : undefined),
+        ),
+      );
       expect(refused).toMatchObject({ code: "store_read_only" });
-      await eventually("the worker notices", () => worker.heard("duty.failed").some(({ event }) => (event as { error: string }).error.includes("read-only")));
+      await eventually("the worker notices", () =>
+        worker.heard("duty.failed").some(({ event }) => (event as { error: string }).error.includes("read-only")),
+      );
       // Not by ending connections: those that answered "read-only" must have been let go by themselves.
       await stage.rows(`alter database ${name} set default_transaction_read_only = off`);
       await eventually("enqueueing works", () => stage.enqueue("counter").catch(() => undefined));

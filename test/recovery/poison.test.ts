@@ -29,7 +29,10 @@ describeOn("embedded18", () => {
       expect(await pill.get()).toMatchObject({ state: "dead", crashes: 3, failure: { kind: "poison" } });
       expect((await pill.history()).map(({ outcome }) => outcome)).toEqual(["crashed", "crashed", "crashed"]);
       expect(await stage.pawl.counts()).toMatchObject({ succeeded: 40, dead: 1 });
-      expect(stage.sink.of(pill.id, "start").every(({ attempt }) => attempt === 1), "no attempt was spent").toBe(true);
+      expect(
+        stage.sink.of(pill.id, "start").every(({ attempt }) => attempt === 1),
+        "no attempt was spent",
+      ).toBe(true);
       await stage.check();
     }, 150_000);
   }

@@ -66,7 +66,10 @@ describeOn("embedded18", () => {
       await stage.worker({ concurrency: 20 }, LONG_LEASE.open);
       await stage.drained();
       const spent = await stage.rows("select distinct outcome, crashes from pawl.any_attempt where outcome <> 0");
-      expect(spent.filter((row) => (row as { outcome: number }).outcome !== 3), "nothing but releases").toEqual([]);
+      expect(
+        spent.filter((row) => (row as { outcome: number }).outcome !== 3),
+        "nothing but releases",
+      ).toEqual([]);
       expect(await stage.one("select max(spent)::int from pawl.any_attempt")).toBe(1);
       await stage.check();
     }, 150_000);

@@ -64,7 +64,11 @@ describeOn("embedded18", () => {
       await stage.drained();
       expect(await job.get()).toMatchObject({ state: "dead", failure: { kind: "timeout" } });
       await eventually("its handler has tried to commit", () => stage.sink.of(job.id, "end").length === 1);
-      expect(stage.sink.of(job.id).map(({ what, why }) => (what === "abort" ? `abort: ${why}` : what))).toEqual(["start", expect.stringMatching(/^abort: .*timeout/), "end"]);
+      expect(stage.sink.of(job.id).map(({ what, why }) => (what === "abort" ? `abort: ${why}` : what))).toEqual([
+        "start",
+        expect.stringMatching(/^abort: .*timeout/),
+        "end",
+      ]);
       expect(await stage.history(job.id)).toEqual(["failed"]);
       await stage.check();
     }, 120_000);

@@ -22,7 +22,9 @@ describeOn("embedded18", () => {
         .sort((a, b) => a - b);
       expect(delays[Math.ceil(delays.length * 0.99) - 1]).toBeLessThanOrEqual(20_000);
 
-      const crashed = await stage.rows<{ spent: number; crashes: number; outcome: number }>("select distinct spent, crashes, outcome from pawl.any_attempt");
+      const crashed = await stage.rows<{ spent: number; crashes: number; outcome: number }>(
+        "select distinct spent, crashes, outcome from pawl.any_attempt",
+      );
       expect(crashed, "a crash spends no attempt").toEqual([{ spent: 0, crashes: 1, outcome: 5 }]);
       await stage.check({ quiet: false });
     }, 120_000);

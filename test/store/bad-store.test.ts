@@ -12,7 +12,10 @@ const QUICK = { tasks: [echo], maintenance: false, postgres: { patience: 0 } } a
 
 describe("a store that cannot be used is a coded error that says what to do", () => {
   test("a server that is not there", async () => {
-    await expect(open("postgres://pawl@127.0.0.1:1/pawl", QUICK)).rejects.toMatchObject({ code: "store_unreachable", message: expect.stringContaining("127.0.0.1:1") });
+    await expect(open("postgres://pawl@127.0.0.1:1/pawl", QUICK)).rejects.toMatchObject({
+      code: "store_unreachable",
+      message: expect.stringContaining("127.0.0.1:1"),
+    });
   });
 
   test("a host that does not exist", async () => {
@@ -36,7 +39,10 @@ describeOn("debian15", () => {
 
   test("a database that does not exist", async () => {
     if (tcp === undefined) throw new Error("no TCP address");
-    await expect(open(urlOf(tcp, "nowhere"), QUICK)).rejects.toMatchObject({ code: "store_unreachable", message: expect.stringContaining("nowhere") });
+    await expect(open(urlOf(tcp, "nowhere"), QUICK)).rejects.toMatchObject({
+      code: "store_unreachable",
+      message: expect.stringContaining("nowhere"),
+    });
   });
 });
 
@@ -45,11 +51,17 @@ describeOn("embedded18", () => {
     await using database = await freshDatabase();
     await using pawl = await open(database.url, QUICK);
     await administer(database.directUrl, `alter database ${database.name} set default_transaction_read_only = on`);
-    await administer(database.directUrl, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
+    await administer(
+      database.directUrl,
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
     await expect(pawl.enqueue(echo, 1)).rejects.toMatchObject({ code: expect.stringMatching(/^(store_read_only|enqueue_unknown)$/) });
     await expect(pawl.enqueue(echo, 2)).rejects.toMatchObject({ code: "store_read_only" });
     await administer(urlOfPostgres(), `alter database ${database.name} reset default_transaction_read_only`);
-    await administer(database.directUrl, "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()");
+    await administer(
+      database.directUrl,
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
+    );
     await pawl.enqueue(echo, 3).catch(() => pawl.enqueue(echo, 3));
     const { jobs } = await pawl.jobs.list();
     expect(new Set(jobs.map(({ input }) => input))).toEqual(new Set([3]));
@@ -68,7 +80,10 @@ describeOn("embedded18", () => {
       const tablespace = `small_${database.name}`;
       await administer(database.directUrl, `create tablespace ${tablespace} location '${join(folder, "space")}'`);
       try {
-        const { rows } = await administer(database.directUrl, "select min(c.relname) as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'pawl.job'::regclass");
+        const { rows } = await administer(
+          database.directUrl,
+          "select min(c.relname) as name from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = 'pawl.job'::regclass",
+        );
         await administer(database.directUrl, `alter table pawl.${rows[0]?.name} set tablespace ${tablespace}`);
         const large = "x".repeat(1_500);
         const batch = Array.from({ length: 1_000 }, (_, i) => `${i}${large}`);

@@ -8,8 +8,8 @@ import { type Db, openDb } from "../../packages/pawl/src/store/postgres/db.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { checkSchema, migrate, readMigrations, rollback, schemaOf } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
 import { churn } from "../support/churn.js";
+import { type Database, describeOn, freshDatabase } from "../support/servers.js";
 
 const SHIPPED = fileURLToPath(new URL("../../packages/pawl/src/store/postgres/migrations/", import.meta.url));
 
@@ -98,7 +98,9 @@ describeOn("embedded18", () => {
   test("a step that fails leaves nothing behind, and the one before stands", async () => {
     await migrate(db);
     const before = await catalogue();
-    await expect(migrate(db, withNext("alter table pawl.job add column note text;\nalter table pawl.nothing add column x int;"))).rejects.toThrow(/nothing/);
+    await expect(migrate(db, withNext("alter table pawl.job add column note text;\nalter table pawl.nothing add column x int;"))).rejects.toThrow(
+      /nothing/,
+    );
     expect(await catalogue()).toEqual(before);
   });
 
@@ -106,7 +108,12 @@ describeOn("embedded18", () => {
     const store = await finish(connect().driver, { engine: "postgres", place: "test", durability: "process" }, {});
     const stop = churn(store);
     const watch = await longestLockWait(database);
-    await migrate(db, withNext("alter table pawl.job add column note text;\nalter table pawl.ready add column hint int;\nalter table pawl.lease add column note text;"));
+    await migrate(
+      db,
+      withNext(
+        "alter table pawl.job add column note text;\nalter table pawl.ready add column hint int;\nalter table pawl.lease add column note text;",
+      ),
+    );
     const { settled } = await stop();
     expect(settled).toBeGreaterThan(0);
     expect(await watch()).toBeLessThan(100);

@@ -37,7 +37,11 @@ export function emptiedStores(driver: Driver): { make(now: () => number): Promis
     async make(now) {
       await last?.close();
       await empty(now);
-      last = await finish(shared, { engine: driver.kind === "pglite" ? "pglite" : "postgres", place: "test", durability: "process" }, { now, migrate: false });
+      last = await finish(
+        shared,
+        { engine: driver.kind === "pglite" ? "pglite" : "postgres", place: "test", durability: "process" },
+        { now, migrate: false },
+      );
       return last;
     },
     async close() {

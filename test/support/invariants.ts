@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import { STATES, type State } from "../../packages/pawl/src/core/job.js";
 import { outcomeOf, stateCode, stateOf } from "../../packages/pawl/src/store/postgres/codes.js";
 import type { Sink } from "./sink.js";
@@ -92,7 +92,11 @@ function* structure(places: readonly Place[], quiet: boolean): Iterable<string> 
 }
 
 /** I1, I2: what was acknowledged is there; what is there, and what ran, somebody asked for. */
-function* accounting({ acked, attempted = acked, sink }: Evidence, states: ReadonlyMap<string, unknown>, destroyed: ReadonlySet<string>): Iterable<string> {
+function* accounting(
+  { acked, attempted = acked, sink }: Evidence,
+  states: ReadonlyMap<string, unknown>,
+  destroyed: ReadonlySet<string>,
+): Iterable<string> {
   for (const id of acked ?? []) if (!states.has(id) && !destroyed.has(id)) yield `I1 job ${id} was acknowledged and is gone`;
   if (attempted === undefined) return;
   const asked = new Set(attempted);
@@ -111,7 +115,8 @@ async function history(client: pg.Client): Promise<readonly string[]> {
     const lease = BigInt(row.lease);
     const before = last.get(row.job);
     if (before !== undefined && lease <= before.lease) problems.push(`I3 job ${row.job} was settled under lease ${lease} after ${before.lease}`);
-    if (before !== undefined && FINISHED.has(before.next) && outcomeOf(row.outcome) !== "redriven") problems.push(`I6 job ${row.job} went on after it was ${before.next}`);
+    if (before !== undefined && FINISHED.has(before.next) && outcomeOf(row.outcome) !== "redriven")
+      problems.push(`I6 job ${row.job} went on after it was ${before.next}`);
     last.set(row.job, { lease, next: stateOf(row.next) });
   }
   const twice = await client.query<{ job: string }>("select job::text from public.witness where outcome = 0 group by job having count(*) > 1");
@@ -142,7 +147,8 @@ async function leftovers(client: pg.Client): Promise<readonly string[]> {
     `select l.id::text, l.open, (select count(*)::int from unnest(l.jobs) u(job)
        where not exists (select from pawl.any_attempt a where a.job = u.job and a.lease = l.id)) as really from pawl.lease l`,
   );
-  for (const { id, open, really } of rows) if (open !== really || really === 0) problems.push(`I14 lease ${id} says ${open} open jobs and has ${really}`);
+  for (const { id, open, really } of rows)
+    if (open !== really || really === 0) problems.push(`I14 lease ${id} says ${open} open jobs and has ${really}`);
   return problems;
 }
 
@@ -155,7 +161,8 @@ async function counts(client: pg.Client, places: readonly Place[]): Promise<read
     `select queue, task, ${sums} from (select queue, task, ${columns} from pawl.tally union all select queue, task, ${columns} from pawl.delta) c group by queue, task`,
   );
   const truth = new Map<string, number>();
-  for (const { queue, task, states } of places) for (const state of states) truth.set(`${queue} ${task} ${state}`, (truth.get(`${queue} ${task} ${state}`) ?? 0) + 1);
+  for (const { queue, task, states } of places)
+    for (const state of states) truth.set(`${queue} ${task} ${state}`, (truth.get(`${queue} ${task} ${state}`) ?? 0) + 1);
   for (const row of rows) {
     for (const state of STATES) {
       const key = `${row.queue} ${row.task} ${state}`;

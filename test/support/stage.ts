@@ -2,12 +2,12 @@ import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { type EnqueueOptions, type Job, open, type OpenOptions, type Pawl, type WorkerOptions } from "../../packages/pawl/src/index.js";
-import { WorkerProcess } from "./worker-process.js";
+import { type EnqueueOptions, type Job, type OpenOptions, open, type Pawl, type WorkerOptions } from "../../packages/pawl/src/index.js";
 import { childTasks, EFFECTS } from "./child-tasks.js";
 import { eventually } from "./eventually.js";
 import { checkInvariants, connections, type Evidence, installWitness } from "./invariants.js";
 import { Sink } from "./sink.js";
+import { WorkerProcess } from "./worker-process.js";
 
 export interface StageOptions {
   readonly url: string;
@@ -68,15 +68,28 @@ export class Stage implements AsyncDisposable {
     return job;
   }
 
-  async enqueueMany(task: string, count: number, input: unknown = {}, options: Omit<EnqueueOptions, "key" | "unique" | "request"> = {}): Promise<readonly string[]> {
-    const jobs = await this.pawl.enqueueMany(task, Array.from({ length: count }, () => input), options);
+  async enqueueMany(
+    task: string,
+    count: number,
+    input: unknown = {},
+    options: Omit<EnqueueOptions, "key" | "unique" | "request"> = {},
+  ): Promise<readonly string[]> {
+    const jobs = await this.pawl.enqueueMany(
+      task,
+      Array.from({ length: count }, () => input),
+      options,
+    );
     const ids = jobs.map(({ id }) => id);
     this.acked.push(...ids);
     return ids;
   }
 
   /** A process of its own; not waited for. */
-  spawn(work: WorkerOptions | undefined, how: OpenOptions = {}, { url = this.url, env }: { url?: string; env?: NodeJS.ProcessEnv } = {}): WorkerProcess {
+  spawn(
+    work: WorkerOptions | undefined,
+    how: OpenOptions = {},
+    { url = this.url, env }: { url?: string; env?: NodeJS.ProcessEnv } = {},
+  ): WorkerProcess {
     const child = new WorkerProcess({ url, sink: this.sink.path, ...(work === undefined ? {} : { work }), open: how }, env);
     this.children.push(child);
     return child;

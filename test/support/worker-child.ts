@@ -1,7 +1,7 @@
 import { open } from "../../packages/pawl/src/index.js";
-import type { ProcessEvent, ProcessOptions } from "./worker-process.js";
 import { childTasks } from "./child-tasks.js";
 import { Sink } from "./sink.js";
+import type { ProcessEvent, ProcessOptions } from "./worker-process.js";
 
 /** A worker in a process of its own, which a test may kill. Ends with its parent; tells it what happens. */
 const { url, sink, work, open: how } = JSON.parse(process.argv[2] as string) as ProcessOptions;
@@ -11,7 +11,15 @@ process.on("disconnect", () => process.exit(9));
 process.channel?.unref();
 
 const pawl = await open(url, { ...how, tasks: childTasks(new Sink(sink)) });
-for (const name of ["lease.lost", "attempt.stale", "attempt.blocked", "worker.stalled", "worker.stopping", "worker.stopped", "leases.reaped"] as const) {
+for (const name of [
+  "lease.lost",
+  "attempt.stale",
+  "attempt.blocked",
+  "worker.stalled",
+  "worker.stopping",
+  "worker.stopped",
+  "leases.reaped",
+] as const) {
   pawl.on(name, (event) => tell({ name, event }));
 }
 pawl.on("duty.failed", ({ duty, error }) => tell({ name: "duty.failed", event: { duty, error: String(error) } }));

@@ -3,7 +3,10 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 const MOST_ISSUES = 5;
 
 /** JSON has no undefined: a job enqueued without input is stored with null, and its schema may want the one or the other. */
-export function validateStored(schema: StandardSchemaV1, value: unknown): StandardSchemaV1.Result<unknown> | Promise<StandardSchemaV1.Result<unknown>> {
+export function validateStored(
+  schema: StandardSchemaV1,
+  value: unknown,
+): StandardSchemaV1.Result<unknown> | Promise<StandardSchemaV1.Result<unknown>> {
   const validate = schema["~standard"].validate;
   const result = validate(value);
   if (value !== null) return result;

@@ -1,10 +1,11 @@
 import { DEFAULTS } from "../core/defaults.js";
 import { type Duration, milliseconds } from "../core/duration.js";
+import { isPawlError } from "../core/error.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import { type Loop, loop } from "../runtime/loop.js";
 import { Lifecycle, type Service } from "../runtime/service.js";
-import type { Hint, PruneRules, Store } from "../store/port.js";
+import type { Hint, PruneRules, Pulse, Store } from "../store/port.js";
 import type { Duty } from "./duty.js";
 import { expirer } from "./expirer.js";
 import { folder } from "./folder.js";
@@ -40,6 +41,9 @@ export interface MaintenanceParts {
   readonly clock: Clock;
   readonly options?: MaintenanceOptions;
 }
+
+/** What a pulse would say if everything were due. */
+const ANYTHING: Pulse = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, intents: true, unverified: true, deltas: true };
 
 /**
  * The duties of one process. Any number of processes may run them at once: every duty is safe to repeat, and nobody
@@ -120,18 +124,24 @@ export class Maintenance implements Service {
     // Either the store did not answer, or this process stood still. It cannot tell which, and need not.
     if (now - this.#pulsedAt > this.#awayAfter) this.#reaper.standBack();
     this.#pulsedAt = now;
+    this.#expect(pulse);
+    return this.#pulseEvery * (1 + 0.1 * clock.random());
+  }
+
+  #expect(pulse: Pulse): void {
     for (const runs of this.#runs.values()) {
       const due = runs.duty.due(pulse);
       // What comes due after the next pulse is for that one to say.
       if (due !== undefined && due <= this.#pulseEvery) runs.expect(Math.max(0, due));
     }
-    return this.#pulseEvery * (1 + 0.1 * clock.random());
   }
 
   /** Said once per absence; the pulse goes on trying. */
   #missed(error: unknown): void {
     const { bus, clock } = this.#parts;
     bus.emit("duty.failed", { duty: "pulse", error });
+    // The store is there and cannot say what waits: every duty looks for itself, or this would be the end of them all.
+    if (!isPawlError(error) || error.code === "store_failed") this.#expect(ANYTHING);
     if (this.#lostAt !== undefined) return;
     this.#lostAt = clock.monotonic();
     bus.emit("store.lost", { error });

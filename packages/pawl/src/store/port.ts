@@ -188,7 +188,12 @@ export interface LeaseStore {
    */
   claim(request: ClaimRequest): Promise<Claimed | undefined>;
   /** ready → running: the next suspect of these queues and tasks, alone in its lease. */
-  claimSuspect(request: { worker: WorkerRef; queues: readonly string[] | undefined; tasks: readonly string[]; duration: number }): Promise<Claimed | undefined>;
+  claimSuspect(request: {
+    worker: WorkerRef;
+    queues: readonly string[] | undefined;
+    tasks: readonly string[];
+    duration: number;
+  }): Promise<Claimed | undefined>;
   /** Extends leases by number, never "all of mine": a claim whose answer was lost must expire. */
   renew(worker: WorkerRef, leases: readonly LeaseId[], duration: number): Promise<Renewal>;
   /**
@@ -282,7 +287,10 @@ export interface RecordStore {
   /** The recorded result of a side effect, if it is still valid. */
   recall(job: JobId, name: string): Promise<string | undefined>;
   /** Records it under a lease. The first one wins and is answered; `stale` if the lease is lost. */
-  record(worker: WorkerRef, entry: { lease: LeaseId; job: JobId; name: string; value: string; ttl: number }): Promise<{ readonly value: string } | "stale">;
+  record(
+    worker: WorkerRef,
+    entry: { lease: LeaseId; job: JobId; name: string; value: string; ttl: number },
+  ): Promise<{ readonly value: string } | "stale">;
 }
 
 export interface LogEntry {

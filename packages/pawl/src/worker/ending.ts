@@ -12,7 +12,8 @@ import { Undecodable } from "./input.js";
 export function refusal({ job, cancelled, atMostOnce }: Attempt, now: number): Outcome | undefined {
   if (job.intent === "cancel" || cancelled) return { kind: "cancelled" };
   // Enqueued by somebody who did not know the task's code, so that reaping it did not end it.
-  if (atMostOnce && job.crashes > 0) return { kind: "failed", failure: failure("interrupted", "its worker vanished, and it may run at most once"), retryable: false };
+  if (atMostOnce && job.crashes > 0)
+    return { kind: "failed", failure: failure("interrupted", "its worker vanished, and it may run at most once"), retryable: false };
   if (job.options === undefined) return undefined;
   const timer = dueTimer(job.dueAt, job.options, job.spent > 0 || job.crashes > 0);
   if (timer === undefined || now < timer.at) return undefined;

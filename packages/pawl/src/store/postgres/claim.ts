@@ -5,8 +5,8 @@ import type { Quota } from "../../core/offer.js";
 import type { Claimed, ClaimedJob, ClaimRequest } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
-import type { LaneBounds } from "./lane-bounds.js";
 import { readKept } from "./kept.js";
+import type { LaneBounds } from "./lane-bounds.js";
 import { laneOf } from "./pending.js";
 import type { Workers } from "./workers.js";
 
@@ -71,7 +71,12 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, reques
   const worker = await workers.id(request.worker);
   for (;;) {
     const from = quotas.map(({ lane }) => bounds.from(lane));
-    const offers = await take(db, worker, request, from.map(({ seq }) => seq));
+    const offers = await take(
+      db,
+      worker,
+      request,
+      from.map(({ seq }) => seq),
+    );
     const taken = offers.reduce((sum, offer) => sum + offer.rows.length, 0);
     let more: true | undefined;
     offers.forEach((offer, index) => {
@@ -144,7 +149,10 @@ export async function claimSuspect(
   const worker = await workers.id(request.worker);
   const queues = request.queues === undefined ? null : textArray(request.queues);
   const rows = await db.query<ClaimRow & Lane>(CLAIM_SUSPECT, [db.now(), worker, request.duration, textArray(request.tasks), queues]);
-  return claimedOf(db, rows.map((row) => ({ lane: laneOf(row), quota: 1, rows: [row] })));
+  return claimedOf(
+    db,
+    rows.map((row) => ({ lane: laneOf(row), quota: 1, rows: [row] })),
+  );
 }
 
 async function claimedOf(db: Db, offers: readonly Offer[], more?: true): Promise<Claimed | undefined> {
@@ -152,7 +160,13 @@ async function claimedOf(db: Db, offers: readonly Offer[], more?: true): Promise
   const [first] = rows;
   if (first === undefined) return undefined;
   const missing = rows.filter((row) => row.input === null);
-  const kept = missing.length === 0 ? undefined : await readKept(db, missing.map((row) => row.id));
+  const kept =
+    missing.length === 0
+      ? undefined
+      : await readKept(
+          db,
+          missing.map((row) => row.id),
+        );
   const jobs: ClaimedJob[] = [];
   for (const offer of offers) for (const row of offer.rows) jobs.push(claimedJob(row, offer.lane));
   return { lease: first.lease, now: first.now, jobs, ...(more === undefined ? {} : { more }) };

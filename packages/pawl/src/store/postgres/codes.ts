@@ -1,8 +1,17 @@
-import { STATES, type LogLine, type State } from "../../core/job.js";
+import { type LogLine, STATES, type State } from "../../core/job.js";
 import { OUTCOMES, type OutcomeKind } from "../../core/outcome.js";
 
 /** The small numbers stored for states, outcomes and levels. Only ever appended to. */
-const STATE_CODES: Readonly<Record<State, number>> = { blocked: 0, scheduled: 1, ready: 2, parked: 3, running: 4, succeeded: 5, dead: 6, cancelled: 7 };
+const STATE_CODES: Readonly<Record<State, number>> = {
+  blocked: 0,
+  scheduled: 1,
+  ready: 2,
+  parked: 3,
+  running: 4,
+  succeeded: 5,
+  dead: 6,
+  cancelled: 7,
+};
 
 export function stateCode(state: State): number {
   return STATE_CODES[state];

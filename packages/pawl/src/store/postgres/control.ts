@@ -1,15 +1,15 @@
 import { failure } from "../../core/failure.js";
 import type { JobId } from "../../core/id.js";
 import type { Intent, State } from "../../core/job.js";
-import { applies, type Verb } from "../../core/lifecycle.js";
 import type { Lane } from "../../core/lane.js";
+import { applies, type Verb } from "../../core/lifecycle.js";
+import { withoutTimers } from "../../core/timer.js";
 import type { Change, RedriveOptions, Scope } from "../port.js";
 import { plainArray } from "./arrays.js";
 import { count } from "./counts.js";
 import { type Db, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import type { Facts } from "./facts.js";
-import { withoutTimers } from "../../core/timer.js";
 import { mark, type PendingJob, put, take } from "./pending.js";
 import { find } from "./read.js";
 import { release } from "./release.js";
@@ -131,14 +131,17 @@ async function wait(db: Db, tx: Transaction, job: PendingJob, to: "ready" | "sch
 
 const RAISE = statement("raise_dead", "delete from pawl.dead where id = $1::uuid returning id");
 /** The one change ever made to a job's facts, and only to those of a dead one. */
-const EDIT = ["job", "job_kept"].map((table) => statement(`edit_${table}`, `update pawl.${table} set input = $2::json, options = $3::json where id = $1::uuid`));
+const EDIT = ["job", "job_kept"].map((table) =>
+  statement(`edit_${table}`, `update pawl.${table} set input = $2::json, options = $3::json where id = $1::uuid`),
+);
 const FORGET_TIMERS = statement("forget_timers", "delete from pawl.timer where job = $1::uuid");
 
 export function redrive(db: Db, scope: Scope, id: JobId, how: RedriveOptions): Promise<Controlled> {
   return control(db, scope, id, "redrive", async (tx, facts) => {
     if ((await tx.query(RAISE, [id])).length === 0) return "look again";
     const timed = facts.options.expire !== undefined || facts.options.deadline !== undefined;
-    if (how.input !== undefined || timed) for (const edit of EDIT) await tx.query(edit, [id, how.input ?? facts.input, JSON.stringify(withoutTimers(facts.options))]);
+    if (how.input !== undefined || timed)
+      for (const edit of EDIT) await tx.query(edit, [id, how.input ?? facts.input, JSON.stringify(withoutTimers(facts.options))]);
     await tx.query(FORGET_TIMERS, [id]);
     // A settlement that killed it may have passed by what was asked of it.
     await tx.query(FORGET_INTENT, [id, null]);
@@ -165,7 +168,9 @@ const ROWS_OF: readonly [table: string, column: string][] = [
   ["dead", "id"],
 ];
 const DROP = ROWS_OF.map(([table, column]) => statement(`drop_${table}`, `delete from pawl.${table} where ${column} = any($1::uuid[])`));
-const DROP_FACTS = ["job", "job_kept"].map((table) => statement(`drop_${table}`, `delete from pawl.${table} where id = any($1::uuid[]) returning id`));
+const DROP_FACTS = ["job", "job_kept"].map((table) =>
+  statement(`drop_${table}`, `delete from pawl.${table} where id = any($1::uuid[]) returning id`),
+);
 
 /** Answers those that were there: two may drop the same job, and only one of them has. */
 export async function dropJobs(tx: Transaction, ids: readonly JobId[]): Promise<ReadonlySet<JobId>> {

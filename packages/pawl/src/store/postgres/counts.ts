@@ -56,7 +56,11 @@ const READ_COUNTS = statement(
 export async function readCounts(db: Db, low: LowWaters): Promise<readonly CountRow[]> {
   const rows = await db.query<{ queue: string; task: string } & Record<State, number>>(READ_COUNTS, [low.delta.value]);
   return rows
-    .map((row) => ({ queue: row.queue, task: row.task, counts: Object.fromEntries(STATES.map((state) => [state, row[state]])) as Record<State, number> }))
+    .map((row) => ({
+      queue: row.queue,
+      task: row.task,
+      counts: Object.fromEntries(STATES.map((state) => [state, row[state]])) as Record<State, number>,
+    }))
     .filter((row) => STATES.some((state) => row.counts[state] !== 0));
 }
 

@@ -54,7 +54,8 @@ function rethrow(error: unknown): never {
 export function foreignDb(db: Db, tx: ForeignTransaction): Transaction {
   const inSchema = schemaOf(db.schema);
   return {
-    query: async <R extends Row>(asked: Statement, values: readonly unknown[] = []) => (await tx.query(inSchema(asked).text, values)).rows as readonly Row[] as readonly R[],
+    query: async <R extends Row>(asked: Statement, values: readonly unknown[] = []) =>
+      (await tx.query(inSchema(asked).text, values)).rows as readonly Row[] as readonly R[],
     run: (text, values = []) => tx.query(text, values),
   };
 }

@@ -1,18 +1,18 @@
 import type { JobId } from "../../core/id.js";
 import { isFinished } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
-import { type DueTimer, dueTimer, lateFailure } from "../../core/timer.js";
 import { SUSPECT_FROM } from "../../core/outcome.js";
+import { type DueTimer, dueTimer, lateFailure } from "../../core/timer.js";
 import type { Pulse } from "../port.js";
 import { plainArray } from "./arrays.js";
-import { count } from "./counts.js";
 import { end } from "./control.js";
+import { count } from "./counts.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import { readFacts } from "./facts.js";
+import type { LowWaters } from "./low-water.js";
 import { mark, type PendingJob, type Placement, put, take } from "./pending.js";
 import { release } from "./release.js";
-import type { LowWaters } from "./low-water.js";
 import { readSpan } from "./span.js";
 import { watchHolders } from "./watch.js";
 
@@ -95,11 +95,19 @@ const NEXT_DUE = statement(
   `select ${ms("run_at")} - ${ms(NOW)} as next from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1`,
 );
 
-export async function promote(db: Db, low: LowWaters, limit: number): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[] }> {
+export async function promote(
+  db: Db,
+  low: LowWaters,
+  limit: number,
+): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[] }> {
   const rows = await db.query<Lane & { jobs: number }>(PROMOTE, [db.now(), limit, low.scheduled.value]);
   const promoted = rows.reduce((sum, row) => sum + row.jobs, 0);
   const [next] = await db.query<{ next: number }>(NEXT_DUE, [db.now(), low.scheduled.value]);
-  return { count: promoted, lanes: rows.map((row) => ({ queue: row.queue, band: row.band, tenant: row.tenant, task: row.task })), ...(next === undefined ? {} : { nextIn: next.next }) };
+  return {
+    count: promoted,
+    lanes: rows.map((row) => ({ queue: row.queue, band: row.band, tenant: row.tenant, task: row.task })),
+    ...(next === undefined ? {} : { nextIn: next.next }),
+  };
 }
 
 const DUE_TIMERS = statement(
@@ -131,7 +139,11 @@ export function expire(db: Db, low: LowWaters, limit: number): Promise<{ count: 
     const taken = new Set(victims.map((job) => job.id));
     const again = [...running, ...[...doomed.keys()].filter((id) => !taken.has(id))];
     if (again.length > 0) await tx.query(LOOK_AGAIN, [db.now(), plainArray(again)]);
-    const readied = await release(db, tx, victims.map((job) => ({ id: job.id, state: "dead" as const })));
+    const readied = await release(
+      db,
+      tx,
+      victims.map((job) => ({ id: job.id, state: "dead" as const })),
+    );
     return { count: victims.length, readied, finished: victims.map((job) => job.id) };
   });
 }
@@ -148,16 +160,28 @@ async function die(db: Db, tx: Transaction, victims: readonly PendingJob[], why:
   await tx.query(FORGET_TIES, [plainArray(victims.map((job) => job.id))]);
   await tx.query(FORGET_INTENTS, [plainArray(victims.map((job) => job.id))]);
   await put(db, tx, placements);
-  await mark(db, tx, placements.map((job) => ({ ...job, outcome: "failed" as const, next: "dead" as const })));
-  await count(tx, victims.map((job) => ({ lane: job.lane, from: job.state, to: "dead" as const })));
+  await mark(
+    db,
+    tx,
+    placements.map((job) => ({ ...job, outcome: "failed" as const, next: "dead" as const })),
+  );
+  await count(
+    tx,
+    victims.map((job) => ({ lane: job.lane, from: job.state, to: "dead" as const })),
+  );
 }
 
 const UNVERIFIED = statement("unverified", "select parent, child from pawl.dependency where not verified order by child, parent limit $1");
 const LOCK_WAITING = statement(
   "lock_waiting",
-  ["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `select id from (select id from pawl.${table} where id = any($1::uuid[]) order by id for share) ${table}`).join(" union all "),
+  ["ready", "suspect", "scheduled", "parked", "blocked"]
+    .map((table) => `select id from (select id from pawl.${table} where id = any($1::uuid[]) order by id for share) ${table}`)
+    .join(" union all "),
 );
-const VERIFY = statement("verify_ties", "update pawl.dependency d set verified = true from unnest($1::uuid[], $2::uuid[]) as g(parent, child) where d.parent = g.parent and d.child = g.child");
+const VERIFY = statement(
+  "verify_ties",
+  "update pawl.dependency d set verified = true from unnest($1::uuid[], $2::uuid[]) as g(parent, child) where d.parent = g.parent and d.child = g.child",
+);
 
 /**
  * A parent may have ended while its dependent was being enqueued, neither seeing the other. This looks at each new tie
@@ -174,7 +198,11 @@ export function unblock(db: Db, limit: number): Promise<{ count: number; readied
     await tx.query(LOCK_WAITING, [plainArray(parents)]);
     const known = new Map((await readFacts(tx, parents)).map((job) => [job.id, job.state]));
     const ended = parents.map((id) => ({ id, state: known.get(id) ?? ("cancelled" as const) }));
-    const readied = await release(db, tx, ended.filter((job) => job.state === "succeeded" || job.state === "dead" || job.state === "cancelled"));
+    const readied = await release(
+      db,
+      tx,
+      ended.filter((job) => job.state === "succeeded" || job.state === "dead" || job.state === "cancelled"),
+    );
     await tx.query(VERIFY, [plainArray(ties.map((tie) => tie.parent)), plainArray(ties.map((tie) => tie.child))]);
     return { count: ties.length, readied };
   });
@@ -191,7 +219,14 @@ export async function carryOut(db: Db, limit: number): Promise<{ count: number; 
   for (;;) {
     const asked = await db.transaction(async (tx) => {
       const rows = await tx.query<{ job: JobId; kind: "cancel" | "pause"; reason: string | null }>(ASKED, [limit, after]);
-      const facts = new Map((await readFacts(tx, rows.map((row) => row.job))).map((job) => [job.id, job]));
+      const facts = new Map(
+        (
+          await readFacts(
+            tx,
+            rows.map((row) => row.job),
+          )
+        ).map((job) => [job.id, job]),
+      );
       const over: JobId[] = [];
       for (const row of rows) {
         const state = facts.get(row.job)?.state;

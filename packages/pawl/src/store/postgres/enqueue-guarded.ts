@@ -11,7 +11,7 @@ import { type Db, ms, statement } from "./db.js";
 import type { Queryable, Transaction } from "./drivers/driver.js";
 import { dueTime, optionsText } from "./enqueue.js";
 import { type Facts, readFacts } from "./facts.js";
-import { laneCte, LanesTable } from "./lanes-table.js";
+import { LanesTable, laneCte } from "./lanes-table.js";
 import { mark, type Placement, put, take } from "./pending.js";
 import { clampDue, readSpan, type Span } from "./span.js";
 
@@ -43,7 +43,9 @@ function rounds(jobs: readonly NewJob[]): readonly (readonly NewJob[])[] {
   const seen = new Map<string, number>();
   const result: NewJob[][] = [];
   for (const job of jobs) {
-    const names = [job.request === undefined ? undefined : `r${requestKey(job)}`, job.unique === undefined ? undefined : `k${uniqueKey(job)}`].filter((name) => name !== undefined);
+    const names = [job.request === undefined ? undefined : `r${requestKey(job)}`, job.unique === undefined ? undefined : `k${uniqueKey(job)}`].filter(
+      (name) => name !== undefined,
+    );
     const round = Math.max(0, ...names.map((name) => seen.get(name) ?? 0));
     for (const name of names) seen.set(name, round + 1);
     result[round] = [...(result[round] ?? []), job];
@@ -132,7 +134,10 @@ const LOCK_KEYS = statement(
    on conflict (tenant, task, key) do update set job = k.job
    returning tenant, task, key, job, hold, ${ms("until")} as until`,
 );
-const MOVE_KEY = statement("move_key", "update pawl.key set job = $4::uuid, hold = $5, until = to_timestamp($6::float8 / 1000) where tenant = $1 and task = $2 and key = $3");
+const MOVE_KEY = statement(
+  "move_key",
+  "update pawl.key set job = $4::uuid, hold = $5, until = to_timestamp($6::float8 / 1000) where tenant = $1 and task = $2 and key = $3",
+);
 
 interface KeyRow {
   readonly tenant: string;
@@ -156,14 +161,29 @@ async function judgeKeys(db: Db, tx: Transaction, candidates: readonly Candidate
   ]);
   const held = new Map(rows.map((row) => [`${row.tenant}\u0001${row.task}\u0001${row.key}`, row]));
   const contested = keyed.filter(({ job, id }) => held.get(uniqueKey(job))?.job !== id);
-  const holders = new Map((await readFacts(tx, contested.map(({ job }) => (held.get(uniqueKey(job)) as KeyRow).job))).map((facts) => [facts.id, facts]));
+  const holders = new Map(
+    (
+      await readFacts(
+        tx,
+        contested.map(({ job }) => (held.get(uniqueKey(job)) as KeyRow).job),
+      )
+    ).map((facts) => [facts.id, facts]),
+  );
   for (const candidate of contested) {
     const row = held.get(uniqueKey(candidate.job)) as KeyRow;
     answers.set(candidate.job, await judgeKeyed(db, tx, candidate, row, holders.get(row.job), span));
   }
 }
 
-async function judgeKeyed(db: Db, tx: Transaction, candidate: Candidate, row: KeyRow, facts: Facts | undefined, span: Span, looks = 1): Promise<Enqueued> {
+async function judgeKeyed(
+  db: Db,
+  tx: Transaction,
+  candidate: Candidate,
+  row: KeyRow,
+  facts: Facts | undefined,
+  span: Span,
+  looks = 1,
+): Promise<Enqueued> {
   const rule = candidate.job.unique as UniqueRule;
   const verdict = facts === undefined ? ({ kind: "free" } as const) : judgeKey(holderOf(row, facts, span), rule);
   if (verdict.kind === "existing") return { kind: "existing", id: row.job };
@@ -238,7 +258,10 @@ async function readParents(tx: Queryable, candidates: readonly Candidate[]): Pro
   return new Map((await readFacts(tx, [...ids])).map((facts) => [facts.id, facts]));
 }
 
-const TIE = statement("tie", "insert into pawl.dependency (parent, child, on_death) select * from unnest($1::uuid[], $2::uuid[], $3::text[]) on conflict do nothing");
+const TIE = statement(
+  "tie",
+  "insert into pawl.dependency (parent, child, on_death) select * from unnest($1::uuid[], $2::uuid[], $3::text[]) on conflict do nothing",
+);
 
 /** Where each new job goes: ready or scheduled by its time, blocked while a parent is not done, dead if one dooms it. */
 async function placeJobs(db: Db, tx: Transaction, created: readonly Candidate[], parents: ReadonlyMap<JobId, Facts>, span: Span): Promise<void> {
@@ -248,15 +271,39 @@ async function placeJobs(db: Db, tx: Transaction, created: readonly Candidate[],
     const { parents: ids = [], onDeath = "die" } = job.dependsOn ?? {};
     const judged = ids.map((parent) => ({ parent, release: releaseOf((parents.get(parent) as Facts).state, onDeath) }));
     const killer = judged.find(({ release }) => release === "doomed");
-    if (killer !== undefined) return { ...base, to: "dead", failure: failure("dependency", `job ${killer.parent}, which it depends on, is ${(parents.get(killer.parent) as Facts).state}`) };
+    if (killer !== undefined)
+      return {
+        ...base,
+        to: "dead",
+        failure: failure("dependency", `job ${killer.parent}, which it depends on, is ${(parents.get(killer.parent) as Facts).state}`),
+      };
     const waits = judged.filter(({ release }) => release === "waits");
     for (const { parent } of waits) ties.push({ parent, child: id, onDeath });
     if (waits.length > 0) return { ...base, to: "blocked" };
     return { ...base, to: due <= span.now ? "ready" : "scheduled" };
   });
-  if (ties.length > 0) await tx.query(TIE, [plainArray(ties.map((tie) => tie.parent)), plainArray(ties.map((tie) => tie.child)), textArray(ties.map((tie) => tie.onDeath))]);
+  if (ties.length > 0)
+    await tx.query(TIE, [
+      plainArray(ties.map((tie) => tie.parent)),
+      plainArray(ties.map((tie) => tie.child)),
+      textArray(ties.map((tie) => tie.onDeath)),
+    ]);
   await put(db, tx, placements);
   const stillborn = placements.filter((job) => job.to === "dead");
-  await mark(db, tx, stillborn.map((job) => ({ id: job.id, outcome: "failed" as const, next: "dead" as const, spent: 0, crashes: 0, ...(job.failure === undefined ? {} : { failure: job.failure }) })));
-  await count(tx, placements.map((job) => ({ lane: job.lane, from: undefined, to: job.to as State })));
+  await mark(
+    db,
+    tx,
+    stillborn.map((job) => ({
+      id: job.id,
+      outcome: "failed" as const,
+      next: "dead" as const,
+      spent: 0,
+      crashes: 0,
+      ...(job.failure === undefined ? {} : { failure: job.failure }),
+    })),
+  );
+  await count(
+    tx,
+    placements.map((job) => ({ lane: job.lane, from: undefined, to: job.to as State })),
+  );
 }

@@ -85,7 +85,8 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
       if (batch.some((job) => job.dependsOn !== undefined)) ready((await unblock(db, batch.length).catch(() => undefined))?.readied ?? []);
       return answers;
     } catch (error) {
-      if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown") throw pawlError("enqueue_unknown", { count: batch.length }, error);
+      if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown")
+        throw pawlError("enqueue_unknown", { count: batch.length }, error);
       throw error;
     }
   }

@@ -2,7 +2,10 @@ import type { JobId } from "../../core/id.js";
 import { plainArray } from "./arrays.js";
 import { type Db, ms, statement } from "./db.js";
 
-const READ_KEPT = statement("read_kept", `select id, input::text, options::text, ${ms("due_at")} as due_at from pawl.job_kept where id = any($1::uuid[])`);
+const READ_KEPT = statement(
+  "read_kept",
+  `select id, input::text, options::text, ${ms("due_at")} as due_at from pawl.job_kept where id = any($1::uuid[])`,
+);
 
 interface KeptRow {
   readonly id: JobId;

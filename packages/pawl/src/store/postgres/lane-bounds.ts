@@ -58,7 +58,14 @@ export class LaneBounds {
   }
 
   /** What a look at the table found: the smallest visible seq of each known lane (undefined: none), and new lanes. */
-  saw(found: { readonly heads: readonly (number | undefined)[]; readonly known: readonly { readonly lane: Lane }[]; readonly fresh: readonly Lane[]; readonly seq: number; readonly xmin: number; readonly xmax: number }): void {
+  saw(found: {
+    readonly heads: readonly (number | undefined)[];
+    readonly known: readonly { readonly lane: Lane }[];
+    readonly fresh: readonly Lane[];
+    readonly seq: number;
+    readonly xmin: number;
+    readonly xmax: number;
+  }): void {
     const safe = this.#safe.observe(found.seq, found.xmin, found.xmax);
     const now = this.monotonic();
     found.known.forEach(({ lane }, index) => {

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { pawlError } from "../../core/error.js";
 import { systemClock } from "../../runtime/clock.js";
 import { type Db, renameSchema, statement } from "./db.js";
-import { firstId, makePartitions, monthOf, partitionStatements, storeNow } from "./partitions.js";
 import type { Transaction } from "./drivers/driver.js";
+import { firstId, makePartitions, monthOf, partitionStatements, storeNow } from "./partitions.js";
 
 /** One numbered step. `oldest`: the oldest schema number a binary may know and still work on the result. */
 export interface Migration {
@@ -120,7 +120,11 @@ async function startSpan(db: Db, tx: Transaction): Promise<void> {
   const now = await storeNow(db, tx);
   const first = monthOf(now);
   for (const text of partitionStatements(first)) await tx.run(renameSchema(text, db.schema));
-  await tx.run(renameSchema("insert into pawl.span (floor, floor_ms, ceiling_ms) values ($1::uuid, $2::float8, $3::float8)", db.schema), [firstId(first.from), first.from, first.to]);
+  await tx.run(renameSchema("insert into pawl.span (floor, floor_ms, ceiling_ms) values ($1::uuid, $2::float8, $3::float8)", db.schema), [
+    firstId(first.from),
+    first.from,
+    first.to,
+  ]);
 }
 
 /** Takes back everything above `to`, newest first. */

@@ -71,9 +71,18 @@ async function openPgliteIn(folder: string, options: PostgresOptions): Promise<S
 }
 
 /** Migrates (or checks), reads what the server is, and puts the store together. Nothing stays open if that fails. */
-export async function finish(driver: Driver, known: Pick<StoreInfo, "engine" | "place" | "durability">, options: PostgresOptions, onClose?: () => Promise<void>): Promise<Store> {
+export async function finish(
+  driver: Driver,
+  known: Pick<StoreInfo, "engine" | "place" | "durability">,
+  options: PostgresOptions,
+  onClose?: () => Promise<void>,
+): Promise<Store> {
   const clock = options.clock ?? systemClock;
-  const db = openDb(driver, { place: known.place, ...(options.schema === undefined ? {} : { schema: options.schema }), ...(options.now === undefined ? {} : { now: options.now }) });
+  const db = openDb(driver, {
+    place: known.place,
+    ...(options.schema === undefined ? {} : { schema: options.schema }),
+    ...(options.now === undefined ? {} : { now: options.now }),
+  });
   try {
     await untilUp(db, clock, options.patience ?? PATIENCE);
     const schema = options.migrate === false ? await checkSchema(db) : await migrate(db);

@@ -7,7 +7,7 @@ import { plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
-import { laneCte, LanesTable } from "./lanes-table.js";
+import { LanesTable, laneCte } from "./lanes-table.js";
 
 /**
  * The primitives of every change that is not on the hot path: take jobs out of the table they wait in, put them into

@@ -93,7 +93,11 @@ async function exportMonth(db: Db, name: string, rules: PruneRules): Promise<voi
   for (;;) {
     const rows = await db.query<{ id: JobId }>(next, [after, rules.limit]);
     if (rows.length === 0) return;
-    await exportJobs(db, rows.map((row) => row.id), rules);
+    await exportJobs(
+      db,
+      rows.map((row) => row.id),
+      rules,
+    );
     after = (rows.at(-1) as { id: JobId }).id;
   }
 }
@@ -155,7 +159,10 @@ function dropKept(db: Db, rules: PruneRules): Promise<number> {
   return dropInBatches(db, rules, () => db.query<{ id: JobId }>(OLD_KEPT, [db.now(), rules.finished, rules.limit]));
 }
 
-const OLD_DEAD = statement("old_dead", `select id from pawl.dead where died_at <= ${NOW} - $2::float8 * interval '1 millisecond' order by died_at limit $3`);
+const OLD_DEAD = statement(
+  "old_dead",
+  `select id from pawl.dead where died_at <= ${NOW} - $2::float8 * interval '1 millisecond' order by died_at limit $3`,
+);
 
 function dropDead(db: Db, rules: PruneRules): Promise<number> {
   return dropInBatches(db, rules, () => db.query<{ id: JobId }>(OLD_DEAD, [db.now(), rules.dead, rules.limit]));
@@ -173,8 +180,14 @@ async function dropInBatches(db: Db, rules: PruneRules, next: () => Promise<read
       // What somebody redrives or drops meanwhile is no longer ours to let go.
       await tx.query(LOCK_DEAD, [plainArray(ids)]);
       const facts = (await readFacts(tx, ids)).filter((job) => isFinished(job.state));
-      const gone = await dropJobs(tx, facts.map((job) => job.id));
-      await count(tx, facts.filter((job) => gone.has(job.id)).map((job) => ({ lane: job.lane, from: job.state, to: undefined })));
+      const gone = await dropJobs(
+        tx,
+        facts.map((job) => job.id),
+      );
+      await count(
+        tx,
+        facts.filter((job) => gone.has(job.id)).map((job) => ({ lane: job.lane, from: job.state, to: undefined })),
+      );
       return gone.size;
     });
     if (ids.length < rules.limit) return dropped;
@@ -185,15 +198,24 @@ async function dropInBatches(db: Db, rules: PruneRules, next: () => Promise<read
 
 /** Whoever renews one meanwhile has it locked, or has made it young again by the time it is locked here. */
 const FORGETTABLE = [
-  statement("forget_requests", `delete from pawl.request where (tenant, id) in (select tenant, id from pawl.request where until <= ${NOW} limit $2 for update skip locked)`),
-  statement("forget_effects", `delete from pawl.effect where (job, name) in (select job, name from pawl.effect where until <= ${NOW} limit $2 for update skip locked)`),
+  statement(
+    "forget_requests",
+    `delete from pawl.request where (tenant, id) in (select tenant, id from pawl.request where until <= ${NOW} limit $2 for update skip locked)`,
+  ),
+  statement(
+    "forget_effects",
+    `delete from pawl.effect where (job, name) in (select job, name from pawl.effect where until <= ${NOW} limit $2 for update skip locked)`,
+  ),
 ];
 
 async function forget(db: Db, limit: number): Promise<number> {
   let forgotten = 0;
   for (const one of FORGETTABLE) {
     for (;;) {
-      const [row] = await db.query<{ n: number }>({ name: one.name, text: `with gone as (${one.text} returning 1) select count(*)::int as n from gone` }, [db.now(), limit]);
+      const [row] = await db.query<{ n: number }>(
+        { name: one.name, text: `with gone as (${one.text} returning 1) select count(*)::int as n from gone` },
+        [db.now(), limit],
+      );
       forgotten += row?.n ?? 0;
       if ((row?.n ?? 0) < limit) break;
     }
@@ -205,7 +227,10 @@ async function forget(db: Db, limit: number): Promise<number> {
 const HOLDS_NOTHING = `(k.until is null or k.until <= ${NOW})
   and ${["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `not exists (select from pawl.${table} w where w.id = k.job)`).join(" and ")}
   and not exists (select from pawl.lease l where k.job = any(l.jobs))`;
-const FORGETTABLE_KEYS = statement("forgettable_keys", `select k.tenant, k.task, k.key from pawl.key k where ${HOLDS_NOTHING} limit $2 for update skip locked`);
+const FORGETTABLE_KEYS = statement(
+  "forgettable_keys",
+  `select k.tenant, k.task, k.key from pawl.key k where ${HOLDS_NOTHING} limit $2 for update skip locked`,
+);
 const FORGET_KEYS = statement(
   "forget_keys",
   `delete from pawl.key k using unnest($2::text[], $3::text[], $4::text[]) as g(tenant, task, key)
@@ -219,7 +244,10 @@ async function forgetKeys(db: Db, limit: number): Promise<number> {
     const { found, gone } = await db.transaction(async (tx) => {
       const keys = await tx.query<{ tenant: string; task: string; key: string }>(FORGETTABLE_KEYS, [db.now(), limit]);
       if (keys.length === 0) return { found: 0, gone: 0 };
-      const rows = await tx.query(FORGET_KEYS, [db.now(), ...(["tenant", "task", "key"] as const).map((column) => textArray(keys.map((key) => key[column])))]);
+      const rows = await tx.query(FORGET_KEYS, [
+        db.now(),
+        ...(["tenant", "task", "key"] as const).map((column) => textArray(keys.map((key) => key[column]))),
+      ]);
       return { found: keys.length, gone: rows.length };
     });
     forgotten += gone;

@@ -36,7 +36,9 @@ const SOURCES: Readonly<Record<State | "any", string>> = {
 };
 
 const LAST = "(select a.next from pawl.any_attempt a where a.job = s.id order by a.lease desc limit 1)";
-const WAITS_NOWHERE = ["ready", "suspect", "scheduled", "parked", "blocked", "dead"].map((table) => `not exists (select from pawl.${table} w where w.id = s.id)`).join(" and ");
+const WAITS_NOWHERE = ["ready", "suspect", "scheduled", "parked", "blocked", "dead"]
+  .map((table) => `not exists (select from pawl.${table} w where w.id = s.id)`)
+  .join(" and ");
 const CONDITIONS: Readonly<Partial<Record<State | "any", string>>> = {
   running: "not exists (select from pawl.any_attempt a where a.job = s.id and a.lease = s.lease)",
   succeeded: `${LAST} = ${stateCode("succeeded")} and ${WAITS_NOWHERE}`,
@@ -112,10 +114,18 @@ export async function history(db: Db, scope: Scope, id: JobId): Promise<readonly
   }));
 }
 
-const LOGS = statement("logs", `select ${ms("l.at")} as at, l.level, l.message, l.data::text from pawl.any_log l where l.job = $1::uuid and l.level <> 4 order by l.at, l.lease`);
+const LOGS = statement(
+  "logs",
+  `select ${ms("l.at")} as at, l.level, l.message, l.data::text from pawl.any_log l where l.job = $1::uuid and l.level <> 4 order by l.at, l.lease`,
+);
 
 export async function logs(db: Db, scope: Scope, id: JobId): Promise<readonly LogLine[]> {
   if ((await find(db, scope, id)) === undefined) return [];
   const rows = await db.query<{ at: number; level: number; message: string; data: string | null }>(LOGS, [id]);
-  return rows.map((row) => ({ at: row.at, level: levelOf(row.level) as LogLine["level"], message: row.message, ...(row.data === null ? {} : { data: row.data }) }));
+  return rows.map((row) => ({
+    at: row.at,
+    level: levelOf(row.level) as LogLine["level"],
+    message: row.message,
+    ...(row.data === null ? {} : { data: row.data }),
+  }));
 }

@@ -50,7 +50,11 @@ interface UnsettledRow extends Lane {
 }
 
 /** The unsettled jobs of expired leases are crashed: decided by the same `decide`, settled by the same patches. */
-export function reap(db: Db, low: LowWaters, limit: number): Promise<{ readonly leases: number; readonly jobs: number; readonly lanes: readonly Lane[] }> {
+export function reap(
+  db: Db,
+  low: LowWaters,
+  limit: number,
+): Promise<{ readonly leases: number; readonly jobs: number; readonly lanes: readonly Lane[] }> {
   return db.transaction(async (tx) => {
     const expired = await tx.query<ExpiredLease>(LOCK_EXPIRED, [db.now(), limit, low.lease.value]);
     if (expired.length === 0) return { leases: 0, jobs: 0, lanes: [] };

@@ -1,4 +1,4 @@
-import { releaseOf, type DeathPolicy } from "../../core/dependency.js";
+import { type DeathPolicy, releaseOf } from "../../core/dependency.js";
 import { failure } from "../../core/failure.js";
 import type { JobId } from "../../core/id.js";
 import type { State } from "../../core/job.js";
@@ -15,10 +15,16 @@ export interface Ended {
   readonly state: State;
 }
 
-const DEPENDENTS = statement("dependents", "select parent, child, on_death from pawl.dependency where parent = any($1::uuid[]) order by child, parent");
+const DEPENDENTS = statement(
+  "dependents",
+  "select parent, child, on_death from pawl.dependency where parent = any($1::uuid[]) order by child, parent",
+);
 /** Two parents may end at once: each locks the child first and then counts what is left, so one of them sees zero. */
 const LOCK_CHILDREN = statement("lock_children", "select id from pawl.blocked where id = any($1::uuid[]) order by id for update");
-const SATISFY = statement("satisfy", "delete from pawl.dependency d using unnest($1::uuid[], $2::uuid[]) as g(parent, child) where d.parent = g.parent and d.child = g.child");
+const SATISFY = statement(
+  "satisfy",
+  "delete from pawl.dependency d using unnest($1::uuid[], $2::uuid[]) as g(parent, child) where d.parent = g.parent and d.child = g.child",
+);
 const STILL_WAITING = statement("still_waiting", "select distinct child from pawl.dependency where child = any($1::uuid[])");
 const UNTIE = statement("untie", "delete from pawl.dependency where child = any($1::uuid[])");
 const UNASK = statement("unask", "delete from pawl.intent where job = any($1::uuid[])");
@@ -37,9 +43,15 @@ export async function release(db: Db, on: Queryable, ended: readonly Ended[]): P
     const blocked = new Set(locked.map((row) => row.id));
     const ties = seen.filter((tie) => blocked.has(tie.child));
     const satisfied = ties.filter((tie) => releaseOf(states.get(tie.parent) as State, tie.on_death) === "satisfied");
-    const doomed = new Map(ties.filter((tie) => releaseOf(states.get(tie.parent) as State, tie.on_death) === "doomed").map((tie) => [tie.child, tie.parent]));
+    const doomed = new Map(
+      ties.filter((tie) => releaseOf(states.get(tie.parent) as State, tie.on_death) === "doomed").map((tie) => [tie.child, tie.parent]),
+    );
     await on.query(SATISFY, [plainArray(satisfied.map((tie) => tie.parent)), plainArray(satisfied.map((tie) => tie.child))]);
-    const freed = await unblock(db, on, [...new Set(satisfied.map((tie) => tie.child))].filter((child) => !doomed.has(child)));
+    const freed = await unblock(
+      db,
+      on,
+      [...new Set(satisfied.map((tie) => tie.child))].filter((child) => !doomed.has(child)),
+    );
     readied.push(...freed);
     wave = await doom(db, on, doomed, states);
   }
@@ -50,17 +62,25 @@ export async function release(db: Db, on: Queryable, ended: readonly Ended[]): P
 async function unblock(db: Db, on: Queryable, children: readonly JobId[]): Promise<readonly PendingJob["lane"][]> {
   if (children.length === 0) return [];
   const waiting = new Set((await on.query<{ child: JobId }>(STILL_WAITING, [plainArray(children)])).map((row) => row.child));
-  const free = await take(on, children.filter((child) => !waiting.has(child)));
+  const free = await take(
+    on,
+    children.filter((child) => !waiting.has(child)),
+  );
   if (free.length === 0) return [];
   const paused = new Set((await on.query<{ job: JobId }>(PAUSED, [plainArray(free.map((job) => job.id))])).map((row) => row.job));
   const { now } = await readSpan(db, on);
-  const placements = [...free].sort((a, b) => compareText(a.id, b.id)).map((job): Placement => {
-    const later = job.runAt !== undefined && job.runAt > now;
-    const to = paused.has(job.id) ? "parked" : later ? "scheduled" : "ready";
-    return { id: job.id, lane: job.lane, to, spent: job.spent, crashes: job.crashes, ...(later ? { runAt: job.runAt } : {}) };
-  });
+  const placements = [...free]
+    .sort((a, b) => compareText(a.id, b.id))
+    .map((job): Placement => {
+      const later = job.runAt !== undefined && job.runAt > now;
+      const to = paused.has(job.id) ? "parked" : later ? "scheduled" : "ready";
+      return { id: job.id, lane: job.lane, to, spent: job.spent, crashes: job.crashes, ...(later ? { runAt: job.runAt } : {}) };
+    });
   await put(db, on, placements);
-  await count(on, placements.map((job): Move => ({ lane: job.lane, from: "blocked", to: job.to })));
+  await count(
+    on,
+    placements.map((job): Move => ({ lane: job.lane, from: "blocked", to: job.to })),
+  );
   return placements.filter((job) => job.to === "ready").map((job) => job.lane);
 }
 
@@ -71,10 +91,31 @@ async function doom(db: Db, on: Queryable, doomed: ReadonlyMap<JobId, JobId>, st
   await on.query(UNASK, [plainArray(victims.map((job) => job.id))]);
   const placements = victims.map((job): Placement => {
     const parent = doomed.get(job.id) as JobId;
-    return { id: job.id, lane: job.lane, to: "dead", spent: 0, crashes: 0, failure: failure("dependency", `job ${parent}, which it depends on, is ${states.get(parent)}`) };
+    return {
+      id: job.id,
+      lane: job.lane,
+      to: "dead",
+      spent: 0,
+      crashes: 0,
+      failure: failure("dependency", `job ${parent}, which it depends on, is ${states.get(parent)}`),
+    };
   });
   await put(db, on, placements);
-  await mark(db, on, placements.map((job) => ({ id: job.id, outcome: "failed" as const, next: "dead" as const, spent: 0, crashes: 0, ...(job.failure === undefined ? {} : { failure: job.failure }) })));
-  await count(on, placements.map((job): Move => ({ lane: job.lane, from: "blocked", to: "dead" })));
+  await mark(
+    db,
+    on,
+    placements.map((job) => ({
+      id: job.id,
+      outcome: "failed" as const,
+      next: "dead" as const,
+      spent: 0,
+      crashes: 0,
+      ...(job.failure === undefined ? {} : { failure: job.failure }),
+    })),
+  );
+  await count(
+    on,
+    placements.map((job): Move => ({ lane: job.lane, from: "blocked", to: "dead" })),
+  );
   return placements.map((job) => ({ id: job.id, state: "dead" as const }));
 }

@@ -21,7 +21,11 @@ const INTENTS = statement(
   `select i.job, i.kind from pawl.intent i where i.job in (select unnest(jobs) from pawl.lease where id = any($2::bigint[]) and worker = $1)`,
 );
 
-export async function intents(db: Db, worker: number, leases: readonly LeaseId[]): Promise<readonly { readonly job: JobId; readonly intent: Intent }[]> {
+export async function intents(
+  db: Db,
+  worker: number,
+  leases: readonly LeaseId[],
+): Promise<readonly { readonly job: JobId; readonly intent: Intent }[]> {
   if (leases.length === 0) return [];
   const rows = await db.query<{ job: JobId; kind: Intent }>(INTENTS, [worker, plainArray(leases)]);
   return rows.map((row) => ({ job: row.job, intent: row.kind }));

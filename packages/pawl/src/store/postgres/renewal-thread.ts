@@ -27,7 +27,12 @@ function overPg(config: Readonly<Record<string, unknown>>): Run {
   let client: pg.Client | undefined;
   return async (values) => {
     if (client === undefined) {
-      const next = new pg.Client({ application_name: "pawl renewal", ...config, connectionTimeoutMillis: 3_000, query_timeout: Math.max(1_000, every) });
+      const next = new pg.Client({
+        application_name: "pawl renewal",
+        ...config,
+        connectionTimeoutMillis: 3_000,
+        query_timeout: Math.max(1_000, every),
+      });
       next.on("error", () => {
         if (client === next) client = undefined;
       });

@@ -17,7 +17,10 @@ interface Hold {
   readonly until: number;
 }
 export type ToThread = Hold | { readonly drop: readonly LeaseId[] } | "stop";
-export type FromThread = "up" | { readonly renewed: readonly LeaseId[]; readonly at: number } | { readonly lost: readonly LeaseId[]; readonly why: string };
+export type FromThread =
+  | "up"
+  | { readonly renewed: readonly LeaseId[]; readonly at: number }
+  | { readonly lost: readonly LeaseId[]; readonly why: string };
 
 const LONGEST_REST = 1_000;
 const TELL_AFTER = 20;

@@ -36,13 +36,26 @@ const RESTORE_DEAD = statement(
 /** Brings exported jobs back with their history, where no partition can: into the *_kept tables. */
 export function restore(db: Db, batch: readonly ExportedJob[]): Promise<number> {
   return db.transaction(async (tx) => {
-    const there = new Set((await readFacts(tx, batch.map(({ job }) => job.id))).map(({ id }) => id));
+    const there = new Set(
+      (
+        await readFacts(
+          tx,
+          batch.map(({ job }) => job.id),
+        )
+      ).map(({ id }) => id),
+    );
     const missing = batch.filter(({ job }) => !there.has(job.id));
     if (missing.length === 0) return 0;
     await restoreJobs(tx, missing);
     await restoreHistory(tx, missing);
-    await restoreDead(tx, missing.filter(({ job }) => job.state === "dead"));
-    await count(tx, missing.map(({ job }) => ({ lane: job.lane, from: undefined, to: job.state })));
+    await restoreDead(
+      tx,
+      missing.filter(({ job }) => job.state === "dead"),
+    );
+    await count(
+      tx,
+      missing.map(({ job }) => ({ lane: job.lane, from: undefined, to: job.state })),
+    );
     return missing.length;
   });
 }

@@ -41,18 +41,30 @@ export async function settleGuarded(db: Db, on: Queryable, worker: number, settl
  */
 export async function applyPatches(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<readonly Lane[]> {
   if (settlements.length === 0) return [];
-  const before = await on.query<{ job: JobId }>(SETTLED_BEFORE, [plainArray(settlements.map((item) => item.lease)), plainArray(settlements.map((item) => item.job))]);
+  const before = await on.query<{ job: JobId }>(SETTLED_BEFORE, [
+    plainArray(settlements.map((item) => item.lease)),
+    plainArray(settlements.map((item) => item.job)),
+  ]);
   const known = new Set(before.map((row) => row.job));
   const fresh = settlements.filter((item) => !known.has(item.job));
   if (fresh.length === 0) return [];
-  const asked = new Map((await on.query<{ job: JobId; kind: Intent }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row.kind]));
+  const asked = new Map(
+    (await on.query<{ job: JobId; kind: Intent }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row.kind]),
+  );
   const decided = fresh.map((item) => ({ ...item, patch: withIntent(item.patch, asked.get(item.job)) }));
   await append(on, worker, decided);
   await place(db, on, decided);
   const carriedOut = decided.filter((item) => asked.has(item.job) && (isFinished(item.patch.next) || item.patch.next === "parked"));
   if (carriedOut.length > 0) await on.query(FORGET_INTENTS, [plainArray(carriedOut.map((item) => item.job))]);
-  await count(on, decided.map((item) => ({ lane: item.lane, from: "running" as const, to: item.patch.next })));
-  return release(db, on, decided.filter((item) => isFinished(item.patch.next)).map((item) => ({ id: item.job, state: item.patch.next })));
+  await count(
+    on,
+    decided.map((item) => ({ lane: item.lane, from: "running" as const, to: item.patch.next })),
+  );
+  return release(
+    db,
+    on,
+    decided.filter((item) => isFinished(item.patch.next)).map((item) => ({ id: item.job, state: item.patch.next })),
+  );
 }
 
 const APPEND = statement(
@@ -96,7 +108,11 @@ async function place(db: Db, on: Queryable, decided: readonly Settlement[]): Pro
   const staying = decided.filter(({ patch }) => patch.next !== "succeeded" && patch.next !== "cancelled");
   if (staying.length === 0) return;
   const { now } = await readSpan(db, on);
-  await put(db, on, staying.map((item): Placement => placement(item, item.patch, now)));
+  await put(
+    db,
+    on,
+    staying.map((item): Placement => placement(item, item.patch, now)),
+  );
 }
 
 function placement(item: Settlement, patch: Patch, now: number): Placement {

@@ -1,8 +1,8 @@
-import { type JobId, type LeaseId } from "../../core/id.js";
+import type { JobId, LeaseId } from "../../core/id.js";
 import { isFinished } from "../../core/job.js";
-import { isSuspect } from "../../core/outcome.js";
 import type { Lane } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
+import { isSuspect } from "../../core/outcome.js";
 import type { ForeignTransaction, Settled, Settlement } from "../port.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
@@ -123,7 +123,11 @@ async function settleDistinct(db: Db, worker: number, settlements: readonly Sett
 
 /** Which of them are on record, now or from before. What the reaper recorded in their place makes them stale. */
 async function classify(on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
-  const rows = await on.query<{ known: boolean }>(CLASSIFY, [worker, plainArray(settlements.map((item) => item.lease)), plainArray(settlements.map((item) => item.job))]);
+  const rows = await on.query<{ known: boolean }>(CLASSIFY, [
+    worker,
+    plainArray(settlements.map((item) => item.lease)),
+    plainArray(settlements.map((item) => item.job)),
+  ]);
   return rows.map((row) => (row.known ? "settled" : "stale"));
 }
 

@@ -1,5 +1,5 @@
-import type { Queryable } from "./drivers/driver.js";
 import { type Db, ms, NOW, statement } from "./db.js";
+import type { Queryable } from "./drivers/driver.js";
 
 /** The store's clock, and the due times that partitions exist for. */
 export interface Span {

@@ -1,9 +1,9 @@
 import pg from "pg";
 import { Limiter } from "../../../runtime/limiter.js";
 import { DriverError, poisonsConnection } from "../errors.js";
+import type { Driver, Listener, Row, Statement, Transaction } from "./driver.js";
 import { hangUp } from "./pg-hang-up.js";
 import { pgListen } from "./pg-listen.js";
-import type { Driver, Listener, Row, Statement, Transaction } from "./driver.js";
 
 export interface PgOptions {
   readonly config: pg.PoolConfig;
@@ -62,7 +62,9 @@ export function pgDriver(options: PgOptions): Driver {
 
   async function send(client: pg.PoolClient, statement: Statement, values: readonly unknown[], inside = false): Promise<readonly Row[]> {
     const named = prepare;
-    const query = named ? { name: statement.name, text: statement.text, values: values as unknown[] } : { text: statement.text, values: values as unknown[] };
+    const query = named
+      ? { name: statement.name, text: statement.text, values: values as unknown[] }
+      : { text: statement.text, values: values as unknown[] };
     try {
       const result = await client.query(query);
       return result.rows as Row[];
