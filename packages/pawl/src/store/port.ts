@@ -37,6 +37,8 @@ export interface StoreInfo {
   /** where the data is, without secrets */
   readonly place: string;
   readonly version: string;
+  /** of an embedded server: where an application in development can keep its own tables and enqueue in its own transactions */
+  readonly url?: string;
   /** what an acknowledged enqueue survives */
   readonly durability: "none" | "process" | "power loss";
   readonly schema: number;

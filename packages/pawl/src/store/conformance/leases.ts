@@ -30,6 +30,15 @@ export function leaseTests(test: Test): void {
     expect(await w.store.leases.reap(10), "the other's lease was not extended").toEqual({ leases: 1, jobs: 1 });
   });
 
+  test("a renewal never shortens a lease", async (w) => {
+    const id = await w.add();
+    const { claimed } = await w.hold({ duration: HOUR });
+    expect((await w.store.leases.renew(ANA, [claimed.lease], LEASE)).held).toEqual([claimed.lease]);
+    w.clock.advance(HOUR - 1);
+    await w.store.leases.reap(10);
+    expect(await w.state(id)).toBe("running");
+  });
+
   test("only the leases named are renewed", async (w) => {
     const [a, b] = [await w.add(), await w.add()];
     const first = await w.hold();

@@ -25,7 +25,8 @@ export function memoryLeases(tables: Tables): LeaseStore {
     renew: (worker, leases, duration) =>
       tables.step(() => {
         const held = leases.flatMap((id) => heldBy(tables, worker, id) ?? []);
-        for (const lease of held) lease.until = tables.now + duration;
+        // Never shorter: of two renewals under way the later one may come first.
+        for (const lease of held) lease.until = Math.max(lease.until, tables.now + duration);
         return { held: held.map(({ id }) => id) };
       }),
 

@@ -39,10 +39,10 @@ export function storeError(error: unknown, operation: string, place: string): Pa
   const reason = messageOf(error);
   if (!(error instanceof DriverError)) return pawlError("store_failed", { operation, reason }, error);
   const { code, fate } = error;
-  if (code === undefined || fate === "unsent" || code.startsWith("08") || code.startsWith("57P") || code === "53300" || code === "3D000") {
-    return code !== undefined && code.startsWith("28") ? denied(error, place) : pawlError("store_unreachable", { store: place, reason }, error);
+  if (code?.startsWith("28")) return pawlError("store_denied", { store: place, reason }, error);
+  if (code === undefined || fate === "unsent" || code.startsWith("08") || code.startsWith("57P") || code === "53300") {
+    return pawlError("store_unreachable", { store: place, reason }, error);
   }
-  if (code.startsWith("28")) return denied(error, place);
   if (code === "25006") return pawlError("store_read_only", { reason }, error);
   if (code === "53100") return pawlError("store_full", { reason }, error);
   return pawlError("store_failed", { operation, reason, lasting: isLasting(code) }, error);
@@ -51,10 +51,6 @@ export function storeError(error: unknown, operation: string, place: string): Pa
 /** Whether the same statement would fail again: its values are at fault (data, constraints, limits), not the moment. */
 function isLasting(code: string): boolean {
   return code.startsWith("22") || code.startsWith("23") || code.startsWith("54");
-}
-
-function denied(error: DriverError, place: string): PawlError {
-  return pawlError("store_denied", { store: place, reason: error.message }, error);
 }
 
 function messageOf(error: unknown): string {

@@ -42,7 +42,9 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
   const bounds = new LaneBounds(clock.monotonic);
   const low = new LowWaters();
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
-  hints.on((hint) => hint.kind === "ready" && hint.lanes.forEach((lane) => bounds.wake(lane)));
+  hints.on((hint) => {
+    if (hint.kind === "ready") for (const lane of hint.lanes) bounds.wake(lane);
+  });
   let closed = false;
 
   const ready = (lanes: readonly Lane[]): void => {

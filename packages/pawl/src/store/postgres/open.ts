@@ -6,6 +6,7 @@ import type { Store, StoreInfo } from "../port.js";
 import { type Db, openDb, statement } from "./db.js";
 import type { Driver } from "./drivers/driver.js";
 import { pgDriver } from "./drivers/pg.js";
+import type { EmbeddedConnection } from "./embedded/index.js";
 import { postgresStore } from "./index.js";
 import { checkSchema, migrate } from "./migrate.js";
 
@@ -62,7 +63,9 @@ async function openNative(folder: string, options: PostgresOptions): Promise<Sto
   const server = await startEmbedded(folder);
   const config = { ...server.connection, ssl: false, ...(options.connections === undefined ? {} : { max: options.connections }) };
   const driver = pgDriver({ config, prepare: "auto", statementTimeout: options.statementTimeout ?? STATEMENT_TIMEOUT });
-  return finish(driver, { engine: "embedded", place: folder, durability: "power loss" }, options, () => server.release());
+  return finish(driver, { engine: "embedded", place: folder, url: urlOf(server.connection), durability: "power loss" }, options, () =>
+    server.release(),
+  );
 }
 
 async function openPgliteIn(folder: string, options: PostgresOptions): Promise<Store> {
@@ -73,7 +76,7 @@ async function openPgliteIn(folder: string, options: PostgresOptions): Promise<S
 /** Migrates (or checks), reads what the server is, and puts the store together. Nothing stays open if that fails. */
 export async function finish(
   driver: Driver,
-  known: Pick<StoreInfo, "engine" | "place" | "durability">,
+  known: Pick<StoreInfo, "engine" | "place" | "url" | "durability">,
   options: PostgresOptions,
   onClose?: () => Promise<void>,
 ): Promise<Store> {
@@ -120,6 +123,11 @@ async function untilUp(db: Db, clock: Clock, patience: number): Promise<void> {
       await new Promise<void>((resolve) => clock.after(100, resolve));
     }
   }
+}
+
+function urlOf({ host, port, user, database, password }: EmbeddedConnection): string {
+  const login = password === undefined ? user : `${user}:${encodeURIComponent(password)}`;
+  return `postgres://${login}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
 }
 
 function withoutSecrets(url: string): string {

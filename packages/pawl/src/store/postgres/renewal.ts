@@ -95,7 +95,7 @@ export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
       holds.delete(lease);
       // Most leases live for milliseconds: tell of them in bulk. But soon: one that was given up must run out.
       dropped.push(lease);
-      telling ??= setTimeout(tellDropped, TELL_AFTER).unref();
+      if (telling === undefined) telling = setTimeout(tellDropped, TELL_AFTER).unref();
     },
     onRenewed(call) {
       renewed = call;
