@@ -7,10 +7,12 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 
 export const debianPostgres = "/usr/lib/postgresql/15/bin";
 export const pgbouncer = "/usr/sbin/pgbouncer";
+export const faketime = "/usr/bin/faketime";
 
 const wanted = [
   { file: `${debianPostgres}/postgres`, package: "postgresql-15" },
   { file: pgbouncer, package: "pgbouncer" },
+  { file: faketime, package: "faketime" },
 ];
 
 /** The package's own script asks this whether to make and start a cluster: ours are private, it need not. */

@@ -26,7 +26,7 @@ races((race) => {
           stops: ["live"],
         },
       ],
-      then: (_, { claimer }) => claimAll(claimer as World),
+      afterwards: (_, { claimer }) => claimAll(claimer as World),
     },
     [
       {

@@ -101,7 +101,7 @@ races((race) => {
       },
       racers: [
         { run: (w, one) => kinds(w, one.job.id), ...ENQUEUE },
-        { run: (w, one) => w.settle(one, SUCCEEDED), stops: ["settle", "append_attempts", "dependents", "commit"] },
+        { run: (w, one) => w.settle(one, SUCCEEDED), stops: ["settle", "append_attempts", "dependents"] },
       ],
     },
     [
@@ -119,7 +119,7 @@ races((race) => {
       setup: (w) => w.add({ task: "parent" }),
       racers: [
         { run: kinds, ...ENQUEUE },
-        { run: (w, parent) => w.store.jobs.cancel("everyone", parent, "no need"), stops: ["take", "dependents", "commit"] },
+        { run: (w, parent) => w.store.jobs.cancel("everyone", parent, "no need"), stops: ["take", "dependents"] },
       ],
     },
     [

@@ -1,6 +1,6 @@
 import { FAILED, type Held, HOUR, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { EVERYWHERE, races } from "../support/race.js";
-import { ASK, CANCEL, CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, SETTLE_WRITTEN, TAKE_SNAPSHOT, takeBelieving } from "./pieces.js";
+import { ASK, CANCEL, CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, SETTLE_WRITTEN, takeBelieving } from "./pieces.js";
 
 async function held(w: World): Promise<Held> {
   await w.add();
@@ -35,7 +35,7 @@ races((race) => {
     [
       {
         clause: "carryOut forgets what was asked of a job that ended meanwhile",
-        instead: { then: async () => undefined },
+        instead: { afterwards: async () => undefined },
         because: /was asked to cancel and nobody will/,
       },
     ],
@@ -55,7 +55,7 @@ races((race) => {
       { clause: "the guard of settle looks for intents", without: [INTENT_GUARD], because: /in a row/ },
       {
         clause: "carryOut cancels what a settlement passed by",
-        instead: { then: async () => undefined },
+        instead: { afterwards: async () => undefined },
         because: /was asked to cancel and nobody will/,
       },
     ],
@@ -74,7 +74,7 @@ races((race) => {
       { clause: "the guard of settle looks for intents", without: [INTENT_GUARD], because: /in a row/ },
       {
         clause: "carryOut parks what a settlement passed by",
-        instead: { then: async () => undefined },
+        instead: { afterwards: async () => undefined },
         because: /was asked to pause and nobody will/,
       },
     ],
@@ -90,7 +90,7 @@ races((race) => {
       },
       racers: [
         { run: cancel, ...ASK },
-        { run: (w) => w.store.leases.reap(10), stops: ["unsettled", "intents_of", "commit"] },
+        { run: (w) => w.store.leases.reap(10), stops: ["unsettled", "intents_of"] },
       ],
     },
     [
@@ -144,8 +144,8 @@ races((race) => {
     {
       setup: (w) => w.add({ delay: HOUR }),
       racers: [
-        { run: (w, id) => w.store.jobs.pause("everyone", id), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
-        { run: (w, id) => w.store.jobs.retry("everyone", id), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+        { run: (w, id) => w.store.jobs.pause("everyone", id), stops: ["facts", "commit"] },
+        { run: (w, id) => w.store.jobs.retry("everyone", id), stops: ["facts", "commit"] },
       ],
     },
     [],
@@ -160,8 +160,8 @@ races((race) => {
         return id;
       },
       racers: [
-        { run: (w, id) => w.store.jobs.resume("everyone", id), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
-        { run: (w, id) => w.store.jobs.resume("everyone", id), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+        { run: (w, id) => w.store.jobs.resume("everyone", id), stops: ["facts", "commit"] },
+        { run: (w, id) => w.store.jobs.resume("everyone", id), stops: ["facts", "commit"] },
       ],
     },
     [],
@@ -193,7 +193,7 @@ races((race) => {
       },
       racers: [
         { run: (w, { child }) => w.store.jobs.pause("everyone", child), ...ASK },
-        { run: (w, { one }) => w.settle(one, SUCCEEDED), stops: ["lock_children", "pause_intents", "commit"] },
+        { run: (w, { one }) => w.settle(one, SUCCEEDED), stops: ["lock_children", "pause_intents"] },
       ],
     },
     [],

@@ -145,7 +145,7 @@ races((race) => {
         { run: async (w) => void (await w.store.duties.prune(RULES)), stops: ["forget_effects", "commit"], splits: [FORGETTING_KEYS] },
       ],
       // Whoever comes later meets the job that took the key.
-      then: (w) => w.enqueue(key("k", "reject")),
+      afterwards: (w) => w.enqueue(key("k", "reject")),
     },
     [
       {
@@ -167,7 +167,7 @@ races((race) => {
         { run: (w) => w.enqueue({ request: "r" }), stops: ["lock_requests", "commit"] },
         { run: async (w) => void (await w.store.duties.prune(RULES)), splits: [splitBefore("forget_requests", "until <=")] },
       ],
-      then: (w) => w.enqueue({ request: "r" }),
+      afterwards: (w) => w.enqueue({ request: "r" }),
     },
     [
       {

@@ -1,9 +1,9 @@
-import { HOUR, KILLED, MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { Pieces, Split } from "../support/interleave.js";
+import { type Held, HOUR, KILLED, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import { type Pieces, splitBefore } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
-import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, TAKE_SNAPSHOT } from "./pieces.js";
+import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, TAKE_SNAPSHOT } from "./pieces.js";
 
-const FOLD_SNAPSHOT: Split = { statement: "fold", from: "order by id limit $1", to: (barrier) => `where ${barrier} order by id limit $1` };
+const FOLD_SNAPSHOT = splitBefore("fold", "id >= $2");
 const CONTROL: Pieces = { stops: ["facts", "commit"] };
 const DAY = 24 * HOUR;
 
@@ -78,6 +78,29 @@ races((race) => {
   );
 
   race(
+    "a drop and a settlement of the same job whose answer was lost",
+    {
+      async setup(w) {
+        await w.enqueue({}, {});
+        const [first] = (await w.holdAll()) as [Held];
+        await w.settle(first, SUCCEEDED);
+        return first;
+      },
+      racers: [
+        { run: (w, { job }) => drop(w, job.id), stops: ["facts", "leave_leases", "commit"] },
+        { run: (w, first) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
+      ],
+    },
+    [
+      {
+        clause: "a job that is dropped leaves its lease (LEAVE_LEASES)",
+        without: [{ statement: "leave_leases", from: "where jobs &&", to: "where false and jobs &&" }],
+        because: /is nowhere/,
+      },
+    ],
+  );
+
+  race(
     "a prune of dead jobs and a redrive",
     {
       async setup(w) {
@@ -89,7 +112,7 @@ races((race) => {
         { run: redrive, ...CONTROL },
         {
           run: async (w) => void (await w.store.duties.prune({ finished: 300 * DAY, dead: 9 * DAY, limit: 10 })),
-          stops: ["old_dead", "lock_dead", "commit"],
+          stops: ["old_dead", "lock_dead"],
         },
       ],
     },
@@ -175,7 +198,7 @@ races((race) => {
         { run: async (w) => void (await w.store.duties.promote(10)), splits: [PROMOTE_SNAPSHOT] },
       ],
       // The next round gets what this one missed.
-      then: async (w) => void (await w.store.duties.expire(10)),
+      afterwards: async (w) => void (await w.store.duties.expire(10)),
     },
     [
       {
@@ -205,7 +228,7 @@ races((race) => {
           splits: [CLAIM_SNAPSHOT],
         },
       ],
-      then: async (w) => void (await w.store.duties.expire(10)),
+      afterwards: async (w) => void (await w.store.duties.expire(10)),
     },
     [
       {

@@ -7,7 +7,7 @@ const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 /** So that January, in which every test begins, is past its time, and February is not. */
 const SPRING = 55 * DAY;
 const prune = async (w: World) => void (await w.store.duties.prune(RULES));
-const PRUNE: Pieces = { stops: ["raise_floor", "keep_log_2026_01", "tally_2026_01"] };
+const PRUNE: Pieces = { stops: ["raise_floor", "tally_2026_01"] };
 
 /** Two jobs of January under one lease, both still held in March. */
 async function oldHeld(w: World): Promise<readonly [Held, Held]> {
@@ -27,7 +27,7 @@ races((race) => {
         { run: prune, ...PRUNE },
         { run: (w, [first]) => w.settle(first, FAILED), splits: [SETTLE_SNAPSHOT, SETTLE_WRITTEN] },
       ],
-      then: prune,
+      afterwards: prune,
     },
     [],
   );
@@ -37,10 +37,10 @@ races((race) => {
     {
       setup: oldHeld,
       racers: [
-        { run: prune, stops: ["raise_floor", "tally_2026_01"] },
-        { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT, SETTLE_WRITTEN] },
+        { run: prune, stops: ["tally_2026_01"] },
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
       ],
-      then: prune,
+      afterwards: prune,
     },
     [],
   );
@@ -57,7 +57,7 @@ races((race) => {
         { run: prune, ...PRUNE },
         { run: (w, [first]) => w.settle(first, FAILED), splits: [SETTLE_SNAPSHOT] },
       ],
-      then: prune,
+      afterwards: prune,
     },
     [
       {
@@ -80,7 +80,7 @@ races((race) => {
         { run: prune, stops: ["tally_2026_01"] },
       ],
       begin: [0],
-      then: prune,
+      afterwards: prune,
     },
     [
       {
@@ -101,10 +101,10 @@ races((race) => {
         return id;
       },
       racers: [
-        { run: prune, stops: ["raise_floor", "tally_2026_01"] },
-        { run: (w, id) => w.store.jobs.cancel("everyone", id, "no need"), stops: ["facts", "mark"] },
+        { run: prune, ...PRUNE },
+        { run: (w, id) => w.store.jobs.cancel("everyone", id, "no need"), stops: ["mark"] },
       ],
-      then: prune,
+      afterwards: prune,
     },
     [
       {
@@ -125,10 +125,10 @@ races((race) => {
         return id;
       },
       racers: [
-        { run: prune, stops: ["raise_floor", "tally_2026_01"] },
-        { run: (w, id) => w.store.jobs.drop("everyone", id), stops: ["facts", "commit"] },
+        { run: prune, ...PRUNE },
+        { run: (w, id) => w.store.jobs.drop("everyone", id), stops: ["facts"] },
       ],
-      then: prune,
+      afterwards: prune,
       notSerial: "a drop that comes while the month goes may find the job or not",
       circles: "the detach gives up after 50 ms, and the next prune tries again",
     },

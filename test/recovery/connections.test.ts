@@ -146,10 +146,7 @@ describeOn("embedded18", () => {
       const until = () => stage.one<Date | null>("select max(until) from pawl.lease");
       proxied.proxy.blackhole({ only: "pawl renewal" });
       const end = (await until()) as Date;
-      const [{ at }] = (await eventually("it was aborted", () => {
-        const lines = stage.sink.of(job.id, "abort");
-        return lines.length > 0 && lines;
-      })) as [{ at: number }];
+      const { at } = await eventually("it was aborted", () => stage.sink.of(job.id, "abort")[0]);
       expect(at, "by the same machine's clock").toBeLessThan(end.getTime());
       expect(worker.heard("lease.lost")).toMatchObject([{ event: { why: "not renewed in time" } }]);
       proxied.proxy.heal();

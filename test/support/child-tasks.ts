@@ -9,6 +9,9 @@ interface Dose extends Wait {
   readonly how: "exit" | "abort" | "kill";
 }
 
+/** A store that is away fails what a handler asks of it, and that is an attempt spent. */
+const OFTEN = Array.from({ length: 50 }, () => "50ms" as const);
+
 /**
  * What the workers of recovery tests run. Every handler leaves lines in the sink, which outlives its process. The test
  * itself enqueues with the same tasks, without a sink: it never runs them.
@@ -70,7 +73,7 @@ export function childTasks(sink?: Sink): readonly AnyTask[] {
     }),
 
     /** Its effect commits with its settlement. */
-    task("counter", { retry: Array.from({ length: 20 }, () => "50ms" as const) }, async ({ ms = 0 }: Wait, ctx) => {
+    task("counter", { retry: OFTEN }, async ({ ms = 0 }: Wait, ctx) => {
       note(ctx, "start");
       if (ms > 0) await wait(ctx, ms);
       await ctx.transaction((tx) => addEffect(tx, ctx));
@@ -78,7 +81,7 @@ export function childTasks(sink?: Sink): readonly AnyTask[] {
     }),
 
     /** Its effect outside is recorded; the first attempts fail after it. */
-    task("once", { retry: ["20ms", "20ms", "20ms"] }, async ({ ms = 0 }: Wait, ctx) => {
+    task("once", { retry: OFTEN }, async ({ ms = 0 }: Wait, ctx) => {
       note(ctx, "start");
       await ctx.once("effect", () => note(ctx, "effect"));
       if (ms > 0) await wait(ctx, ms);

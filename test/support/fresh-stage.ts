@@ -1,5 +1,5 @@
 import type { OpenOptions } from "../../packages/pawl/src/index.js";
-import { Proxy } from "./proxy.js";
+import { Wire } from "./proxy.js";
 import { freshDatabase, type ServerName, serverFor } from "./servers.js";
 import { Stage } from "./stage.js";
 
@@ -13,11 +13,11 @@ export async function freshStage(on: ServerName = "embedded18", open?: OpenOptio
 }
 
 /** The same, reached through a proxy that can break: `stage.url` leads through it, the test's own evidence does not. */
-export async function proxiedStage(open?: OpenOptions): Promise<{ readonly stage: Stage; readonly proxy: Proxy } & AsyncDisposable> {
+export async function proxiedStage(open?: OpenOptions): Promise<{ readonly stage: Stage; readonly proxy: Wire } & AsyncDisposable> {
   const probe = serverFor("embedded18");
   if (!probe.available) throw new Error(probe.reason);
   const database = await freshDatabase("embedded18");
-  const proxy = await Proxy.before(probe.server.direct);
+  const proxy = await Wire.before(probe.server.direct);
   const stage = await Stage.open({ url: proxy.url(database.name), directUrl: database.directUrl, ...(open === undefined ? {} : { open }) });
   stage.atEnd(() => database.drop());
   stage.atEnd(() => proxy.close());

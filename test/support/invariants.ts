@@ -12,7 +12,7 @@ export interface Evidence {
   readonly sink?: Sink;
   /** ids whose enqueue resolved */
   readonly acked?: readonly string[];
-  /** ids whose enqueue was tried; absent: `acked` */
+  /** ids whose enqueue was tried; absent: nobody knows */
   readonly attempted?: readonly string[];
   /** jobs whose rows a test destroyed on purpose */
   readonly destroyed?: readonly string[];
@@ -63,14 +63,21 @@ interface Place {
 
 const FINISHED: ReadonlySet<State> = new Set(["succeeded", "dead", "cancelled"]);
 
-/** Throws one error that lists every violation. */
+/** Throws one error that lists every violation. All is read from one snapshot, so it may be asked while work goes on. */
 export async function checkInvariants(evidence: Evidence): Promise<void> {
+  const { client } = evidence;
+  await client.query("begin isolation level repeatable read read only");
+  const problems = await violations(evidence).finally(() => client.query("rollback"));
+  if (problems.length > 0) throw new Error(`invariants broken:\n${problems.slice(0, 20).join("\n")}${problems.length > 20 ? "\n…" : ""}`);
+}
+
+async function violations(evidence: Evidence): Promise<readonly string[]> {
   const { client } = evidence;
   const destroyed = new Set(evidence.destroyed ?? []);
   const { rows } = await client.query<Place>(PLACES);
   const places = rows.filter(({ id }) => !destroyed.has(id));
   const states = new Map(places.map(({ id, states: [state] }) => [id, state]));
-  const problems = [
+  return [
     ...structure(places, evidence.quiet !== false),
     ...accounting(evidence, states, destroyed),
     ...(await history(client)),
@@ -79,7 +86,6 @@ export async function checkInvariants(evidence: Evidence): Promise<void> {
     ...(destroyed.size > 0 ? [] : await counts(client, places)),
     ...(evidence.sink === undefined ? [] : atMostOnce(evidence.sink)),
   ];
-  if (problems.length > 0) throw new Error(`invariants broken:\n${problems.slice(0, 20).join("\n")}${problems.length > 20 ? "\n…" : ""}`);
 }
 
 /** I14: every job in exactly one place; and, once all is quiet, finished. */
@@ -92,11 +98,7 @@ function* structure(places: readonly Place[], quiet: boolean): Iterable<string> 
 }
 
 /** I1, I2: what was acknowledged is there; what is there, and what ran, somebody asked for. */
-function* accounting(
-  { acked, attempted = acked, sink }: Evidence,
-  states: ReadonlyMap<string, unknown>,
-  destroyed: ReadonlySet<string>,
-): Iterable<string> {
+function* accounting({ acked, attempted, sink }: Evidence, states: ReadonlyMap<string, unknown>, destroyed: ReadonlySet<string>): Iterable<string> {
   for (const id of acked ?? []) if (!states.has(id) && !destroyed.has(id)) yield `I1 job ${id} was acknowledged and is gone`;
   if (attempted === undefined) return;
   const asked = new Set(attempted);

@@ -20,7 +20,7 @@ export interface Faults {
  * A wire to Postgres that can be cut, refused, silenced and slowed down. A silenced (half-open) connection stays so for
  * ever, as one whose peer has lost its power; after `heal` new ones pass.
  */
-export class Proxy {
+export class Wire {
   readonly #pipes = new Set<Pipe>();
   readonly #upstream: NetConnectOpts;
   #listener: Server | undefined;
@@ -37,8 +37,8 @@ export class Proxy {
     this.#upstream = to.host.startsWith("/") ? { path: `${to.host}/.s.PGSQL.${to.port}` } : { host: to.host, port: to.port };
   }
 
-  static async before(to: Address): Promise<Proxy> {
-    const proxy = new Proxy(to);
+  static async before(to: Address): Promise<Wire> {
+    const proxy = new Wire(to);
     await proxy.accept();
     return proxy;
   }

@@ -22,7 +22,7 @@ export interface Race<C> {
   readonly setup: (world: World) => Promise<C>;
   readonly racers: readonly Racer<C>[];
   /** What follows, in every order: by default the duties that look after what passed each other. */
-  readonly then?: (world: World, context: C) => Promise<unknown>;
+  readonly afterwards?: (world: World, context: C) => Promise<unknown>;
   /** A property of this race alone. */
   readonly holds?: (world: World, context: C, answers: readonly unknown[]) => Promise<void>;
   /** The answers and the end are not compared with a serial order, and why. */
@@ -67,7 +67,12 @@ export function races(define: (race: DefineRace) => void): void {
   });
   for (const server of EVERYWHERE) {
     const here = defined.filter(({ on }) => on.includes(server));
-    if (here.length > 0) describeOn(server, () => onTrack(server, (track) => here.forEach(({ test }) => test(server, track))));
+    if (here.length > 0)
+      describeOn(server, () =>
+        onTrack(server, (track) => {
+          for (const { test } of here) test(server, track);
+        }),
+      );
   }
 }
 
@@ -173,7 +178,7 @@ export class RaceTrack {
     const problems: string[] = [];
     const same = expected.find(({ order }) => told.serial && String(order) === String(told.order));
     const exactly = same === undefined ? undefined : (await look(world.store)).exact;
-    const later = await (race.then ?? duties)(world, context);
+    const later = await (race.afterwards ?? duties)(world, context);
     problems.push(...(await violations(this.interleaver.control, "quiet")));
     try {
       await race.holds?.(world, context, answers);
@@ -232,7 +237,7 @@ async function serialEnds<C>(race: Race<C>): Promise<readonly SerialEnd[]> {
       const answers: unknown[] = [];
       for (const index of order) answers[index] = await race.racers[index]?.run(new RacingWorld(store, clock, index + 1), context);
       const { exact } = await look(store);
-      const later = await (race.then ?? duties)(world, context);
+      const later = await (race.afterwards ?? duties)(world, context);
       return { order, answers, later, exact, rough: (await look(store)).rough };
     }),
   );

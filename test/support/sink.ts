@@ -4,7 +4,7 @@ import * as fs from "node:fs";
 export interface SinkLine {
   readonly job: string;
   readonly task: string;
-  readonly what: "start" | "end" | "abort" | "effect";
+  readonly what: "start" | "end" | "abort" | "effect" | "ack";
   readonly pid: number;
   /** ms since 1970 by the clock of the machine; a child under faketime sees another one */
   readonly at: number;

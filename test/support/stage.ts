@@ -7,7 +7,7 @@ import { childTasks, EFFECTS } from "./child-tasks.js";
 import { eventually } from "./eventually.js";
 import { checkInvariants, connections, type Evidence, installWitness } from "./invariants.js";
 import { Sink } from "./sink.js";
-import { WorkerProcess } from "./worker-process.js";
+import { type ProcessOptions, WorkerProcess } from "./worker-process.js";
 
 export interface StageOptions {
   readonly url: string;
@@ -15,6 +15,12 @@ export interface StageOptions {
   readonly directUrl?: string;
   /** how the test itself opens it; it does no maintenance unless asked */
   readonly open?: OpenOptions;
+}
+
+/** Where a process of a stage works, and what else it does. */
+export interface Where extends Pick<ProcessOptions, "produce"> {
+  readonly url?: string;
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** Leases of a second, and maintenance at that pace: recovery that can be watched. */
@@ -85,17 +91,14 @@ export class Stage implements AsyncDisposable {
   }
 
   /** A process of its own; not waited for. */
-  spawn(
-    work: WorkerOptions | undefined,
-    how: OpenOptions = {},
-    { url = this.url, env }: { url?: string; env?: NodeJS.ProcessEnv } = {},
-  ): WorkerProcess {
-    const child = new WorkerProcess({ url, sink: this.sink.path, ...(work === undefined ? {} : { work }), open: how }, env);
+  spawn(work: WorkerOptions | undefined, how: OpenOptions = {}, { url = this.url, env, produce }: Where = {}): WorkerProcess {
+    const wanted = { ...(work === undefined ? {} : { work }), ...(produce === undefined ? {} : { produce }) };
+    const child = new WorkerProcess({ url, sink: this.sink.path, ...wanted, open: how }, env);
     this.children.push(child);
     return child;
   }
 
-  worker(work: WorkerOptions = {}, how: OpenOptions = {}, where: { url?: string; env?: NodeJS.ProcessEnv } = {}): Promise<WorkerProcess> {
+  worker(work: WorkerOptions = {}, how: OpenOptions = {}, where: Where = {}): Promise<WorkerProcess> {
     return this.spawn(work, how, where).ready();
   }
 
@@ -137,7 +140,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async check(evidence: Partial<Evidence> = {}): Promise<void> {
-    await checkInvariants({ client: this.client, sink: this.sink, acked: this.acked, ...evidence });
+    await checkInvariants({ client: this.client, sink: this.sink, acked: this.acked, attempted: this.acked, ...evidence });
   }
 
   connections(): Promise<ReadonlyMap<string, number>> {

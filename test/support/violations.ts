@@ -52,7 +52,7 @@ const QUIET = `${STRUCTURE}
     where not exists (select from place p where p.id = i.job and (p.state = 'running' or (p.state = 'blocked' and i.kind = 'pause')))
   union all select 'job ' || d.child || ' waits for ' || d.parent || ', which nobody looked at' from pawl.dependency d where not d.verified
   union all select 'job ' || d.child || ' waits for ' || d.parent || ', which is ' || coalesce(p.state, 'gone') from pawl.dependency d left join place p on p.id = d.parent
-    where p.state is null or p.state = 'succeeded' or (p.state in ('dead', 'cancelled') and d.on_death <> 'wait')`;
+    where p.state = 'succeeded' or (coalesce(p.state, 'gone') in ('dead', 'cancelled', 'gone') and d.on_death <> 'wait')`;
 
 /** What is broken, in sentences. */
 export async function violations(client: pg.Client, when: "now" | "quiet"): Promise<readonly string[]> {

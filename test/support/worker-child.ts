@@ -1,16 +1,18 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { open } from "../../packages/pawl/src/index.js";
 import { childTasks } from "./child-tasks.js";
 import { Sink } from "./sink.js";
 import type { ProcessEvent, ProcessOptions } from "./worker-process.js";
 
 /** A worker in a process of its own, which a test may kill. Ends with its parent; tells it what happens. */
-const { url, sink, work, open: how } = JSON.parse(process.argv[2] as string) as ProcessOptions;
+const { url, sink: path, work, produce, open: how } = JSON.parse(process.argv[2] as string) as ProcessOptions;
+const sink = new Sink(path);
 
 const tell = (event: ProcessEvent) => void (process.connected && process.send?.(event));
 process.on("disconnect", () => process.exit(9));
 process.channel?.unref();
 
-const pawl = await open(url, { ...how, tasks: childTasks(new Sink(sink)) });
+const pawl = await open(url, { ...how, tasks: childTasks(sink) });
 for (const name of [
   "lease.lost",
   "attempt.stale",
@@ -31,3 +33,17 @@ if (work !== undefined) {
   void pawl.untilSignal();
   tell({ name: "ready", event: {} });
 }
+
+/** Enqueues without end; an id is written down when, and only when, its enqueue has resolved. */
+async function enqueueForever(task: string): Promise<never> {
+  for (;;) {
+    try {
+      const { id } = await pawl.enqueue(task, {});
+      sink.write({ job: id, task, what: "ack", pid: process.pid, at: Date.now(), attempt: 0 });
+    } catch {
+      // Away for now, or of unknown fate: not acknowledged.
+      await sleep(20);
+    }
+  }
+}
+if (produce !== undefined) for (let lane = 0; lane < produce.lanes; lane++) void enqueueForever(produce.task);

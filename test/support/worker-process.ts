@@ -9,6 +9,8 @@ export interface ProcessOptions {
   readonly sink: string;
   /** absent: no worker, only what `open` starts */
   readonly work?: WorkerOptions;
+  /** enqueue without end, so many at a time */
+  readonly produce?: { readonly task: string; readonly lanes: number };
   readonly open?: OpenOptions;
 }
 

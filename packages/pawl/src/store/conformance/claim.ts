@@ -103,6 +103,14 @@ export function claimTests(test: Test): void {
     expect([...ana, ...bob]).toEqual(ids);
   });
 
+  test("lanes of which one was told to have work, and has none any more, give nothing", async (w) => {
+    const lanes = [lane({ task: "x" }), lane({ task: "y" })];
+    await w.enqueue({ task: "x" }, { task: "y" });
+    expect(await w.claimIds({ lanes })).toHaveLength(2);
+    await w.store.jobs.cancel("everyone", await w.add({ task: "y" }), "no need");
+    expect(await w.claimIds({ lanes })).toEqual([]);
+  });
+
   test("a thousand jobs in a hundred lanes come out once each", async (w) => {
     const tenants = Array.from({ length: 100 }, (_, n) => `tenant ${n}`);
     for (let round = 0; round < 10; round++) await w.enqueue(...tenants.map((tenant) => ({ tenant })));

@@ -7,12 +7,14 @@ import { DAY, HOUR, MINUTE, SECOND } from "./world.js";
 /**
  * Random commands, as plain data, so that a failing run reads as a story. Jobs and leases are named by numbers that
  * are taken modulo how many there are when the command runs: whatever shrinking leaves still makes sense.
+ * All times are whole seconds: see `apart` in twins.ts.
  */
 export type Command =
   | { readonly do: "enqueue"; readonly jobs: readonly RandomJob[] }
   | { readonly do: "claim"; readonly worker: Who; readonly first: number; readonly quota: number; readonly limit: number; readonly duration: number }
   | { readonly do: "claimSuspect"; readonly worker: Who; readonly queues: readonly string[]; readonly tasks: readonly string[] }
   | { readonly do: "settle"; readonly as: "holder" | Who; readonly items: readonly RandomSettlement[] }
+  /** one at most: leases renewed together end together, and which is reaped first is each store's own affair */
   | { readonly do: "renew"; readonly worker: Who; readonly leases: readonly number[]; readonly duration: number }
   | {
       readonly do: "record";
@@ -94,19 +96,18 @@ const after = record({
   onDeath: oneOf<DeathPolicy>("die", "run", "wait"),
 });
 
-const job: fc.Arbitrary<RandomJob> = fc
-  .record({
-    queue: oneOf(...QUEUES),
-    priority: oneOf<Priority>(...BANDS),
-    // Mostly one tenant, so that jobs meet.
-    tenant: oneOf(TENANTS[0], TENANTS[0], TENANTS[0], TENANTS[1]),
-    task: oneOf(...TASKS),
-    delay: oneOf(0, 0, 0, 1, SECOND, MINUTE),
-    options,
-    request: sometimes(oneOf("r1", "r2", "r3")),
-    unique: sometimes(unique),
-    after: sometimes(after),
-  })
+const job: fc.Arbitrary<RandomJob> = record<RandomJob>({
+  queue: oneOf(...QUEUES),
+  priority: oneOf<Priority>(...BANDS),
+  // Mostly one tenant, so that jobs meet.
+  tenant: oneOf(TENANTS[0], TENANTS[0], TENANTS[0], TENANTS[1]),
+  task: oneOf(...TASKS),
+  delay: oneOf(0, 0, 0, SECOND, MINUTE),
+  options,
+  request: sometimes(oneOf("r1", "r2", "r3")),
+  unique: sometimes(unique),
+  after: sometimes(after),
+})
   // A job that replaces its own parent is its caller's riddle; what it means is not part of the contract.
   .map((one) => (one.unique === undefined ? one : { ...one, after: undefined }));
 
@@ -120,7 +121,7 @@ const settlement: fc.Arbitrary<RandomSettlement> = record({
 /** Mostly whoever holds the lease. */
 const as = fc.oneof({ weight: 6, arbitrary: fc.constant<"holder">("holder") }, { weight: 1, arbitrary: who });
 const scope = oneOf("everyone", "everyone", "everyone", ...TENANTS);
-/** Mostly the short one, which `vanish` outwaits to the millisecond. */
+/** Mostly the short one, which `vanish` outwaits. */
 const duration = oneOf(SHORT_LEASE, SHORT_LEASE, MINUTE);
 const limit = oneOf(1, 2, 100);
 
@@ -131,7 +132,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   of(10, record({ do: fc.constant("claim"), worker: who, first: pick, quota: oneOf(1, 2, 5), limit: oneOf(1, 3, 10), duration })),
   of(4, record({ do: fc.constant("claimSuspect"), worker: who, queues: fc.constant([...QUEUES]), tasks: fc.subarray([...TASKS], { minLength: 1 }) })),
   of(12, record({ do: fc.constant("settle"), as, items: fc.array(settlement, { minLength: 1, maxLength: 4 }) })),
-  of(2, record({ do: fc.constant("renew"), worker: who, leases: fc.array(pick, { maxLength: 3 }), duration })),
+  of(2, record({ do: fc.constant("renew"), worker: who, leases: fc.array(pick, { maxLength: 1 }), duration })),
   of(1, record({ do: fc.constant("record"), as, lease: pick, job: pick, name: oneOf("n", "m"), value: oneOf("1", "2") })),
   of(1, record({ do: fc.constant("log"), as, lease: pick, job: pick, progress: fc.boolean() })),
   of(4, record({ do: oneOf("reap", "promote"), limit })),
@@ -142,7 +143,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   of(3, record({ do: fc.constant("redrive"), job: pick, scope, delay: oneOf(0, MINUTE), input: sometimes(fc.constant('"edited"')) })),
   of(1, record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("queue"), name: oneOf(...QUEUES) })),
   of(1, record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("task"), name: oneOf(...TASKS) })),
-  of(8, record({ do: fc.constant("advance"), ms: oneOf(1, SECOND, SHORT_LEASE, MINUTE, HOUR, DAY) })),
+  of(8, record({ do: fc.constant("advance"), ms: oneOf(SECOND, SHORT_LEASE, MINUTE, HOUR, DAY) })),
 );
 
 export const modelCommands: fc.Arbitrary<readonly Command[]> = fc.array(command, { minLength: 10, maxLength: 80, size: "max" });

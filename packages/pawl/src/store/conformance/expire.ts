@@ -148,6 +148,14 @@ export function expireTests(test: Test): void {
     expect(await w.state(id)).toBe("scheduled");
   });
 
+  test("a job that is late together with its parent dies of its own lateness", async (w) => {
+    const parent = await w.add(EXPIRES);
+    const child = await w.add({ ...EXPIRES, after: [parent] });
+    w.clock.advance(MINUTE);
+    expect(await w.store.duties.expire(10)).toBe(2);
+    expect([await w.get(parent), await w.get(child)]).toMatchObject([{ failure: { kind: "expired" } }, { failure: { kind: "expired" } }]);
+  });
+
   test("a cancelled or dropped job is not expired", async (w) => {
     const [cancelled, dropped] = [await w.add(EXPIRES), await w.add(EXPIRES)];
     await w.store.jobs.cancel("everyone", cancelled, "no need");

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { everyJob } from "./invariants.js";
 import type { Test } from "./suite.js";
-import { ANA, FAILED, HOUR, KILLED, LEASE, SUCCEEDED, type World } from "./world.js";
+import { ANA, FAILED, type Held, HOUR, KILLED, LEASE, SUCCEEDED, type World } from "./world.js";
 
 /** All that can be seen, to show that a repetition changed nothing. */
 async function everything(w: World) {
@@ -85,6 +85,15 @@ export function lostAnswerTests(test: Test): void {
     await w.store.duties.carryOut(10);
     await w.store.duties.unblock(10);
     expect(await everything(w)).toEqual(before);
+  });
+
+  test("a settlement sent again after its job was dropped leaves the rest of its lease alone", async (w) => {
+    await w.enqueue({}, {});
+    const [first, second] = (await w.holdAll()) as [Held, Held];
+    await w.settle(first, SUCCEEDED);
+    await w.store.jobs.drop("everyone", first.job.id);
+    expect(await w.settle(first, SUCCEEDED)).toBe("stale");
+    expect(await w.settle(second, SUCCEEDED)).toBe("settled");
   });
 
   test("a verb of an operator asked again says that it is done, and changes nothing", async (w) => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect } from "vitest";
 import type { IdTail, JobId } from "../../core/id.js";
-import type { NewJob } from "../../core/job.js";
+import type { NewJob, State } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { Verb } from "../../core/lifecycle.js";
 import { decide, type Outcome, standingOf } from "../../core/outcome.js";
@@ -9,7 +9,7 @@ import { memoryStore } from "../memory/index.js";
 import type { Scope, Settlement, Store } from "../port.js";
 import { BANDS, type Command, modelCommands, QUEUES, type RandomJob, type RandomSettlement, SHORT_LEASE, TASKS, TENANTS } from "./commands.js";
 import { leaseOf, Twins } from "./twins.js";
-import { ANA, ANA_REBORN, BOB, HOUR, NOBODY, TestClock } from "./world.js";
+import { ANA, ANA_REBORN, BOB, HOUR, NOBODY, SECOND, TestClock } from "./world.js";
 
 export interface ModelOptions {
   /** an empty store whose clock is `now` */
@@ -84,22 +84,23 @@ async function perform(twins: Twins, command: Command): Promise<void> {
     case "claim": {
       const { worker, first, quota, limit, duration } = command;
       const lanes = [...LANES.slice(first % LANES.length), ...LANES.slice(0, first % LANES.length)];
-      const request = { worker: WORKERS[worker], quotas: lanes.map((lane) => ({ lane, quota })), limit, duration };
+      const request = { worker: WORKERS[worker], quotas: lanes.map((lane) => ({ lane, quota })), limit, duration: twins.apart(duration) };
       return twins.claim(request.worker, (store) => store.leases.claim(request));
     }
     case "claimSuspect": {
-      const request = { worker: WORKERS[command.worker], queues: command.queues, tasks: command.tasks, duration: SHORT_LEASE };
+      const request = { worker: WORKERS[command.worker], queues: command.queues, tasks: command.tasks, duration: twins.apart(SHORT_LEASE) };
       return twins.claim(request.worker, (store) => store.leases.claimSuspect(request));
     }
     case "settle":
       return settle(twins, command);
     case "renew": {
+      const duration = twins.apart(command.duration);
       const pairs = [...new Set(command.leases.flatMap((number) => twins.lease(number) ?? []))];
       await twins.both(async (store, side) => {
         const { held } = await store.leases.renew(
           WORKERS[command.worker],
           pairs.map((pair) => leaseOf(pair, side)),
-          command.duration,
+          duration,
         );
         return pairs.map((pair) => held.includes(leaseOf(pair, side)));
       });
@@ -109,12 +110,10 @@ async function perform(twins: Twins, command: Command): Promise<void> {
     case "log":
       return write(twins, command);
     case "reap":
-      await twins.both((store) => store.leases.reap(command.limit));
-      return;
+      return reap(twins, command.limit);
     case "vanish":
-      twins.clock.advance(SHORT_LEASE);
-      await twins.both((store) => store.leases.reap(100));
-      return;
+      twins.clock.advance(SHORT_LEASE + SECOND);
+      return reap(twins, 100);
     case "promote":
       await twins.both((store) => store.duties.promote(command.limit));
       return;
@@ -149,6 +148,28 @@ async function enqueue(twins: Twins, jobs: readonly RandomJob[]): Promise<void> 
   for (const answer of answers) if (answer.kind === "created") twins.jobs.push(answer.id);
 }
 
+/**
+ * One lease after the other. In which order the jobs of one line up again is each store's own affair (nobody is
+ * promised a place after a crash), so they are sent to the back one by one, in the same order in both.
+ */
+async function reap(twins: Twins, most: number): Promise<void> {
+  for (let n = 0; n < most; n++) {
+    const running = await statesOf(twins, "running");
+    const { leases } = await twins.both((store) => store.leases.reap(1));
+    if (leases === 0) return;
+    const back = (await statesOf(twins, "ready")).filter((id) => running.includes(id));
+    if (back.length < 2) continue;
+    for (const id of back) {
+      await twins.both(({ jobs }) => jobs.pause("everyone", id));
+      await twins.both(({ jobs }) => jobs.resume("everyone", id));
+    }
+  }
+}
+
+async function statesOf(twins: Twins, state: State): Promise<readonly JobId[]> {
+  return (await twins.model.jobs.list("everyone", { state }, { limit: 1_000 })).jobs.map(({ id }) => id);
+}
+
 let tails = 0;
 
 function newJob(twins: Twins, { queue, priority: band, tenant, task, delay, options, request, unique, after }: RandomJob): NewJob {
@@ -158,7 +179,7 @@ function newJob(twins: Twins, { queue, priority: band, tenant, task, delay, opti
     lane: { queue, band, tenant, task },
     input: '{"n":1}',
     options: unique === undefined ? options : { ...options, key: unique.key },
-    ...(delay === 0 ? {} : { delay }),
+    ...(delay === 0 ? {} : { delay: twins.apart(delay) }),
     ...(request === undefined ? {} : { request }),
     ...(unique === undefined ? {} : { unique }),
     ...(after === undefined ? {} : { dependsOn: { parents: parentsOf(twins, after.parents), onDeath: after.onDeath } }),
@@ -176,10 +197,11 @@ async function settle(twins: Twins, { as, items }: Extract<Command, { do: "settl
   const holder = first === undefined ? undefined : twins.lease(first.lease)?.worker;
   if (holder === undefined) return;
   const worker = as === "holder" ? holder : WORKERS[as];
+  const apart = items.map((item) => ({ ...item, delay: twins.apart(item.delay) }));
   await twins.both((store, side) =>
     store.leases.settle(
       worker,
-      items.flatMap((item) => settlement(twins, item, side) ?? []),
+      apart.flatMap((item) => settlement(twins, item, side) ?? []),
     ),
   );
 }
@@ -223,10 +245,11 @@ async function write(twins: Twins, command: Extract<Command, { do: "record" | "l
 
 async function change(twins: Twins, command: Extract<Command, { job: number; scope: string }>): Promise<void> {
   const id = twins.job(command.job) ?? NOBODY;
+  const delay = command.do === "redrive" ? twins.apart(command.delay) : 0;
   const scope: Scope = command.scope === "everyone" ? "everyone" : { tenant: command.scope };
   await twins.both(({ jobs }) => {
     if (command.do === "cancel") return jobs.cancel(scope, id, "no need");
     if (command.do !== "redrive") return jobs[command.do](scope, id);
-    return jobs.redrive(scope, id, { delay: command.delay, ...(command.input === undefined ? {} : { input: command.input }) });
+    return jobs.redrive(scope, id, { delay, ...(command.input === undefined ? {} : { input: command.input }) });
   });
 }

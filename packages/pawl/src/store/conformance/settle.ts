@@ -161,6 +161,23 @@ export function settleTests(test: Test): void {
     expect(await w.settle(theirs, SUCCEEDED)).toBe("settled");
   });
 
+  for (const [asked, next] of [
+    [false, "scheduled"],
+    [true, "parked"],
+  ] as const) {
+    test(`an old settlement sent again with a new one of the same job does not stand in for it${asked ? ", also if something was asked of the job" : ""}`, async (w) => {
+      const [id] = [await w.add(), await w.add()];
+      const [old] = await w.holdAll();
+      if (old === undefined) throw new Error("nothing held");
+      await w.settle(old, RELEASED);
+      const now = await w.hold();
+      expect(now.job.id).toBe(id);
+      if (asked) await w.store.jobs.pause("everyone", id);
+      expect(await w.store.leases.settle(ANA, [w.settlement(old, SUCCEEDED), w.settlement(now, FAILED)])).toEqual(["settled", "settled"]);
+      expect(await w.get(id)).toMatchObject({ state: next, spent: 1 });
+    });
+  }
+
   test("the same settlement twice in one batch counts once", async (w) => {
     const id = await w.add();
     const settlement = w.settlement(await w.hold(), FAILED);

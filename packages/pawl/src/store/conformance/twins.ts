@@ -21,12 +21,24 @@ export class Twins {
   readonly jobs: JobId[] = [];
   readonly leases: TwinLease[] = [];
   #seen = new Map<JobId, JobRecord>();
+  #apart = 0;
 
   constructor(
     readonly model: Store,
     readonly real: Store,
     readonly clock: TestClock,
   ) {}
+
+  /**
+   * A span of time that ends when no other does. What comes first of two that end in the same millisecond is each
+   * store's own affair. The clock moves by whole seconds, so a number of ms of its own sets every end apart.
+   */
+  apart(ms: number): number {
+    if (ms === 0) return 0;
+    this.#apart += 1;
+    if (this.#apart > 999) throw new Error("the story is too long to keep its ends apart");
+    return ms + this.#apart;
+  }
 
   /** Asks both and compares the answers. */
   async both<T>(ask: (store: Store, side: Side) => Promise<T>): Promise<T> {

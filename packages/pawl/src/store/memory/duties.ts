@@ -21,13 +21,16 @@ export function memoryDuties(tables: Tables): DutyStore {
         return first === undefined ? { count } : { count, nextIn: first.at - tables.now };
       }),
     expire: (limit) =>
-      tables.step(() =>
-        eachDue(tables, tables.timers, limit, (row) => {
+      tables.step(() => {
+        const late: JobRow[] = [];
+        const count = eachDue(tables, tables.timers, limit, (row) => {
           const { kind } = timerOf(row) as { kind: "expired" | "deadline" };
           apply(tables, row, "expire", deathOf(row, lateFailure(kind)), mark(tables));
-          releaseDependents(tables, [row]);
-        }),
-      ),
+          late.push(row);
+        });
+        releaseDependents(tables, late);
+        return count;
+      }),
     // Parents end and children are enqueued one after the other here, so nothing is ever missed.
     unblock: () => tables.step(() => 0),
     carryOut: (limit) =>

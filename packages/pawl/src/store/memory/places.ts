@@ -72,25 +72,30 @@ export function timerOf(row: JobRow) {
   return pending ? dueTimer(row.dueAt, row.options, hasStarted(row)) : undefined;
 }
 
-/** What the parents that just ended mean for the jobs that wait for them. `doom` ends a child, whose own children follow. */
+/**
+ * What the parents that just ended mean for the jobs that wait for them, generation by generation: `doom` ends a
+ * child, whose own children are next. Those set free line up by id, in every store.
+ */
 export function release(tables: Tables, ended: readonly JobRow[], doom: (child: JobRow, parent: JobId) => void): void {
-  const freed: JobRow[] = [];
-  const parents = [...ended];
-  for (const parent of parents) {
-    for (const child of childrenOf(tables, parent.id)) {
-      const meaning = releaseOf(parent.place.state, child.onDeath);
-      if (meaning === "waits") continue;
-      if (meaning === "doomed") {
-        doom(child, parent.id);
-        parents.push(child);
-      } else {
-        forgetEdge(tables, parent.id, child);
-        if (child.waits.size === 0) freed.push(child);
+  for (let parents = ended; parents.length > 0; ) {
+    const freed: JobRow[] = [];
+    const doomed: JobRow[] = [];
+    for (const parent of parents) {
+      for (const child of childrenOf(tables, parent.id)) {
+        const meaning = releaseOf(parent.place.state, child.onDeath);
+        if (meaning === "waits") continue;
+        if (meaning === "doomed") {
+          doom(child, parent.id);
+          doomed.push(child);
+        } else {
+          forgetEdge(tables, parent.id, child);
+          if (child.waits.size === 0) freed.push(child);
+        }
       }
     }
+    for (const child of freed.sort((a, b) => compareText(a.id, b.id))) unblock(tables, child);
+    parents = doomed;
   }
-  // In one order for every store: by id, whichever parent freed them.
-  for (const child of freed.sort((a, b) => compareText(a.id, b.id))) unblock(tables, child);
 }
 
 function unblock(tables: Tables, child: JobRow): void {

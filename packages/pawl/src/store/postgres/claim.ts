@@ -69,7 +69,9 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, reques
   const { quotas } = request;
   if (quotas.length === 0 || request.limit <= 0) return undefined;
   const worker = await workers.id(request.worker);
-  for (;;) {
+  for (let sweep = false; ; sweep = true) {
+    // All of them, or two lanes would send each other round for ever.
+    if (sweep) for (const { lane } of quotas) bounds.wake(lane);
     const from = quotas.map(({ lane }) => bounds.from(lane));
     const offers = await take(
       db,
@@ -87,7 +89,7 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, reques
       bounds.wake(offer.lane);
       more = true;
     });
-    if (taken > 0 || more === undefined) return claimedOf(db, offers, more);
+    if (taken > 0 || more === undefined || sweep) return claimedOf(db, offers, more);
   }
 }
 

@@ -172,8 +172,17 @@ const DROP_FACTS = ["job", "job_kept"].map((table) =>
   statement(`drop_${table}`, `delete from pawl.${table} where id = any($1::uuid[]) returning id`),
 );
 
+/** A lease whose other jobs still run goes on without them: settled again, they would close it too early. */
+const LEAVE_LEASES = statement(
+  "leave_leases",
+  `update pawl.lease l set jobs = array(select u.job from unnest(l.jobs) with ordinality as u(job, no) where u.job <> all($1::uuid[]) order by u.no)
+   where l.id in (select id from pawl.lease where jobs && $1::uuid[] order by id for update)`,
+);
+
 /** Answers those that were there: two may drop the same job, and only one of them has. */
 export async function dropJobs(tx: Transaction, ids: readonly JobId[]): Promise<ReadonlySet<JobId>> {
+  if (ids.length === 0) return new Set();
+  await tx.query(LEAVE_LEASES, [plainArray(ids)]);
   const gone = new Set<JobId>();
   for (const one of DROP_FACTS) for (const row of await tx.query<{ id: JobId }>(one, [plainArray(ids)])) gone.add(row.id);
   for (const one of DROP) await tx.query(one, [plainArray([...gone])]);

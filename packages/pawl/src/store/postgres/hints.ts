@@ -36,6 +36,8 @@ export class Hints {
   #subscription: Subscription | undefined;
   #canary = 0;
   #heard = 0;
+  /** ever, by whatever connection */
+  #hasHeard = false;
   #canaryTimer: (() => void) | undefined;
   #closed = false;
   readonly #channel: string;
@@ -135,7 +137,10 @@ export class Hints {
       return;
     }
     if (message.from === this.self) {
-      if (message.canary !== undefined) this.#heard = Math.max(this.#heard, message.canary);
+      if (message.canary !== undefined) {
+        this.#heard = Math.max(this.#heard, message.canary);
+        this.#hasHeard = true;
+      }
       return;
     }
     for (const hint of message.hints) this.#tell(hint);
@@ -149,7 +154,7 @@ export class Hints {
     this.#notify({ from: this.self, hints: [], canary: this.#canary });
     const sent = this.#canary;
     this.#canaryTimer = this.clock.after(CANARY_PATIENCE, () => {
-      if (this.#heard < sent && this.#heard > 0) this.#relisten();
+      if (this.#heard < sent && this.#hasHeard) this.#relisten();
       else this.#canaryTimer = this.clock.after(CANARY_PACE - CANARY_PATIENCE, () => this.#probe());
     });
   }

@@ -3,8 +3,8 @@ import { type Db, NOW, statement } from "./db.js";
 
 const REGISTER = statement(
   "register_worker",
-  `with new as (insert into pawl.worker (boot, name, started_at) values ($2::uuid, $3, ${NOW}) on conflict (boot) do nothing returning id)
-   select id from new union all select id from pawl.worker where boot = $2::uuid limit 1`,
+  // An update, so that a row another connection wrote since the snapshot is answered, too.
+  `insert into pawl.worker as w (boot, name, started_at) values ($2::uuid, $3, ${NOW}) on conflict (boot) do update set name = w.name returning id`,
 );
 
 /** A worker's boot as a small number, so that leases and attempts carry four bytes of it. */

@@ -3,7 +3,7 @@ import * as fs from "node:fs";
 import { pawlError } from "../../../core/error.js";
 import { type Endpoint, endpointSettings } from "./endpoint.js";
 import { type Folder, giveToFolderOwner } from "./folder.js";
-import { discardMistakenPidFile, dismissOrphans, readPostmaster } from "./postmaster.js";
+import { discardMistakenPidFile, dismissOrphans, findPostmaster, readPostmaster } from "./postmaster.js";
 import { dataCommand, type Site } from "./site.js";
 import { type Deadline, isPast, pause, until } from "./wait.js";
 
@@ -30,18 +30,21 @@ const ORPHANS_END_MS = 100;
 /** Starts a server on data that has none, and waits until it accepts connections. Answers its pid. */
 export async function launch(site: Site, endpoint: Endpoint, settings: Settings, deadline: Deadline): Promise<number> {
   const { folder } = site;
-  discardMistakenPidFile(folder.data);
   for (;;) {
+    discardMistakenPidFile(folder.data);
     trimLog(folder);
     const before = sizeOf(folder.log);
     const result = await start(site, { ...DEFAULTS, ...endpointSettings(endpoint), ...settings }, deadline);
     if ("pid" in result) return result.pid;
     const said = fs.readFileSync(folder.log).subarray(before).toString();
-    if (!/shared memory block .* is still in use/.test(said) || isPast(deadline)) {
+    const orphaned = /shared memory block .* is still in use/.test(said);
+    // The last server was killed so recently that it is not quite gone.
+    const dying = /lock file "postmaster.pid" already exists/.test(said) && !findPostmaster(folder.data);
+    if ((!orphaned && !dying) || isPast(deadline)) {
       const reason = lastComplaint(said) ?? result.reason;
       throw pawlError("embedded_failed", { folder: folder.path, log: folder.log, reason });
     }
-    dismissOrphans(folder.data);
+    if (orphaned) dismissOrphans(folder.data);
     await pause(ORPHANS_END_MS);
   }
 }

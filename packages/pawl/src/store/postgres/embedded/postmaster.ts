@@ -1,10 +1,12 @@
 import { spawnSync } from "node:child_process";
 import * as fs from "node:fs";
 import { join } from "node:path";
-import { commandOf, isAlive, signal } from "./processes.js";
+import { commandOf, isAlive, isZombie, signal } from "./processes.js";
 import { dataCommand, type Site } from "./site.js";
 import { deadlineIn, until } from "./wait.js";
 
+/** above the highest there is on Linux */
+const NOBODYS_PID = "4194305";
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 5_000;
 
@@ -31,12 +33,16 @@ export function findPostmaster(data: string): Postmaster | undefined {
 }
 
 /**
- * A pid file that survived its server, when another process has the pid by now. Postgres would refuse to start; a pid
- * nobody has, it handles itself, and better: it looks for processes the dead server left behind.
+ * A pid file that survived its server, when another process has the pid by now, or when the dead server is a zombie.
+ * Postgres would refuse to start; a pid nobody has, it handles itself, and better: it looks for processes the dead
+ * server left behind.
  */
 export function discardMistakenPidFile(data: string): void {
   const described = readPostmaster(data);
-  if (described && isAlive(described.pid) && !worksOn(described.pid, data)) fs.rmSync(join(data, "postmaster.pid"));
+  if (!described) return;
+  const file = join(data, "postmaster.pid");
+  if (isZombie(described.pid)) fs.writeFileSync(file, fs.readFileSync(file, "utf8").replace(/^\d+/, NOBODYS_PID));
+  else if (isAlive(described.pid) && !worksOn(described.pid, data)) fs.rmSync(file);
 }
 
 /** Ends what a killed server left running. Without a postmaster these can only end, but some are slow to notice. */

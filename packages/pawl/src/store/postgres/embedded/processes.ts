@@ -38,6 +38,11 @@ export function isAlive(pid: number): boolean {
   }
 }
 
+/** Dead, and not yet taken note of: to a signal, and so to Postgres, it still looks alive. */
+export function isZombie(pid: number): boolean {
+  return process.platform === "linux" && procStat(pid)?.state === "Z";
+}
+
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -1,0 +1,89 @@
+import { describe, expect, it } from "vitest";
+import { open, task } from "../../packages/pawl/src/index.js";
+import { eventually } from "../support/eventually.js";
+import { fakeTime } from "../support/faketime.js";
+import { freshStage, proxiedStage } from "../support/fresh-stage.js";
+import { describeOn, freshDatabase } from "../support/servers.js";
+
+const fake = fakeTime();
+
+describeOn("embedded18", () => {
+  describe.concurrent("time", () => {
+    it.skipIf(!fake.available)(
+      `delays of nothing, one lease and ten leases are never early and never doubled, with one worker's clock a day ahead and another's a day behind (A11, D9)${fake.available ? "" : `: ${fake.reason}`}`,
+      async () => {
+        if (!fake.available) throw new Error(fake.reason);
+        await using stage = await freshStage();
+        const lease = {
+          work: { lease: "1s", renewal: "300ms", concurrency: 5 },
+          open: { maintenance: { lease: "1s", sweep: "200ms", pulse: "100ms" } },
+        } as const;
+        await stage.worker(lease.work, lease.open, { env: fake.env("+1d") });
+        await stage.worker(lease.work, lease.open, { env: fake.env("-1d") });
+        const due = [0, 1_000, 10_000];
+        for (const delay of due) await stage.enqueueMany("counter", 10, {}, { delay });
+        const far = await stage.enqueueMany("counter", 5, {}, { delay: "365d" });
+        await eventually("those due have run", async () => (await stage.pawl.counts()).succeeded === 30, 40_000);
+
+        // Both by the store's clock: when it was due, and when its effect committed.
+        const waits = await stage.rows<{ late: number }>(
+          "select (extract(epoch from e.at - j.due_at) * 1000)::float8 as late from public.effects e join pawl.any_job j on j.id = e.job",
+        );
+        expect(waits).toHaveLength(30);
+        for (const { late } of waits) expect(late, "ms after its time").toBeGreaterThanOrEqual(0);
+        const skewed = new Set(stage.sink.lines("start").map(({ at }) => Math.round((at - Date.now()) / 86_400_000)));
+        expect(
+          [...skewed].every((days) => Math.abs(days) === 1),
+          "their clocks really were wrong",
+        ).toBe(true);
+        expect(stage.sink.lines("start"), "each ran once").toHaveLength(30);
+        for (const id of far) expect(await stage.pawl.jobs.get(id)).toMatchObject({ state: "scheduled" });
+        await stage.check({ quiet: false });
+      },
+      90_000,
+    );
+
+    it("twenty restarts of everything change no count and start nothing twice (A13)", async () => {
+      await using database = await freshDatabase();
+      let runs = 0;
+      const quick = task("quick", () => void runs++);
+      const doomed = task("doomed", { retry: 0 }, () => {
+        throw new Error("always");
+      });
+      const tasks = { tasks: [quick, doomed], maintenance: { pulse: "20ms", sweep: "50ms", lease: "1s" } } as const;
+      {
+        await using pawl = await open(database.url, tasks);
+        await pawl.work();
+        for (const job of await pawl.enqueueMany(quick, Array.from({ length: 30 }))) await job.result({ timeout: "20s" });
+        const dead = await pawl.enqueue(doomed, undefined);
+        await pawl.jobs.wait(dead, { timeout: "20s" });
+        await pawl.enqueueMany(quick, Array.from({ length: 7 }), { delay: "1d" });
+        await (await pawl.enqueue(quick, undefined, { delay: "1d" })).pause();
+      }
+      for (let restart = 0; restart < 20; restart++) {
+        await using pawl = await open(database.url, tasks);
+        await pawl.work({ name: "nightly" });
+        expect(await pawl.counts()).toMatchObject({ succeeded: 30, dead: 1, scheduled: 7, parked: 1, ready: 0, running: 0 });
+      }
+      expect(runs).toBe(30);
+    }, 90_000);
+
+    it("an idle process asks at most two things a second (C11)", async () => {
+      const proxied = await proxiedStage();
+      await using stage = proxied.stage;
+      await stage.pawl.close();
+      await using idle = await open(stage.url, { tasks: [task("quick", () => {})] });
+      await idle.work();
+      await eventually("it hears", async () => (await idle.info()).hearsOthers);
+      const seconds = 10;
+      // From the first request after this moment on, so that start-up is not counted.
+      const start = proxied.proxy.requests;
+      const end = performance.now() + seconds * 1_000;
+      await eventually("ten seconds are over", () => performance.now() >= end);
+      const asked = proxied.proxy.requests - start;
+      console.log(`an idle process made ${asked} requests in ${seconds} s`);
+      expect(asked).toBeGreaterThan(0);
+      expect(asked).toBeLessThanOrEqual(2 * seconds);
+    }, 60_000);
+  });
+});
