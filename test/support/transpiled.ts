@@ -45,7 +45,10 @@ function write(to: string, text: string): void {
 }
 
 function filesIn(folder: string): readonly string[] {
-  return fs.readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((entry) => (entry.isFile() ? join(entry.parentPath, entry.name) : [])).sort();
+  return fs
+    .readdirSync(folder, { recursive: true, withFileTypes: true })
+    .flatMap((entry) => (entry.isFile() ? join(entry.parentPath, entry.name) : []))
+    .sort();
 }
 
 function discardOld(cache: string): void {

@@ -18,7 +18,7 @@ const LOCK_LEASES = statement(
 );
 const SETTLED_BEFORE = statement(
   "settled_before",
-  "select g.job from unnest($1::bigint[], $2::uuid[]) as g(lease, job) where exists (select from pawl.any_attempt a where a.job = g.job and a.lease = g.lease)",
+  "select g.job, g.lease::text from unnest($1::bigint[], $2::uuid[]) as g(lease, job) where exists (select from pawl.any_attempt a where a.job = g.job and a.lease = g.lease)",
 );
 const INTENTS = statement("intents_of", "select job, kind from pawl.intent where job = any($1::uuid[])");
 const FORGET_INTENTS = statement("forget_intents", "delete from pawl.intent where job = any($1::uuid[])");
@@ -41,12 +41,12 @@ export async function settleGuarded(db: Db, on: Queryable, worker: number, settl
  */
 export async function applyPatches(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<readonly Lane[]> {
   if (settlements.length === 0) return [];
-  const before = await on.query<{ job: JobId }>(SETTLED_BEFORE, [
+  const before = await on.query<{ job: JobId; lease: LeaseId }>(SETTLED_BEFORE, [
     plainArray(settlements.map((item) => item.lease)),
     plainArray(settlements.map((item) => item.job)),
   ]);
-  const known = new Set(before.map((row) => row.job));
-  const fresh = settlements.filter((item) => !known.has(item.job));
+  const known = new Set(before.map((row) => `${row.lease}:${row.job}`));
+  const fresh = settlements.filter((item) => !known.has(`${item.lease}:${item.job}`));
   if (fresh.length === 0) return [];
   const asked = new Map(
     (await on.query<{ job: JobId; kind: Intent }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row.kind]),
