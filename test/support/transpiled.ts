@@ -39,7 +39,10 @@ export function transpiled(): string {
 
 function write(to: string, text: string): void {
   fs.mkdirSync(dirname(to), { recursive: true });
-  if (to.endsWith(".sql")) return fs.writeFileSync(to, text);
+  if (to.endsWith(".sql")) {
+    fs.writeFileSync(to, text);
+    return;
+  }
   const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true, inlineSourceMap: true };
   fs.writeFileSync(to.replace(/\.ts$/, ".js"), ts.transpileModule(text, { compilerOptions, fileName: to }).outputText);
 }
