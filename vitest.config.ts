@@ -15,6 +15,9 @@ const shared = {
   oxc: { target: "es2022" },
 };
 
+/** Tests of real processes in real time. */
+const REAL_TIME = ["test/recovery/**/*.test.ts", "test/engine/**/*.test.ts", "test/demo.test.ts"];
+
 const timing = { pool: "forks", testTimeout: 30_000, hookTimeout: 60_000 } as const;
 
 export default defineConfig({
@@ -25,7 +28,21 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       { ...shared, test: { ...timing, name: "unit", include: ["packages/*/src/**/*.test.ts"] } },
-      { ...shared, test: { ...timing, name: "integration", include: ["test/**/*.test.ts"] } },
+      { ...shared, test: { ...timing, name: "integration", include: ["test/**/*.test.ts"], exclude: REAL_TIME } },
+      {
+        ...shared,
+        test: {
+          ...timing,
+          name: "recovery",
+          include: REAL_TIME,
+          // After the others and one file at a time: they start and kill processes of their own, and hold them to
+          // leases and time-outs of a second or two, which a machine busy with other tests cannot keep.
+          sequence: { groupOrder: 1 },
+          maxWorkers: 1,
+          // A second try, since a shared machine may stand still for longer than that at any moment.
+          retry: 1,
+        },
+      },
     ],
   },
 });

@@ -49,12 +49,12 @@ describeOn("embedded18", () => {
     }, 120_000);
 
     it("half open: every call ends within the statement's time-out and one connect, then work resumes on new ones (C7)", async () => {
-      const proxied = await proxiedStage({ postgres: { statementTimeout: 1_500, connections: 5 } });
+      const proxied = await proxiedStage({ postgres: { statementTimeout: 4_000, connections: 5 } });
       await using stage = proxied.stage;
       const { proxy } = proxied;
       const worker = await stage.worker(
         { ...STEADY.work, concurrency: 4 },
-        { ...STEADY.open, postgres: { statementTimeout: 1_500, connections: 4 } },
+        { ...STEADY.open, postgres: { statementTimeout: 4_000, connections: 4 } },
       );
       const [first] = await stage.enqueueMany("counter", 40, { ms: 100 });
       await eventually("work is under way", () => stage.sink.lines("end").length > 3);
@@ -66,7 +66,7 @@ describeOn("embedded18", () => {
         ...Array.from({ length: 10 }, () => stage.enqueue("quick")),
       ];
       const answers = await Promise.allSettled(calls);
-      expect(performance.now() - began).toBeLessThan(1_500 + 5_000 + 2_500);
+      expect(performance.now() - began).toBeLessThan(4_000 + 5_000 + 2_500);
       for (const answer of answers) {
         expect(answer).toMatchObject({ status: "rejected", reason: { code: expect.stringMatching(/^(store_unreachable|enqueue_unknown)$/) } });
       }
@@ -83,10 +83,10 @@ describeOn("embedded18", () => {
     }, 120_000);
 
     it("half open at shutdown do not keep the process (C7, E7)", async () => {
-      const proxied = await proxiedStage({ postgres: { statementTimeout: 1_000 } });
+      const proxied = await proxiedStage({ postgres: { statementTimeout: 4_000 } });
       await using stage = proxied.stage;
       const job = await stage.enqueue("slow", { ms: 600_000 });
-      const worker = await stage.worker({ ...STEADY.work, drain: "100ms" }, { ...STEADY.open, postgres: { statementTimeout: 1_000 } });
+      const worker = await stage.worker({ ...STEADY.work, drain: "100ms" }, { ...STEADY.open, postgres: { statementTimeout: 4_000 } });
       await stage.started(job.id);
       proxied.proxy.blackhole();
       worker.signal("SIGTERM");
