@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { pawlError } from "../../packages/pawl/src/core/error.js";
 import { open, task } from "../../packages/pawl/src/index.js";
 import { startPawl } from "../../packages/pawl/src/pawl.js";
 import type { Operation } from "../../packages/pawl/src/store/around.js";
@@ -33,6 +34,8 @@ async function connected(url: string): Promise<pg.Client> {
 const quick = task("quick", () => "done");
 const idle = task("idle", () => "never served here");
 const PACE = { pulse: "50ms", sweep: "50ms", lease: "200ms", prune: "100ms" } as const;
+/** What becomes of a statement that the server itself refuses; not that of a store that is away. */
+const refused = (operation: string) => pawlError("store_failed", { operation, reason: "made to fail" });
 const WAIT = { timeout: "20s" } as const;
 
 describeOn("embedded18", () => {
@@ -51,7 +54,7 @@ describeOn("embedded18", () => {
       it(`${broken} (B4)`, async () => {
         const { url } = await database();
         const inner = await openPostgres({ url });
-        const store = faultyStore(inner, (operation) => (operation === broken ? { kind: "fail" } : undefined));
+        const store = faultyStore(inner, (operation) => (operation === broken ? { kind: "fail", error: refused(operation) } : undefined));
         const pawl = await startPawl(store, { tasks: [quick, idle], maintenance: PACE });
         ends.push(() => pawl.close());
         const failed: string[] = [];

@@ -141,7 +141,7 @@ export class Maintenance implements Service {
     const { bus, clock } = this.#parts;
     bus.emit("duty.failed", { duty: "pulse", error });
     // The store is there and cannot say what waits: every duty looks for itself, or this would be the end of them all.
-    if (!isPawlError(error) || error.code === "store_failed") this.#expect(ANYTHING);
+    if (isPawlError(error, "store_failed")) this.#expect(ANYTHING);
     if (this.#lostAt !== undefined) return;
     this.#lostAt = clock.monotonic();
     bus.emit("store.lost", { error });
