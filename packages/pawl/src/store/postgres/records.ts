@@ -10,7 +10,8 @@ const LOG = statement(
   `
   with given as materialized (
     select g.* from unnest($2::bigint[], $3::uuid[], $4::float8[], $5::int2[], $6::text[], $7::text[]) with ordinality as g(lease, job, at, level, message, data, ord)
-    where exists (select from pawl.lease l where l.id = g.lease and l.worker = $1 and g.job = any(l.jobs)) order by ord
+    where exists (select from pawl.lease l where l.id = g.lease and l.worker = $1 and g.job = any(l.jobs))
+      and not exists (select from pawl.any_attempt a where a.job = g.job and a.lease = g.lease) order by ord
   ),
   k as (insert into pawl.log_kept (at, lease, job, level, message, data)
     select to_timestamp(at / 1000), lease, job, level, message, data::json from given where job < (select floor from pawl.span))
@@ -42,7 +43,8 @@ export async function recall(db: Db, job: JobId, name: string): Promise<string |
 const RECORD = statement(
   "record",
   `
-  with own as materialized (select id from pawl.lease where id = $2::bigint and worker = $3 and $4::uuid = any(jobs) for share),
+  with own as materialized (select id from pawl.lease where id = $2::bigint and worker = $3 and $4::uuid = any(jobs)
+    and not exists (select from pawl.any_attempt a where a.job = $4::uuid and a.lease = $2::bigint) for share),
   saved as (
     insert into pawl.effect as e (job, name, value, until) select $4::uuid, $5, $6::json, ${NOW} + $7 * interval '1 millisecond' from own
     on conflict (job, name) do update set
