@@ -39,8 +39,8 @@ export default defineConfig({
           // leases and time-outs of a second or two, which a machine busy with other tests cannot keep.
           sequence: { groupOrder: 1 },
           maxWorkers: 1,
-          // A second try, since a shared machine may stand still for longer than that at any moment.
-          retry: 1,
+          // Another try, since a shared machine may stand still for longer than that at any moment.
+          retry: 2,
         },
       },
     ],
