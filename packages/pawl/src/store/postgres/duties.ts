@@ -11,7 +11,7 @@ import { type Db, ms, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import { readFacts } from "./facts.js";
 import type { LowWaters } from "./low-water.js";
-import { mark, type PendingJob, type Placement, put, take } from "./pending.js";
+import { markDead, type PendingJob, type Placement, put, take } from "./pending.js";
 import { release } from "./release.js";
 import { readSpan } from "./span.js";
 import { watchHolders } from "./watch.js";
@@ -160,11 +160,7 @@ async function die(db: Db, tx: Transaction, victims: readonly PendingJob[], why:
   await tx.query(FORGET_TIES, [plainArray(victims.map((job) => job.id))]);
   await tx.query(FORGET_INTENTS, [plainArray(victims.map((job) => job.id))]);
   await put(db, tx, placements);
-  await mark(
-    db,
-    tx,
-    placements.map((job) => ({ ...job, outcome: "failed" as const, next: "dead" as const })),
-  );
+  await markDead(db, tx, placements);
   await count(
     tx,
     victims.map((job) => ({ lane: job.lane, from: job.state, to: "dead" as const })),

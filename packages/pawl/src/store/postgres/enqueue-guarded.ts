@@ -12,7 +12,7 @@ import type { Queryable, Transaction } from "./drivers/driver.js";
 import { dueTime, optionsText } from "./enqueue.js";
 import { type Facts, readFacts } from "./facts.js";
 import { LanesTable, laneCte } from "./lanes-table.js";
-import { mark, type Placement, put, take } from "./pending.js";
+import { markDead, type Placement, put, take } from "./pending.js";
 import { clampDue, readSpan, type Span } from "./span.js";
 
 /** A job of the batch with its id and due time. */
@@ -290,18 +290,7 @@ async function placeJobs(db: Db, tx: Transaction, created: readonly Candidate[],
     ]);
   await put(db, tx, placements);
   const stillborn = placements.filter((job) => job.to === "dead");
-  await mark(
-    db,
-    tx,
-    stillborn.map((job) => ({
-      id: job.id,
-      outcome: "failed" as const,
-      next: "dead" as const,
-      spent: 0,
-      crashes: 0,
-      ...(job.failure === undefined ? {} : { failure: job.failure }),
-    })),
-  );
+  await markDead(db, tx, stillborn);
   await count(
     tx,
     placements.map((job) => ({ lane: job.lane, from: undefined, to: job.to as State })),

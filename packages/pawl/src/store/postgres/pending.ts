@@ -153,3 +153,19 @@ export async function mark(db: Db, on: Queryable, marks: readonly Mark[]): Promi
     textArray(marks.map((item) => item.output)),
   ]);
 }
+
+/** The same line for jobs that died while they waited: no attempt was made, and the failure says why. */
+export function markDead(db: Db, on: Queryable, dead: readonly Placement[]): Promise<void> {
+  return mark(
+    db,
+    on,
+    dead.map(({ id, spent, crashes, failure }) => ({
+      id,
+      outcome: "failed",
+      next: "dead",
+      spent,
+      crashes,
+      ...(failure === undefined ? {} : { failure }),
+    })),
+  );
+}

@@ -7,7 +7,7 @@ import { plainArray } from "./arrays.js";
 import { count, type Move } from "./counts.js";
 import { type Db, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
-import { mark, type PendingJob, type Placement, put, take } from "./pending.js";
+import { markDead, type PendingJob, type Placement, put, take } from "./pending.js";
 import { readSpan } from "./span.js";
 
 export interface Ended {
@@ -101,18 +101,7 @@ async function doom(db: Db, on: Queryable, doomed: ReadonlyMap<JobId, JobId>, st
     };
   });
   await put(db, on, placements);
-  await mark(
-    db,
-    on,
-    placements.map((job) => ({
-      id: job.id,
-      outcome: "failed" as const,
-      next: "dead" as const,
-      spent: 0,
-      crashes: 0,
-      ...(job.failure === undefined ? {} : { failure: job.failure }),
-    })),
-  );
+  await markDead(db, on, placements);
   await count(
     on,
     placements.map((job): Move => ({ lane: job.lane, from: "blocked", to: "dead" })),
