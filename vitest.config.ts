@@ -16,7 +16,7 @@ const shared = {
 };
 
 /** Tests of real processes in real time. */
-const REAL_TIME = ["test/recovery/**/*.test.ts", "test/engine/**/*.test.ts", "test/demo.test.ts"];
+const REAL_TIME = ["test/recovery/**/*.test.ts", "test/engine/**/*.test.ts", "test/demo*.test.ts"];
 
 const timing = { pool: "forks", testTimeout: 30_000, hookTimeout: 60_000 } as const;
 
@@ -27,7 +27,7 @@ export default defineConfig({
     // Tests wait for databases more than they compute, but some measure time: no more of them than cores.
     maxWorkers: 2,
     projects: [
-      { ...shared, test: { ...timing, name: "unit", include: ["packages/*/src/**/*.test.ts"] } },
+      { ...shared, test: { ...timing, name: "unit", include: ["packages/*/src/**/*.test.ts", "bench/{report,harness,child,scenarios}/*.test.ts"] } },
       { ...shared, test: { ...timing, name: "integration", include: ["test/**/*.test.ts"], exclude: REAL_TIME } },
       {
         ...shared,
@@ -35,10 +35,12 @@ export default defineConfig({
           ...timing,
           name: "recovery",
           include: REAL_TIME,
-          // After the others and one file at a time: they start and kill processes of their own, and hold them to
-          // leases and time-outs of a second or two, which a machine busy with other tests cannot keep.
+          // After the others: they start and kill processes of their own, and hold them to leases and time-outs of a
+          // second or two, which a machine busy with other tests cannot keep. They mostly wait, so two files share the
+          // time, but no more tests at once than a core each can serve.
           sequence: { groupOrder: 1 },
-          maxWorkers: 1,
+          maxWorkers: 2,
+          maxConcurrency: 3,
           // Another try, since a shared machine may stand still for longer than that at any moment.
           retry: 2,
         },

@@ -1,10 +1,10 @@
 // Completes package-lock.json after `npm install` on a machine whose registry lacks some platforms' builds of a tool.
 // npm leaves such optional packages out of the lock, and then `npm ci` refuses the lock as incomplete everywhere. An
 // entry with version, os and cpu is all it takes: where the platform does not match it is skipped, where it does it is
-// fetched as usual.
+// fetched as usual. `node scripts/complete-lock.mjs bench` does the same in that folder.
 import { readFileSync, writeFileSync } from "node:fs";
 
-const FILE = new URL("../package-lock.json", import.meta.url);
+const FILE = new URL(`../${process.argv[2] ?? "."}/package-lock.json`, import.meta.url);
 const lock = JSON.parse(readFileSync(FILE, "utf8"));
 const { packages } = lock;
 const added = [];

@@ -2,4 +2,6 @@
 export const debianPostgres: string;
 export const pgbouncer: string;
 export const faketime: string;
+export const tmux: string;
 export function installServers(): Promise<void>;
+export function installPackages(names: readonly string[], purpose: string, say?: (text: string) => void): string | undefined;

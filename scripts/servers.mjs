@@ -1,5 +1,5 @@
 /**
- * Installs, from Debian's packages, the servers that some suites need besides the embedded Postgres. Only as root on
+ * Installs, from Debian's packages, the servers and tools that some suites need besides the embedded Postgres. Only as root on
  * Debian, and only what is missing; elsewhere those suites say themselves why they are skipped.
  */
 import { spawnSync } from "node:child_process";
@@ -8,11 +8,13 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 export const debianPostgres = "/usr/lib/postgresql/15/bin";
 export const pgbouncer = "/usr/sbin/pgbouncer";
 export const faketime = "/usr/bin/faketime";
+export const tmux = "/usr/bin/tmux";
 
 const wanted = [
   { file: `${debianPostgres}/postgres`, package: "postgresql-15" },
   { file: pgbouncer, package: "pgbouncer" },
   { file: faketime, package: "faketime" },
+  { file: tmux, package: "tmux" },
 ];
 
 /** The package's own script asks this whether to make and start a cluster: ours are private, it need not. */
@@ -22,10 +24,16 @@ const servicePolicy = "/usr/sbin/policy-rc.d";
 
 export async function installServers() {
   const missing = wanted.filter(({ file }) => !existsSync(file)).map((each) => each.package);
-  if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return;
-  console.log(`Installing ${missing.join(" and ")} from Debian's packages for the tests …`);
-  const problem = withoutStarting(() => apt("update") ?? apt("install", "--no-install-recommends", ...missing));
+  if (missing.length === 0) return;
+  const problem = installPackages(missing, "the tests");
   if (problem !== undefined) console.log(`That failed, so the suites on them are skipped: ${problem}`);
+}
+
+/** Starts none of their services. Answers what went wrong; elsewhere than as root on Debian it does nothing. */
+export function installPackages(names, purpose, say = console.log) {
+  if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return undefined;
+  say(`Installing ${names.join(" and ")} from Debian's packages for ${purpose} …`);
+  return withoutStarting(() => apt("update") ?? apt("install", "--no-install-recommends", ...names));
 }
 
 function apt(...args) {

@@ -1,0 +1,45 @@
+import type { Jobs, Planned } from "../contract.ts";
+
+/** The jobs a command asks for, made one at a time. */
+export function* planned(jobs: Jobs): Generator<Planned> {
+  const { count, from = 0, due, tenants } = jobs;
+  for (let i = 0; i < count; i++) {
+    const n = from + i;
+    yield {
+      input: due === undefined ? { n } : { n, due: Math.round(due.start + scattered(i) * due.over) },
+      ...(tenants === undefined ? {} : { tenant: tenantOf(i, tenants) }),
+    };
+  }
+}
+
+/** Evenly over 0 … 1 and in no order, but the same in every run: multiples of the golden ratio. */
+function scattered(i: number): number {
+  return (i * 0.6180339887498949) % 1;
+}
+
+/** Every second job is the first tenant's, the others take turns. */
+function tenantOf(i: number, tenants: number): string {
+  return i % 2 === 0 || tenants === 1 ? "tenant-0" : `tenant-${1 + (((i - 1) / 2) % (tenants - 1))}`;
+}
+
+/** What an iterable yields, so many at a time. */
+export function* chunked<T>(items: Iterable<T>, size: number): Generator<T[]> {
+  let chunk: T[] = [];
+  for (const item of items) {
+    chunk.push(item);
+    if (chunk.length === size) {
+      yield chunk;
+      chunk = [];
+    }
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+/** Works on so many chunks at a time. The first failure is thrown. */
+export async function inParallel<T>(items: Iterable<T>, width: number, work: (item: T) => Promise<unknown>): Promise<void> {
+  const source = items[Symbol.iterator]();
+  const runner = async () => {
+    for (let next = source.next(); !next.done; next = source.next()) await work(next.value);
+  };
+  await Promise.all(Array.from({ length: width }, runner));
+}

@@ -1,0 +1,33 @@
+import { describe, expect, test } from "vitest";
+import type { Scenario } from "../contract.js";
+import { asked, help } from "./arguments.js";
+
+const scenario = (name: string): Scenario => ({ name, measures: "…", systems: [], jobs: 1, runs: 1, run: () => Promise.reject(new Error()) });
+const known = [scenario("drain"), scenario("idle")];
+
+describe("the command line", () => {
+  test("without a name, every scenario is run with its own sizes", () => {
+    expect(asked([], known)).toEqual({ scenarios: known, json: false, help: false });
+  });
+
+  test("a scenario, sizes and systems can be chosen", () => {
+    expect(asked(["drain", "--jobs", "20_000", "--runs", "1", "--only", "pawl, pg-boss", "--json"], known)).toEqual({
+      scenarios: [known[0]],
+      jobs: 20_000,
+      runs: 1,
+      only: ["pawl", "pg-boss"],
+      json: true,
+      help: false,
+    });
+  });
+
+  test("what is unknown is answered with what there is", () => {
+    expect(() => asked(["drian"], known)).toThrow("unknown: drian. There are drain, idle.");
+    expect(() => asked(["--only", "pgboss"], known)).toThrow(/unknown: pgboss\. There are pawl, .*pg-boss/);
+    expect(() => asked(["--jobs", "many"], known)).toThrow("--jobs wants a whole number, not many");
+  });
+
+  test("the help names every scenario", () => {
+    expect(help(known)).toMatch(/drain[\s\S]*idle/);
+  });
+});

@@ -1,0 +1,61 @@
+import { parseArgs } from "node:util";
+import type { Scenario } from "../contract.js";
+import { SYSTEMS } from "../systems/about.ts";
+
+export interface Asked {
+  readonly scenarios: readonly Scenario[];
+  readonly jobs?: number;
+  readonly runs?: number;
+  /** names of systems; absent: all */
+  readonly only?: readonly string[];
+  readonly json: boolean;
+  readonly help: boolean;
+}
+
+/** Throws what a person can read. */
+export function asked(args: readonly string[], known: readonly Scenario[]): Asked {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      jobs: { type: "string" },
+      runs: { type: "string" },
+      only: { type: "string" },
+      json: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  const scenarios = positionals.length === 0 ? known : positionals.map((name) => found(name, known));
+  const only = values.only?.split(",").map((name) => found(name.trim(), SYSTEMS).name);
+  return {
+    scenarios,
+    json: values.json,
+    help: values.help,
+    ...(values.jobs === undefined ? {} : { jobs: count("--jobs", values.jobs) }),
+    ...(values.runs === undefined ? {} : { runs: count("--runs", values.runs) }),
+    ...(only === undefined ? {} : { only }),
+  };
+}
+
+function found<T extends { readonly name: string }>(name: string, among: readonly T[]): T {
+  const match = among.find((each) => each.name === name);
+  if (match === undefined) throw new Error(`unknown: ${name}. There are ${among.map((each) => each.name).join(", ")}.`);
+  return match;
+}
+
+function count(option: string, text: string): number {
+  const value = Number(text.replaceAll("_", ""));
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${option} wants a whole number, not ${text}`);
+  return value;
+}
+
+export function help(known: readonly Scenario[]): string {
+  const width = Math.max(...known.map(({ name }) => name.length));
+  return [
+    "npm run bench -- [scenario …] [--jobs N] [--runs R] [--only system,…] [--json]",
+    "",
+    ...known.map(({ name, measures }) => `  ${name.padEnd(width)}  ${measures}`),
+    "",
+    `  systems: ${SYSTEMS.map(({ name }) => name).join(", ")}`,
+  ].join("\n");
+}

@@ -1,0 +1,73 @@
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import pg from "pg";
+import { startEmbedded } from "../../packages/pawl/src/store/postgres/embedded/index.js";
+import type { Place } from "../contract.js";
+
+/** One configuration for everyone: durable, and room enough that checkpoints do not decide who is fast. */
+const SETTINGS = {
+  fsync: "on",
+  synchronous_commit: "on",
+  full_page_writes: "on",
+  shared_buffers: "1GB",
+  max_wal_size: "8GB",
+  checkpoint_timeout: "30min",
+  autovacuum: "on",
+  jit: "off",
+  max_connections: "200",
+  shared_preload_libraries: "pg_stat_statements",
+  "pg_stat_statements.track": "none",
+};
+
+export interface PostgresServer {
+  readonly about: string;
+  readonly pid: number;
+  /** the folder of its socket */
+  readonly host: string;
+  /** An empty database. */
+  create(options: { readonly countStatements: boolean }): Promise<Place & { readonly kind: "postgres" }>;
+  drop(place: Place & { readonly kind: "postgres" }): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** The Postgres that comes with npm, as a plain server. */
+export async function startPostgres(folder: string): Promise<PostgresServer> {
+  const server = await startEmbedded(join(folder, "postgres"), { settings: SETTINGS });
+  const { host, port, user } = server.connection;
+  const administer = (...statements: string[]) => queries({ host, port, user, database: "postgres" }, statements);
+  return {
+    about: `Postgres ${server.version} on a unix socket; ${settingsText()}`,
+    pid: server.pid,
+    host,
+    async create({ countStatements }) {
+      const database = `bench_${randomBytes(4).toString("hex")}`;
+      await administer(`create database ${database} template template0`);
+      if (countStatements) {
+        await administer(`alter database ${database} set pg_stat_statements.track = 'top'`);
+        await queries({ host, port, user, database }, ["create extension pg_stat_statements"]);
+      }
+      // Everybody starts with nothing left to write.
+      await administer("checkpoint");
+      const url = `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+      return { kind: "postgres", url, host, port, user, database };
+    },
+    drop: ({ database }) => administer(`drop database if exists ${database} with (force)`),
+    stop: () => server.release(),
+  };
+}
+
+async function queries(config: pg.ClientConfig, statements: readonly string[]): Promise<void> {
+  const client = new pg.Client(config);
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
+
+function settingsText(): string {
+  return Object.entries(SETTINGS)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
+}

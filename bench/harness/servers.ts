@@ -1,0 +1,92 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { watchdog } from "../../test/support/watchdog.js";
+import type { Inspector, Place, SystemAbout } from "../contract.js";
+import { inspectEmbedded, inspectPGlite } from "./inspect-folder.js";
+import { inspectPostgres } from "./inspect-postgres.js";
+import { inspectRedis } from "./inspect-redis.js";
+import { type PostgresServer, startPostgres } from "./postgres.js";
+import { redisSettings, startRedis } from "./redis.js";
+
+/** An empty store for one turn, and a second connection to look into it. */
+export interface Ground {
+  readonly place: Place;
+  readonly inspect: Inspector;
+  clear(): Promise<void>;
+}
+
+/** The servers of one run of the benchmark: private, in a temporary folder, gone with it however it ends. */
+export class Servers {
+  readonly about: Record<string, string> = {};
+  readonly #folder: string;
+  readonly #guard: ReturnType<typeof watchdog>;
+  #postgres: Promise<PostgresServer> | undefined;
+  #grounds = 0;
+
+  constructor() {
+    this.#folder = mkdtempSync(join(process.getuid?.() === 0 ? "/tmp" : tmpdir(), "pawl-bench-"));
+    chmodSync(this.#folder, 0o711); // as root the server is another user
+    this.#guard = watchdog(this.#folder);
+  }
+
+  async ground(system: SystemAbout, options: { readonly countStatements: boolean }): Promise<Ground> {
+    if (system.store === "postgres") return this.#database(system, options);
+    return system.store === "redis" ? this.#redis(system) : this.#ownFolder(system);
+  }
+
+  async stop(): Promise<void> {
+    await (await this.#postgres)?.stop();
+    await this.#guard.done();
+  }
+
+  async #database(system: SystemAbout, options: { readonly countStatements: boolean }): Promise<Ground> {
+    this.#postgres ??= this.#startPostgres();
+    const server = await this.#postgres;
+    const place = await server.create(options);
+    const inspect = await inspectPostgres(place, system.name, server.pid);
+    return {
+      place,
+      inspect,
+      async clear() {
+        await inspect.close();
+        await server.drop(place);
+      },
+    };
+  }
+
+  async #startPostgres(): Promise<PostgresServer> {
+    const server = await startPostgres(this.#folder);
+    this.#guard.watch(server.pid, server.host);
+    this.about.postgres = server.about;
+    return server;
+  }
+
+  async #redis(system: SystemAbout): Promise<Ground> {
+    const server = await startRedis(join(this.#folder, `redis-${this.#grounds++}`));
+    this.#guard.watch(server.pid, server.socket);
+    const inspect = await inspectRedis(server, system.name);
+    this.about.redis = `Redis ${inspect.version} on a unix socket; ${redisSettings}`;
+    return {
+      place: { kind: "redis", socket: server.socket },
+      inspect,
+      async clear() {
+        inspect.close();
+        await server.stop();
+      },
+    };
+  }
+
+  async #ownFolder(system: SystemAbout): Promise<Ground> {
+    const folder = join(this.#folder, `folder-${this.#grounds++}`);
+    const inspect = system.name === "pawl-pglite" ? inspectPGlite(folder) : inspectEmbedded(folder);
+    return {
+      place: { kind: "folder", folder },
+      inspect,
+      async clear() {
+        await inspect.close();
+        rmSync(folder, { recursive: true, force: true });
+      },
+    };
+  }
+}

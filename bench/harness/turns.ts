@@ -1,0 +1,126 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { monotonic } from "../child/clock.ts";
+import type { Bench, Figures, Samples, Scenario, SystemAbout, Turn, TurnOptions } from "../contract.js";
+import type { SystemEntry } from "../systems/about.ts";
+import { type Started, startChild } from "./children.js";
+import { isOurs } from "./figures.js";
+import type { NodeRuntime } from "./node.js";
+import type { Progress } from "./progress.js";
+import type { Ground, Servers } from "./servers.js";
+
+const LOOK_MS = 2;
+/** longer than any system takes to record what it has run */
+const RECORDED_MS = 60_000;
+
+export type RunnableSystem = SystemAbout & SystemEntry;
+
+export interface BenchParts {
+  readonly scenario: Scenario;
+  readonly jobs: number;
+  readonly runs: number;
+  readonly systems: readonly RunnableSystem[];
+  readonly servers: Servers;
+  readonly node: NodeRuntime;
+  readonly progress: Progress;
+  /** hears of peers that failed, and why: they take no further part */
+  readonly skipped: Record<string, string>;
+  /** what is running now, to be ended when the benchmark is stopped */
+  readonly running: Set<Started>;
+  /** aborted when the benchmark is being stopped: what fails then says nothing of anybody */
+  readonly stopping: AbortSignal;
+}
+
+export function benchOf(parts: BenchParts): Bench {
+  const { scenario, jobs, runs, systems, progress, skipped } = parts;
+  return {
+    jobs,
+    runs,
+    systems,
+    say: (text) => progress.say(`${scenario.name}: ${text}`),
+    async turns<F extends Figures>(measure: (turn: Turn) => Promise<F>, options: TurnOptions = {}): Promise<Samples<F>> {
+      const asked = new Set(options.systems?.map(({ name }) => name));
+      const taking = options.systems === undefined ? systems : systems.filter(({ name }) => asked.has(name));
+      const repetitions = options.runs ?? runs;
+      const samples = new Map<string, F[]>(taking.map(({ name }) => [name, []]));
+      for (let run = 1; run <= repetitions; run++) {
+        for (const system of taking) {
+          const title = [scenario.name, options.title, `run ${run} of ${repetitions}`, system.label].filter(Boolean).join(", ");
+          if (system.name in skipped) continue;
+          const figures = await oneTurn(parts, system, options, title, measure).catch((error: Error) => {
+            if (isOurs(system.name) || parts.stopping.aborted) throw error;
+            skipped[system.name] = error.message;
+            progress.note(`${title}: takes no further part: ${error.message}`);
+          });
+          if (figures === undefined) continue;
+          samples.get(system.name)?.push(figures);
+          progress.note(`${title}: ${summary(figures)}`);
+        }
+      }
+      for (const name of Object.keys(skipped)) samples.delete(name);
+      return samples;
+    },
+  };
+}
+
+async function oneTurn<F extends Figures>(
+  { servers, node, progress, running }: BenchParts,
+  system: RunnableSystem,
+  { aim = "throughput", countStatements = false }: TurnOptions,
+  title: string,
+  measure: (turn: Turn) => Promise<F>,
+): Promise<F> {
+  const say = (text: string) => progress.say(`${title}: ${text}`);
+  say("starting");
+  const ground = await servers.ground(system, { countStatements });
+  const started: Started[] = [];
+  try {
+    return await measure({
+      system,
+      place: ground.place,
+      inspect: ground.inspect,
+      say,
+      async start() {
+        const child = await startChild(system, ground.place, aim, node);
+        running.add(child);
+        if (started.push(child) === 1) await child.prepare();
+        child.onProgress((count) => say(`${count.toLocaleString("en")} jobs`));
+        return child;
+      },
+      verify: (finished) => verify(system, ground, finished),
+      recorded: (finished) => recorded(system, ground, finished),
+    });
+  } finally {
+    for (const child of started) {
+      await child.kill();
+      running.delete(child);
+    }
+    await ground.clear();
+  }
+}
+
+/** Looks until nothing is left. The time of the look that saw it is when it began: it cannot have seen later things. */
+async function recorded(system: SystemAbout, { inspect }: Ground, finished: number): Promise<number> {
+  if (!inspect.shared) return monotonic();
+  const began = monotonic();
+  for (;;) {
+    const looked = monotonic();
+    const left = await inspect.unfinished();
+    if (left === 0) return looked;
+    if (looked - began > RECORDED_MS) throw new Error(`${system.label} has ${left} of ${finished} jobs not recorded after a minute`);
+    await pause(LOOK_MS);
+  }
+}
+
+async function verify(system: SystemAbout, { inspect }: Ground, finished: number): Promise<void> {
+  const counts = await inspect.counts();
+  if (counts.unfinished > 0) throw new Error(`${system.label} left ${counts.unfinished} jobs unfinished`);
+  if (counts.finished !== undefined && counts.finished !== finished) {
+    throw new Error(`${system.label} recorded ${counts.finished} jobs of ${finished}`);
+  }
+}
+
+function summary(figures: Figures): string {
+  return Object.entries(figures)
+    .map(([name, value]) => `${name} ${Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3))}`)
+    .join(", ");
+}

@@ -1,0 +1,83 @@
+/** `npm run bench`: see README.md beside this file. */
+import { resolve } from "node:path";
+import type { Report, Scenario } from "./contract.js";
+import { type Asked, asked, help } from "./harness/arguments.js";
+import { buildIfStale } from "./harness/build.js";
+import type { Started } from "./harness/children.js";
+import { install } from "./harness/install.js";
+import { childNode } from "./harness/node.js";
+import { progressOn } from "./harness/progress.js";
+import { Servers } from "./harness/servers.js";
+import { benchOf } from "./harness/turns.js";
+import { COLOURED, keep, printed } from "./report/index.js";
+import { SCENARIOS } from "./scenarios/index.js";
+
+const progress = progressOn(process.stderr);
+
+async function main(): Promise<void> {
+  const wanted = asked(process.argv.slice(2), SCENARIOS);
+  if (wanted.help) return console.log(help(SCENARIOS));
+
+  buildIfStale(progress.note);
+  const stopping = new AbortController();
+  const world: World = { servers: new Servers(), running: new Set(), stopping: stopping.signal };
+  const stop = async () => {
+    stopping.abort();
+    await Promise.all([...world.running].map((child) => child.kill()));
+    await world.servers.stop();
+  };
+  process.once("SIGINT", () => void stop().finally(() => process.exit(130)));
+  process.once("SIGTERM", () => void stop().finally(() => process.exit(143)));
+
+  for (const scenario of wanted.scenarios) {
+    // One that fails does not take the others with it.
+    await runScenario(scenario, wanted, world).catch(failed);
+    if (world.stopping.aborted) return;
+  }
+  await stop();
+}
+
+function failed(error: unknown): void {
+  process.exitCode = 1;
+  progress.note(error instanceof Error ? error.message : String(error));
+}
+
+/** What all scenarios of a run share. */
+interface World {
+  readonly servers: Servers;
+  readonly running: Set<Started>;
+  readonly stopping: AbortSignal;
+}
+
+async function runScenario(scenario: Scenario, { jobs = scenario.jobs, runs = scenario.runs, only, json }: Asked, world: World): Promise<void> {
+  const names = scenario.systems.filter((name) => only?.includes(name) ?? true);
+  if (names.length === 0) return progress.note(`${scenario.name}: none of the systems asked for takes part`);
+  const installed = install(names, progress.note);
+  const { systems } = installed;
+  const skipped = { ...installed.skipped };
+  for (const [name, why] of Object.entries(skipped)) progress.note(`${name} takes no part: ${why}`);
+
+  const node = childNode(import.meta.dirname);
+  const began = performance.now();
+  const outcome = await scenario.run(benchOf({ scenario, jobs, runs, systems, node, progress, skipped, ...world }));
+  if (world.stopping.aborted) return;
+  progress.clear();
+  const made: Report = {
+    scenario: scenario.name,
+    measures: scenario.measures,
+    jobs,
+    runs,
+    ...outcome,
+    systems: systems.map(({ origin: _, file: __, ...about }) => about),
+    servers: { node: `${node.version}, the same for every Node system`, ...world.servers.about },
+    skipped,
+    took: { ms: Math.round(performance.now() - began) },
+  };
+  console.log(printed(made, process.stdout.isTTY ? COLOURED : undefined));
+  // Only what was measured in full may stand for the product; trials are kept apart.
+  const whole = jobs === scenario.jobs && runs >= scenario.runs && only === undefined;
+  keep(resolve(import.meta.dirname, whole ? "results" : "results/trials"), made);
+  if (json) console.log(JSON.stringify({ scenario: made.scenario, results: made.results, ratio: made.ratio, parts: made.parts }));
+}
+
+main().catch(failed);

@@ -1,0 +1,19 @@
+import type { Scenario } from "../contract.js";
+import { outcomeOf } from "../harness/figures.js";
+import { drained, filled } from "./parts.js";
+import { ALL } from "./systems.js";
+
+export const drain: Scenario = {
+  name: "drain",
+  measures: "no-op jobs through real handlers, history kept, one worker process: until a second connection sees all of them recorded",
+  systems: ALL,
+  jobs: 100_000,
+  runs: 3,
+  async run(bench) {
+    const samples = await bench.turns(async (turn) => {
+      await filled(turn, { count: bench.jobs });
+      return { perSecond: await drained(turn, bench.jobs) };
+    });
+    return outcomeOf(samples);
+  },
+};

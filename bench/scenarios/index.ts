@@ -1,0 +1,33 @@
+import type { Scenario } from "../contract.js";
+import { backlog } from "./backlog.js";
+import { cost } from "./cost.js";
+import { drain } from "./drain.js";
+import { embedded } from "./embedded.js";
+import { enqueue } from "./enqueue.js";
+import { fanout } from "./fanout.js";
+import { herd } from "./herd.js";
+import { idle } from "./idle.js";
+import { latency } from "./latency.js";
+import { lateness } from "./lateness.js";
+import { pinned } from "./pinned.js";
+import { sustained } from "./sustained.js";
+import { tenants } from "./tenants.js";
+import { workers } from "./workers.js";
+
+/** In the order of the table people read. */
+export const SCENARIOS: readonly Scenario[] = [
+  enqueue,
+  drain,
+  sustained,
+  latency,
+  lateness,
+  herd,
+  backlog,
+  fanout,
+  pinned,
+  tenants,
+  embedded,
+  cost,
+  workers,
+  idle,
+];

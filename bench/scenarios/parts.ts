@@ -1,0 +1,24 @@
+import type { Jobs, Turn } from "../contract.js";
+
+/** Enqueues jobs in a process of its own, which is gone when they are stored. */
+export async function filled(turn: Turn, jobs: Jobs): Promise<void> {
+  const producer = await turn.start();
+  await producer.enqueueMany(jobs);
+  await producer.stop();
+}
+
+/**
+ * Runs what is there in one new worker process; answers jobs per second, from the start of the worker until a second
+ * connection sees everything recorded. `finished`: how many jobs the store has then seen in all, if more than these.
+ */
+export async function drained(turn: Turn, jobs: number, finished = jobs): Promise<number> {
+  const worker = await turn.start();
+  const { began } = await worker.work({ upTo: finished });
+  await worker.ran(jobs);
+  const ended = await turn.recorded(finished);
+  const { twice } = await worker.report();
+  await worker.stop();
+  if (twice > 0) throw new Error(`${turn.system.label} ran ${twice} jobs twice`);
+  await turn.verify(finished);
+  return (jobs / (ended - began)) * 1_000;
+}

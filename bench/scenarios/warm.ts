@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { monotonic } from "../child/clock.ts";
+import type { Child, Jobs, Ran, Spread, Turn } from "../contract.js";
+
+/** what a process runs before it counts: its code is compiled by then, its connections are open */
+const WARM_UP = 20_000;
+/** jobs of one call of enqueueMany */
+const CHUNK = 100_000;
+const LOOK_MS = 2;
+const PATIENCE_MS = 60_000;
+
+export interface Crew {
+  readonly processes?: number;
+  /** in each process */
+  readonly workers?: number;
+}
+
+export interface Drained {
+  /** from the first handler call until a second connection sees every outcome recorded */
+  readonly perSecond: number;
+  /** handler calls beyond one per job, in all processes */
+  readonly twice: number;
+  /** whatever went wrong, in all processes, the warming up included */
+  readonly errors: number;
+  readonly complaints: readonly string[];
+  /** one per process */
+  readonly ran: readonly Ran[];
+  readonly claims: readonly Spread[];
+}
+
+/**
+ * Drains a backlog with workers that are warm, so that what differs between two backlogs does not hide behind the start of
+ * a process: they run some jobs, are paused while the backlog is made, and resume. Jobs with a due time are not waited for.
+ */
+export async function drainedWarm(turn: Turn, backlog: readonly Jobs[], { processes = 1, workers = 1 }: Crew = {}): Promise<Drained> {
+  const count = total(backlog.filter(({ due }) => due === undefined));
+  const delayed = total(backlog) - count;
+  const producer = await turn.start();
+  const children: Child[] = [];
+  for (let i = 0; i < processes; i++) children.push(await turn.start());
+
+  const warm = WARM_UP * processes;
+  for (const child of children) await child.work({ upTo: warm, workers, watch: true });
+  const warmed = ranTogether(children, warm);
+  await producer.enqueueMany({ count: warm });
+  await warmed;
+  await recorded(turn);
+
+  await producer.pause();
+  for (const child of children) await child.forget(count);
+  for (const jobs of backlog) await store(turn, producer, jobs);
+  if ((await Promise.all(children.map((child) => child.report()))).some((ran) => ran.count > 0)) throw new Error("a paused worker ran jobs");
+  const before = await Promise.all(children.map((child) => child.watched()));
+
+  const all = ranTogether(children, count);
+  await producer.resume();
+  await all;
+  const ended = await recorded(turn);
+
+  const ran = await Promise.all(children.map((child) => child.report()));
+  const watched = await Promise.all(children.map((child) => child.watched()));
+  for (const child of [...children, producer]) await child.stop();
+  await verify(turn, warm + count, delayed);
+  const began = Math.min(...ran.filter((of) => of.count > 0).map(({ first }) => first));
+  const calls = ran.reduce((sum, of) => sum + of.count + of.twice, 0);
+  const said = [...before, ...watched];
+  return {
+    perSecond: (count / (ended - began)) * 1_000,
+    twice: calls - count,
+    errors: said.reduce((sum, { errors }) => sum + errors, 0),
+    complaints: said.flatMap(({ samples }) => samples),
+    ran,
+    claims: watched.map(({ claims }) => claims),
+  };
+}
+
+/** In chunks, so that a backlog of millions need not fit into the memory of the process that makes it. */
+async function store(turn: Turn, producer: Child, jobs: Jobs): Promise<void> {
+  const { from = 0, count } = jobs;
+  for (let stored = 0; stored < count; stored += CHUNK) {
+    await producer.enqueueMany({ ...jobs, from: from + stored, count: Math.min(CHUNK, count - stored) });
+    turn.say(`${Math.min(count, stored + CHUNK).toLocaleString("en")} jobs stored`);
+  }
+}
+
+/** Several processes tell how far they are, so that nobody counts rows while they work. */
+function ranTogether(children: readonly Child[], count: number): Promise<unknown> {
+  const [only] = children;
+  if (children.length === 1 && only !== undefined) return only.ran(count);
+  const ran = children.map(() => 0);
+  return new Promise<void>((resolve) => {
+    for (const [index, child] of children.entries()) {
+      child.onProgress((soFar) => {
+        ran[index] = soFar;
+        if (ran.reduce((sum, of) => sum + of, 0) >= count) resolve();
+      });
+    }
+  });
+}
+
+/** As `turn.recorded`, of jobs that all have run, without counting millions of delayed ones at every look. */
+async function recorded(turn: Turn): Promise<number> {
+  const patience = monotonic() + PATIENCE_MS;
+  for (;;) {
+    const looked = monotonic();
+    const [row] = await turn.inspect.query<{ readonly open: string }>("select coalesce(sum(open), 0) as open from pawl.lease");
+    if (Number(row?.open) === 0) return looked;
+    if (looked > patience) throw new Error(`${row?.open} jobs are not recorded after a minute`);
+    await sleep(LOOK_MS);
+  }
+}
+
+async function verify(turn: Turn, ran: number, left: number): Promise<void> {
+  const { finished, unfinished } = await turn.inspect.counts();
+  if (finished !== ran || unfinished !== left) throw new Error(`${finished} of ${ran} jobs are recorded, ${unfinished} of ${left} are left`);
+}
+
+function total(backlog: readonly Jobs[]): number {
+  return backlog.reduce((sum, { count }) => sum + count, 0);
+}

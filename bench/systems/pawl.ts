@@ -1,0 +1,86 @@
+import { open, type Pawl, task } from "pawl";
+import { Times } from "../child/spread.ts";
+import type { Input, Place, Planned, Session, Watched, WorkSettings } from "../contract.ts";
+
+/** Above this, jobs are streamed, so that a backlog of a million does not have to fit into memory. */
+const STREAM_FROM = 200_000;
+/** where jobs go that say nothing else */
+const QUEUE = "default";
+
+export function connect(place: Place): Promise<Session> {
+  return connectWith(place, {});
+}
+
+export async function connectWith(place: Place, options: { readonly engine?: "pglite" }): Promise<Session> {
+  let handle: (input: Input) => void = () => {};
+  let watched = (): Watched => ({ claims: new Times().spread(), errors: 0, samples: [] });
+  const noop = task("bench.noop", async (input: Input) => handle(input));
+  const pawl = await open(urlOf(place), { tasks: [noop], ...options });
+
+  const optionsOf = ({ input: { due }, tenant }: Planned) => ({
+    ...(due === undefined ? {} : { runAt: due }),
+    ...(tenant === undefined ? {} : { tenant }),
+  });
+  const each = (jobs: readonly Planned[]) => {
+    const [first] = jobs;
+    const alike = first === undefined || Object.keys(optionsOf(first)).length === 0;
+    return alike ? {} : { each: (_: Input, index: number) => optionsOf(jobs[index] as Planned) };
+  };
+
+  return {
+    async prepare() {},
+    async enqueue(job) {
+      await pawl.enqueue(noop, job.input, optionsOf(job));
+    },
+    async enqueueMany(jobs) {
+      const all = [...jobs];
+      const inputs = all.map(({ input }) => input);
+      if (all.length <= STREAM_FROM) await pawl.enqueueMany(noop, inputs, each(all));
+      else await pawl.enqueueStream(noop, inputs, each(all));
+    },
+    async enqueueStream(jobs, stored) {
+      const inputs = async function* () {
+        for await (const { input } of jobs) yield input;
+      };
+      await pawl.enqueueStream(noop, inputs(), { onChunk: ({ count }) => stored(count) });
+    },
+    async work(given, { concurrency, workers = 1, watch = false }: WorkSettings) {
+      handle = given;
+      if (watch) watched = watching(pawl);
+      for (let i = 0; i < workers; i++) await pawl.work(concurrency === undefined ? {} : { concurrency });
+    },
+    watched: () => watched(),
+    pause: () => pawl.queues.pause(QUEUE),
+    resume: () => pawl.queues.resume(QUEUE),
+    stop: () => pawl.close(),
+  };
+}
+
+/** Listens to the events of this process; what it answers says what they told since it was last called. */
+function watching(pawl: Pawl): () => Watched {
+  let claims = new Times();
+  let samples: string[] = [];
+  let errors = 0;
+  const complain = (what: string) => {
+    if (++errors <= 3) samples.push(what);
+  };
+  pawl.on("store.operation", ({ operation, duration, error }) => {
+    if (operation === "leases.claim") claims.add(duration);
+    if (error !== undefined) complain(`${operation}: ${error}`);
+  });
+  pawl.on("duty.failed", ({ duty, error }) => complain(`${duty}: ${error}`));
+  pawl.on("lease.lost", ({ jobs, why }) => complain(`a lease of ${jobs} jobs was lost: ${why}`));
+  pawl.on("attempt.stale", ({ job }) => complain(`a settlement of ${job} came too late`));
+  return () => {
+    const told = { claims: claims.spread(), errors, samples };
+    claims = new Times();
+    samples = [];
+    errors = 0;
+    return told;
+  };
+}
+
+function urlOf(place: Place): string {
+  if (place.kind === "redis") throw new Error("Pawl has no Redis store yet");
+  return place.kind === "postgres" ? place.url : place.folder;
+}
