@@ -1,6 +1,6 @@
 /**
  * Every relative link in the Markdown files leads to a file, every anchor to a heading, and every test named after a
- * link, `[leases.test.ts](…): *its name*`, is in that file.
+ * link, `[leases.test.ts](…): _its name_`, is in that file.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -56,7 +56,7 @@ for (const file of markdown(root)) {
     const missing = !existsSync(to) || (anchor && statSync(to).isFile() && to.endsWith(".md") && !anchors(readFileSync(to, "utf8")).has(anchor));
     if (missing) complain(file, `${target} leads nowhere`);
   }
-  for (const [, path, name] of text.matchAll(/\]\(([^)\s]+\.ts)\): \*([^*]+)\*/g)) {
+  for (const [, path, , name] of text.matchAll(/\]\(([^)\s]+\.ts)\)[^:|<\n]{0,40}: ([*_])(.+?)\2(?=[\s,.<]|$)/gm)) {
     const to = resolve(dirname(file), path);
     if (existsSync(to) && !readFileSync(to, "utf8").includes(name)) complain(file, `${path} has no test "${name}"`);
   }

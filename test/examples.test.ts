@@ -32,6 +32,17 @@ const EXAMPLES: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "again: created",
   ],
   dependencies: ["before there is a worker: blocked", "bound 1, 2, 3", "die: dependency", "run: bound 1, dead", "wait: bound 1, 2"],
+  schedules: [
+    "2027-03-13T07:30:00.000Z",
+    "2027-03-14T07:00:00.000Z (moved out of a gap)",
+    "2027-03-15T06:30:00.000Z",
+    "heartbeat: created",
+    "again: unchanged",
+    "heartbeat fired: report of all",
+    "triggered: report of eu",
+    "of 7 ticks, 7 have no job",
+    "backfilled: 7, and again: 0",
+  ],
   "transactional-enqueue": ["confirmed order 1", "payment of order 2 was declined", "1 order and 1 job are there"],
 };
 

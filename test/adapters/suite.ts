@@ -51,6 +51,14 @@ export function adapterSuite({ name, connect }: Library): void {
       await database?.drop();
     });
 
+    test("by a producer without the task's code has what others published of it", async () => {
+      await using other = await open(database.url, { tasks: [task("cart.export", { queue: "exports", priority: 3 }, () => {})] });
+      await using producer = await open(database.url, { maintenance: false });
+      const job = await application.transaction(({ tx }) => producer.enqueue("cart.export", {}, { tx }));
+      expect(await other.jobs.get(job)).toMatchObject({ queue: "exports", priority: 3 });
+      await other.jobs.cancel(job); // nobody runs it, and the next tests count what waits
+    });
+
     test("is not there before the commit; after it, the worker finds it by itself", async () => {
       const job = await application.transaction(async ({ tx, saveCart }) => {
         await saveCart("committed");

@@ -6,7 +6,7 @@ import { emptiedStores } from "../support/emptied-store.js";
 describe("on PGlite", () => {
   let stores: ReturnType<typeof emptiedStores>;
   beforeAll(async () => {
-    stores = emptiedStores(await openPglite());
+    stores = emptiedStores(await openPglite(), { from: 1, most: 3 });
   });
   afterAll(() => stores?.close());
   storeConformance({ name: "pglite", make: (now) => stores.make(now) });

@@ -43,6 +43,22 @@ describeOn("embedded18", () => {
     expect((await there.jobs.wait(job.id)).state).toBe("cancelled");
   });
 
+  test("a job enqueued by name is as its task's code in another process says, also in a transaction of the caller's", async () => {
+    const encode = task("video.encode", { queue: "media", priority: "low", expire: "1h", atMostOnce: true }, () => {});
+    await connect({ tasks: [encode] });
+    const asSaid = { queue: "media", priority: 2, expire: 3_600_000, atMostOnce: true };
+    const inside = await connect({});
+    const client = new pg.Client(database.config);
+    await client.connect();
+    await client.query("begin");
+    const first = await inside.enqueue("video.encode", {}, { tx: client });
+    await client.query("commit");
+    await client.end();
+    expect(await first.get()).toMatchObject(asSaid);
+    const outside = await connect({});
+    expect(await (await outside.enqueue("video.encode", {})).get()).toMatchObject(asSaid);
+  });
+
   test("a handler's writes and its settlement commit together, once, however often it fails in between", async () => {
     const client = new pg.Client(database.config);
     await client.connect();

@@ -1,4 +1,5 @@
 import { FAILED, type Held, HOUR, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { Mutation } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
 import { ASK, CANCEL, CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, SETTLE_WRITTEN, takeBelieving } from "./pieces.js";
 
@@ -18,9 +19,15 @@ const cancel = (w: World, { job }: Held) => w.store.jobs.cancel("everyone", job.
 const SETTLE = { splits: [SETTLE_SNAPSHOT, SETTLE_WRITTEN] };
 const INTENT_GUARD = {
   statement: "settle",
-  from: " or exists (select from pawl.intent where job = any($8::uuid[]))",
+  from: " or exists (select from pawl.intent where job = any($6::uuid[]))",
   to: "",
 };
+
+/** As if whoever takes a job believed that it still waits where it was seen. */
+function takenAsSeen(taken: "ready" | "parked", seen: "scheduled" | "parked"): Mutation {
+  const [from, to] = [taken, seen].map((state) => (taken === "ready" ? `select '${state}' as state` : `union all select '${state}'`));
+  return { statement: "take", from: from as string, to: to as string };
+}
 
 races((race) => {
   race(
@@ -139,7 +146,6 @@ races((race) => {
     ],
   );
 
-  // Guarded by takeOne, which puts back what has moved on since the look; these two failed before it did.
   race(
     "a pause and a retry by hand",
     {
@@ -149,7 +155,13 @@ races((race) => {
         { run: (w, id) => w.store.jobs.retry("everyone", id), stops: ["facts", "commit"] },
       ],
     },
-    [],
+    [
+      {
+        clause: "takeOne puts back what has moved on since it was looked at",
+        without: [takenAsSeen("parked", "scheduled")],
+        because: /counts say/,
+      },
+    ],
   );
 
   race(
@@ -165,7 +177,13 @@ races((race) => {
         { run: (w, id) => w.store.jobs.resume("everyone", id), stops: ["facts", "commit"] },
       ],
     },
-    [],
+    [
+      {
+        clause: "takeOne puts back what has moved on since it was looked at",
+        without: [takenAsSeen("ready", "parked")],
+        because: /counts say/,
+      },
+    ],
   );
 
   // Guarded by LOCK_CHILDREN and take: see dependencies.test.ts for what happens without.

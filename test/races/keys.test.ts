@@ -95,7 +95,7 @@ races((race) => {
         { run: async (w) => (await w.store.duties.promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
       ],
     },
-    // The clause is in judgeKeyed, which looks again; before it did, this race failed.
+    // The clause is in judgeKeyed, which looks again: keys-once.test.ts shows this race without it.
     [],
   );
 

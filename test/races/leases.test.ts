@@ -109,7 +109,7 @@ races((race) => {
       {
         clause: "pick … for update skip locked",
         without: [{ statement: "claim", from: "for update skip locked", to: "" }],
-        because: /no order/,
+        because: /is in lease \d+ and lease/,
       },
     ],
     EVERYWHERE,
@@ -154,16 +154,18 @@ races((race) => {
     },
     [
       {
-        clause: "on conflict do nothing",
-        without: [{ statement: "settle", from: "on conflict do nothing", to: "" }],
-        because: /duplicate key/,
-      },
-      {
-        clause: "what follows is derived from the attempts really inserted",
+        clause: "settle does all of a batch or nothing",
         without: [
-          { statement: "settle", from: "case when (f.job, f.lease) in (select job, lease from settled) then true else false end", to: "true" },
+          { statement: "settle", from: "returning 1", to: "on conflict do nothing returning 1" },
+          { statement: "settle", from: "from fresh) = $36 then true", to: "from fresh) <= $36 then true" },
         ],
-        because: /duplicate key|counts say/,
+        instead: {
+          racers: [
+            { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
+            { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
+          ],
+        },
+        because: /counts say/,
       },
     ],
     EVERYWHERE,

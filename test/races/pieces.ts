@@ -2,12 +2,14 @@ import { type Pieces, type Split, splitBefore } from "../support/interleave.js";
 
 /** How the verbs are cut: where a statement's snapshot is taken and nothing is locked yet, and between statements. */
 export const CLAIM_SNAPSHOT: Split = splitBefore("claim", "r.queue = o.queue");
-export const SETTLE_SNAPSHOT: Split = splitBefore("settle", "id = any($23::bigint[]) and worker = $2");
+export const CLAIM_PARCELS: Split = splitBefore("claim", "q.queue = o.queue");
+export const OPEN_SNAPSHOT: Split = splitBefore("open_parcels", "p.queue = f.queue");
+export const SETTLE_SNAPSHOT: Split = splitBefore("settle", "id = any($3::bigint[]) and worker = $2");
 /** All is written and locked, and not committed. */
 export const SETTLE_WRITTEN: Split = {
   statement: "settle",
-  from: "from settled group by lease",
-  to: (barrier) => `from settled where ${barrier} group by lease`,
+  from: "from fresh) = $36",
+  to: (barrier) => `from fresh where ${barrier}) = $36`,
 };
 export const PROMOTE_SNAPSHOT: Split = splitBefore("promote", "run_at >= to_timestamp($3::float8 / 1000)");
 export const TAKE_SNAPSHOT: Split = splitBefore("take", "id = any($1::uuid[])");

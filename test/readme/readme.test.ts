@@ -65,15 +65,6 @@ describe("the README", () => {
     },
   );
 
-  test("shows nothing the compiler would refuse", { timeout: 90_000 }, async () => {
-    const config = join(folder, "tsconfig.json");
-    writeFileSync(config, JSON.stringify({ extends: "../../tsconfig.test.json", include: ["*.ts"], compilerOptions: { composite: false } }));
-    const tsc = join(root, "node_modules/typescript/bin/tsc");
-    const { stdout } = await run(process.execPath, [tsc, "-p", config], { cwd: folder }).catch((error: { stdout: string }) => error);
-    // Of the library's own source `npm run typecheck` speaks.
-    expect(stdout.split("\n").filter((line) => line.startsWith("snippet-"))).toEqual([]);
-  });
-
   test("names the commands that CI and the tests run, and no others", () => {
     const commands = blocks.filter(({ language }) => language === "bash").map(({ text }) => text.trim());
     expect(commands).toEqual(["npm ci && npm start", "npm ci && npm test"]);

@@ -49,6 +49,7 @@ describeOn("embedded18", () => {
       "duties.fold",
       "duties.prune",
       "duties.pulse",
+      "schedules.tick",
     ];
     for (const broken of DUTIES) {
       it(`${broken} (B4)`, async () => {
@@ -61,6 +62,7 @@ describeOn("embedded18", () => {
         pawl.on("duty.failed", ({ duty }) => failed.push(duty));
 
         // Something for every one of them to do.
+        await pawl.schedules.put("every second", quick, { every: "1s" });
         const [parent] = await strand(inner, "quick", 3, { lease: 1_000 });
         const [asked] = await strand(inner, "quick", 1, { lease: 1_000 });
         const child = await pawl.enqueue(quick, undefined, { dependsOn: parent as string });

@@ -47,6 +47,31 @@ describeOn("embedded18", () => {
       await stage.check();
     }, 120_000);
 
+    it("on a machine with no core to spare renews its lease in time: never a third of a lease late (A9)", async () => {
+      await using stage = await freshStage();
+      await stage.rows("create table public.renewals (lease bigint, at timestamptz default clock_timestamp())");
+      await stage.rows(`create function public.renewed() returns trigger language plpgsql as $$
+        begin insert into public.renewals (lease) values (new.id); return null; end $$`);
+      // Only what really extended a lease counts.
+      await stage.rows("create trigger claimed after insert on pawl.lease for each row execute function public.renewed()");
+      await stage.rows(
+        "create trigger renewed after update on pawl.lease for each row when (new.until > old.until) execute function public.renewed()",
+      );
+      const [lease, renewal] = [6_000, 1_000];
+      const work = { lease, renewal, concurrency: 1 };
+      const workers = await Promise.all([stage.worker(work, STEADY.open), stage.worker(work, STEADY.open), stage.worker(work, STEADY.open)]);
+      await stage.enqueueMany("block", workers.length, { ms: 8_000 });
+      await stage.drained();
+      const [gaps] = await stage.rows<{ n: number; longest: number }>(
+        `select count(*)::int as n, max(extract(epoch from gap) * 1000)::float8 as longest
+         from (select at - lag(at) over (partition by lease order by at) as gap from public.renewals) g where gap is not null`,
+      );
+      expect(gaps?.n).toBeGreaterThanOrEqual(3 * workers.length);
+      expect(gaps?.longest).toBeLessThan(renewal + lease / 3);
+      for (const worker of workers) expect(worker.heard("lease.lost")).toEqual([]);
+      await stage.check();
+    }, 120_000);
+
     it("blocked for longer than its job may take loses the lease all the same, and the job runs elsewhere (A10)", async () => {
       await using stage = await freshStage();
       const one = { ...SHORT.work, concurrency: 1 };

@@ -1,47 +1,63 @@
 import type { Store } from "../../packages/pawl/src/store/port.js";
 import { openDb, statement } from "../../packages/pawl/src/store/postgres/db.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
+import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
 import { migrate } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
-
-const TABLES = statement(
-  "test_tables",
-  `select c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-   where n.nspname = 'pawl' and c.relkind in ('r', 'p') and not c.relispartition and c.relname not in ('migration', 'span')`,
-);
-const SPAN = statement("test_span", "select floor_ms, ceiling_ms from pawl.span");
+import type { ParcelSize } from "../../packages/pawl/src/store/postgres/parcels.js";
 
 /**
- * Hands out the same Postgres store again and again, emptied, each time under the clock it is asked for. Rows are
- * deleted (cheaper than truncating); a test that moved the partitions gets the schema made anew.
+ * Empties every table and answers with the span of the partitions, in one call whose plans the server keeps. Deleting
+ * is cheaper than truncating where there are few rows.
  */
-export function emptiedStores(driver: Driver): { make(now: () => number): Promise<Store>; close(): Promise<void> } {
+const MAKE_EMPTY = `
+do $make$
+declare tables text;
+begin
+  select string_agg(format('delete from pawl.%I;', c.relname), ' ') into tables
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where n.nspname = 'pawl' and c.relkind in ('r', 'p') and not c.relispartition and c.relname not in ('migration', 'span');
+  execute format('create function pawl.test_empty() returns text language plpgsql as $empty$
+    begin %s return (select floor_ms || '' '' || ceiling_ms from pawl.span); end $empty$', tables);
+end $make$`;
+const EMPTY = statement("test_empty", "select pawl.test_empty() as span");
+
+/**
+ * Hands out the same Postgres store again and again, emptied, each time under the clock it is asked for. A test that
+ * moved the partitions gets the schema made anew. With `parcels` of a few jobs, even small batches are put together.
+ */
+export function emptiedStores(driver: Driver, parcels?: ParcelSize): { make(now: () => number): Promise<Store>; close(): Promise<void> } {
   const shared: Driver = { ...driver, close: async () => {} };
+  const place = "test";
   let last: Store | undefined;
   let span: string | undefined;
 
-  async function empty(now: () => number): Promise<void> {
-    const db = openDb(shared, { place: "test", now });
-    const found = span === undefined ? undefined : JSON.stringify(await db.query(SPAN));
-    if (found === undefined || found !== span) {
-      await driver.script("drop schema if exists pawl cascade");
-      await migrate(db);
-      span = JSON.stringify(await db.query(SPAN));
-      return;
-    }
-    const tables = await db.query<{ name: string }>(TABLES);
-    await driver.script(tables.map(({ name }) => `delete from pawl.${name};`).join("\n"));
+  async function spanOf(now: () => number): Promise<string | undefined> {
+    const [found] = await openDb(shared, { place, now }).query<{ span: string }>(EMPTY);
+    return found?.span;
+  }
+
+  function storeOf(engine: Store["engine"], now: () => number): Store {
+    return postgresStore({ db: openDb(shared, { place, now }), engine, self: place, ...(parcels === undefined ? {} : { parcels }) });
+  }
+
+  async function anew(now: () => number): Promise<Store> {
+    await driver.script("drop schema if exists pawl cascade");
+    await migrate(openDb(shared, { place, now }));
+    await driver.script(MAKE_EMPTY);
+    span = await spanOf(now);
+    const engine = driver.kind === "pglite" ? "pglite" : "postgres";
+    const made = await finish(shared, { engine, place, durability: "process" }, { now, migrate: false });
+    await made.close();
+    return storeOf(made.engine, now);
   }
 
   return {
     async make(now) {
+      const { engine } = last ?? {};
       await last?.close();
-      await empty(now);
-      last = await finish(
-        shared,
-        { engine: driver.kind === "pglite" ? "pglite" : "postgres", place: "test", durability: "process" },
-        { now, migrate: false },
-      );
+      const unmoved = engine !== undefined && (await spanOf(now)) === span;
+      last = unmoved ? storeOf(engine, now) : await anew(now);
       return last;
     },
     async close() {

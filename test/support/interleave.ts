@@ -52,6 +52,8 @@ class Session {
     readonly name: string,
     readonly number: number,
     config: pg.PoolConfig,
+    /** it has stopped, or is done */
+    readonly onRest: () => void,
   ) {
     // One statement after the other is all a verb ever does; without names, texts may be changed freely.
     this.#inner = pgDriver({ config: { ...config, max: 2, application_name: name }, prepare: false, statementTimeout: 20_000 });
@@ -82,6 +84,7 @@ class Session {
       this.answer = answer;
       this.at = "done";
       this.state = "done";
+      this.onRest();
     };
     work().then(finish, (error: unknown) => finish({ threw: describe(error) }));
   }
@@ -146,6 +149,7 @@ class Session {
     });
     this.at = plain === "commit" ? "before commit" : `after ${plain}`;
     this.state = "stopped";
+    this.onRest();
     await gone;
   }
 
@@ -176,6 +180,9 @@ function describe(error: unknown): string {
   return cause === undefined ? String(message ?? error) : `${message} (${describe(cause)})`;
 }
 
+/** ms between looks at who waits for whom: looking without a pause takes the time away from those looked at */
+const LONGEST_WAIT = 8;
+
 const ACTIVITY = `
   select a.application_name as name, cardinality(pg_blocking_pids(a.pid)) > 0 as blocked,
     (select l.objid::int from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and not l.granted) as barrier
@@ -196,9 +203,10 @@ export interface Told {
 export class Interleaver {
   readonly sessions: readonly Session[];
   readonly #control: pg.Client;
+  #hear: () => void = () => {};
 
-  private constructor(sessions: readonly Session[], control: pg.Client) {
-    this.sessions = sessions;
+  private constructor(config: pg.PoolConfig, count: number, control: pg.Client) {
+    this.sessions = Array.from({ length: count }, (_, index) => new Session(`race ${"abcd"[index]}`, index + 1, config, () => this.#hear()));
     this.#control = control;
   }
 
@@ -206,8 +214,7 @@ export class Interleaver {
     const control = new pg.Client({ ...database.directConfig, application_name: "race control", options: "-c jit=off" });
     await control.connect();
     const config = { ...database.config, options: "-c deadlock_timeout=50ms -c synchronous_commit=off" };
-    const sessions = Array.from({ length: count }, (_, index) => new Session(`race ${"abcd"[index]}`, index + 1, config));
-    return new Interleaver(sessions, control);
+    return new Interleaver(config, count, control);
   }
 
   get control(): pg.Client {
@@ -260,7 +267,8 @@ export class Interleaver {
 
   /** Until every session has stopped, is done, or waits for a lock that another holds. */
   async #quiet(sessions: readonly Session[]): Promise<void> {
-    for (;;) {
+    for (let wait = 1; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
+      await this.#rest(wait);
       // Who runs is noted before the look: whoever stops during it may have let another go on.
       const busy = sessions.filter(({ state }) => state === "running" || state === "waiting");
       if (busy.length === 0) return;
@@ -279,6 +287,18 @@ export class Interleaver {
       }
       if (still) return;
     }
+  }
+
+  /** Until a session says that it has stopped; one that waits for a lock does not say so, and is looked for after a while. */
+  async #rest(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#hear = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#hear = () => {};
   }
 
   async #look(sessions: readonly Session[]): Promise<ReadonlyMap<string, { blocked: boolean; barrier: number | null }>> {

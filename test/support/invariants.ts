@@ -38,8 +38,7 @@ export async function installWitness(client: pg.Client): Promise<void> {
 
 const PLACES = `
   with place as (
-    select id, 'ready' as state from pawl.ready
-    union all select id, 'ready' from pawl.suspect
+    select id, 'ready' as state from pawl.any_ready
     union all select id, 'scheduled' from pawl.scheduled
     union all select id, 'parked' from pawl.parked
     union all select id, 'blocked' from pawl.blocked

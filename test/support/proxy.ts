@@ -22,25 +22,32 @@ export interface Faults {
  */
 export class Wire {
   readonly #pipes = new Set<Pipe>();
-  readonly #upstream: NetConnectOpts;
+  #upstream: NetConnectOpts;
   #listener: Server | undefined;
   #port = 0;
   #delay = 0;
   #blackhole: Faults | undefined;
   #lose: { readonly match: RegExp; readonly done: () => void } | undefined;
+  readonly #awaited = new Set<{ readonly match: RegExp; readonly done: () => void }>();
   /** connections ever made through it */
   accepted = 0;
   /** pieces of data clients have sent: a statement is one, with its parameters */
   requests = 0;
 
   private constructor(private readonly to: Address) {
-    this.#upstream = to.host.startsWith("/") ? { path: `${to.host}/.s.PGSQL.${to.port}` } : { host: to.host, port: to.port };
+    this.#upstream = endOf(to);
   }
 
   static async before(to: Address): Promise<Wire> {
     const proxy = new Wire(to);
     await proxy.accept();
     return proxy;
+  }
+
+  /** Connections are cut, and new ones lead elsewhere: to the server that took over. */
+  leadTo(server: Address): void {
+    this.#upstream = endOf(server);
+    this.cut();
   }
 
   url(database: string): string {
@@ -100,6 +107,11 @@ export class Wire {
     });
   }
 
+  /** The next request that matches is on its way to the server. */
+  request(match: RegExp): Promise<void> {
+    return new Promise((done) => this.#awaited.add({ match, done }));
+  }
+
   close(): Promise<void> {
     return this.refuse();
   }
@@ -124,6 +136,7 @@ export class Wire {
         losing = this.#lose.done;
         this.#lose = undefined;
       }
+      for (const one of this.#awaited) if (one.match.test(text) && this.#awaited.delete(one)) one.done();
       this.#later(() => pipe.black || pipe.server.write(chunk));
     });
     pipe.server.on("data", (chunk: Buffer) => {
@@ -155,6 +168,10 @@ export class Wire {
     pipe.client.destroy();
     pipe.server.destroy();
   }
+}
+
+function endOf({ host, port }: Address): NetConnectOpts {
+  return host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
 }
 
 /** ReadyForQuery. */

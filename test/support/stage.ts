@@ -44,6 +44,7 @@ export class Stage implements AsyncDisposable {
   ) {}
 
   static async open({ url, directUrl = url, open: how }: StageOptions): Promise<Stage> {
+    await WorkerProcess.prepare();
     const folder = fs.mkdtempSync(join(tmpdir(), "pawl-test-"));
     const pawl = await open(url, { maintenance: false, ...how, tasks: childTasks() });
     const client = await connect(directUrl);
@@ -113,7 +114,7 @@ export class Stage implements AsyncDisposable {
 
   /** Rows of jobs that are not finished, by where they are; undefined if there are none. */
   async unfinished(): Promise<string | undefined> {
-    const tables = ["ready", "suspect", "scheduled", "parked", "blocked", "lease"];
+    const tables = ["any_ready", "scheduled", "parked", "blocked", "lease"];
     const rows = await this.rows<{ name: string; n: number }>(
       tables.map((name) => `select '${name}' as name, count(*)::int as n from pawl.${name}`).join(" union all "),
     );

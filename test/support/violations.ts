@@ -12,6 +12,7 @@ const PLACES = `
   place as (
     select id, 'ready' as place, 'ready' as state from pawl.ready
     union all select id, 'suspect', 'ready' from pawl.suspect
+    union all select u.id, 'parcel ' || p.seq, 'ready' from pawl.parcel p cross join lateral unnest(p.jobs) with ordinality as u(id, place)
     union all select id, 'scheduled', 'scheduled' from pawl.scheduled
     union all select id, 'parked', 'parked' from pawl.parked
     union all select id, 'blocked', 'blocked' from pawl.blocked

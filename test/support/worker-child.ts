@@ -12,7 +12,11 @@ const tell = (event: ProcessEvent) => void (process.connected && process.send?.(
 process.on("disconnect", () => process.exit(9));
 process.channel?.unref();
 
-const pawl = await open(url, { ...how, tasks: childTasks(sink) });
+const pawl = await open(url, {
+  ...how,
+  tasks: childTasks(sink),
+  onWaiting: (what) => tell({ name: "waiting", event: what.for === "server" ? { ...what, error: what.error.message } : what }),
+});
 for (const name of [
   "lease.lost",
   "attempt.stale",

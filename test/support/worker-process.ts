@@ -1,8 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import type { OpenOptions, WorkerOptions } from "../../packages/pawl/src/index.js";
 import { eventually } from "./eventually.js";
-import { transpiled } from "./transpiled.js";
 
 export interface ProcessOptions {
   readonly url: string;
@@ -26,6 +27,8 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
+const TRANSPILE = fileURLToPath(new URL("./transpile.ts", import.meta.url));
+let building: Promise<void> | undefined;
 let script: string | undefined;
 
 /** A worker in a process of its own. */
@@ -38,7 +41,7 @@ export class WorkerProcess {
   #thaw: ChildProcess | undefined;
 
   constructor(options: ProcessOptions, env: NodeJS.ProcessEnv = {}) {
-    script ??= join(transpiled(), "test/support/worker-child.js");
+    if (script === undefined) throw new Error("call WorkerProcess.prepare() first");
     this.#process = spawn(process.execPath, ["--enable-source-maps", script, JSON.stringify(options)], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
       env: { ...process.env, ...env },
@@ -53,6 +56,17 @@ export class WorkerProcess {
         resolve(this.#exit);
       });
     });
+  }
+
+  /**
+   * Makes what the processes run. In a process of its own: where the sources have changed it takes seconds, on a busy
+   * machine half a minute, and in that time the tests beside this one would hear no answer and run into time-outs.
+   */
+  static prepare(): Promise<void> {
+    building ??= promisify(execFile)(process.execPath, ["--import", "tsx", TRANSPILE]).then(({ stdout }) => {
+      script = join(stdout, "test/support/worker-child.js");
+    });
+    return building;
   }
 
   get pid(): number {

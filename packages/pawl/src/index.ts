@@ -10,8 +10,10 @@ export type { Lane } from "./core/lane.js";
 export { allowed, applies, LIFECYCLE, lifecycleTable, VERBS, type Verb } from "./core/lifecycle.js";
 export type { OutcomeKind } from "./core/outcome.js";
 export { exponential, type Retry, rules } from "./core/retry.js";
+export type { MissedPolicy, OverlapPolicy, ScheduleRef, SkipReason, TickStamp, TickWay } from "./core/schedule.js";
+export type { DstNote, DstPolicy } from "./core/schedule-rule.js";
 export type { MaintenanceOptions } from "./maintenance/maintenance.js";
-export { type OpenOptions, open } from "./open.js";
+export { type OpenOptions, open, type Waiting } from "./open.js";
 export type { KeepOptions, Pawl, PawlOptions, WorkOptions } from "./pawl.js";
 export { fromDrizzle, fromKnex, fromKysely, fromPrisma } from "./scheduler/adapters.js";
 export type {
@@ -23,6 +25,16 @@ export type {
   StreamSummary,
   UniqueOptions,
 } from "./scheduler/options.js";
+export {
+  type CodeSchedule,
+  type Instant,
+  type MissedOptions,
+  type ScheduledJobOptions,
+  type ScheduleOptions,
+  type ScheduleTimes,
+  schedule,
+} from "./scheduler/schedule.js";
+export type { ScheduleView, TickView } from "./scheduler/schedule-view.js";
 export type {
   BulkReport,
   Dead,
@@ -42,6 +54,16 @@ export type {
   TaskView,
   WaitOptions,
 } from "./scheduler/scheduler.js";
+export type {
+  BackfillRange,
+  BackfillReport,
+  PreviewedTick,
+  ScheduleChanges,
+  ScheduleListing,
+  ScheduleReference,
+  Schedules,
+  SchedulesFilter,
+} from "./scheduler/schedules.js";
 export type { AttemptView, JobView, LogView } from "./scheduler/view.js";
 export type { ExportedJob, ForeignTransaction, StoreInfo } from "./store/port.js";
 export type { Context, Middleware } from "./worker/context.js";

@@ -1,20 +1,24 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pawlError } from "./core/error.js";
+import { checkBoolean, checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./core/option.js";
 import { type Pawl, type PawlOptions, startPawl } from "./pawl.js";
 import { keepAlive } from "./runtime/alive.js";
-import { checkKeys, checkObject, checkOneOf } from "./scheduler/check.js";
 import { memoryStore } from "./store/memory/index.js";
 import type { Store } from "./store/port.js";
-import type { PostgresOptions } from "./store/postgres/open.js";
+import type { PostgresOptions, Waiting } from "./store/postgres/open.js";
+
+export type { Waiting } from "./store/postgres/open.js";
 
 export interface OpenOptions extends PawlOptions {
   /** whether to bring the database's schema up to date (default: yes); if not, one that is not is an error */
   readonly migrate?: boolean;
   /** of a folder: the embedded Postgres, or PGlite; left out: the first that can run here */
   readonly engine?: "native" | "pglite";
+  /** hears what keeps it waiting: a server that is not up, a migration that moves many rows */
+  readonly onWaiting?: (what: Waiting) => void;
   /** how to talk to Postgres */
-  readonly postgres?: Omit<PostgresOptions, "migrate" | "engine" | "now" | "clock">;
+  readonly postgres?: Omit<PostgresOptions, "migrate" | "engine" | "onWaiting" | "now" | "clock">;
 }
 
 /**
@@ -26,10 +30,17 @@ export interface OpenOptions extends PawlOptions {
 export async function open(url: string, options: OpenOptions = {}): Promise<Pawl> {
   checkKeys(checkObject("options", options), OPEN_KEYS);
   const place = placeOf(url);
-  if (options.postgres !== undefined) checkKeys(checkObject("postgres", options.postgres), POSTGRES_KEYS, "postgres.");
-  if (options.engine !== undefined) checkOneOf("engine", options.engine, ["native", "pglite"]);
-  const { migrate, engine, postgres, ...rest } = options;
-  const how = { ...postgres, ...(migrate === undefined ? {} : { migrate }), ...(engine === undefined ? {} : { engine }) };
+  const { migrate, engine, onWaiting, postgres, ...rest } = options;
+  if (migrate !== undefined) checkBoolean("migrate", migrate);
+  if (engine !== undefined) checkOneOf("engine", engine, ["native", "pglite"]);
+  if (postgres !== undefined) checkPostgres(postgres);
+  if (onWaiting !== undefined) checkFunction("onWaiting", onWaiting);
+  const how = {
+    ...postgres,
+    ...(migrate === undefined ? {} : { migrate }),
+    ...(engine === undefined ? {} : { engine }),
+    ...(onWaiting === undefined ? {} : { onWaiting }),
+  };
   // Waiting for a server that is not up must not end the process in silence.
   const release = keepAlive();
   try {
@@ -63,5 +74,46 @@ function withoutSecrets(url: string): string {
   return url.replace(/\/\/[^/@]*@/, "//…@");
 }
 
-const OPEN_KEYS = new Set<keyof OpenOptions>(["tasks", "queues", "maintenance", "keep", "migrate", "engine", "postgres"]) as ReadonlySet<string>;
-const POSTGRES_KEYS: ReadonlySet<string> = new Set(["schema", "listenUrl", "prepare", "connections", "statementTimeout", "patience"]);
+const OPEN_KEYS = new Set<keyof OpenOptions>([
+  "tasks",
+  "queues",
+  "schedules",
+  "app",
+  "maintenance",
+  "keep",
+  "migrate",
+  "engine",
+  "onWaiting",
+  "postgres",
+]) as ReadonlySet<string>;
+
+type PostgresChoices = Required<NonNullable<OpenOptions["postgres"]>>;
+
+const POSTGRES_CHECKS: { readonly [K in keyof PostgresChoices]: (option: string, value: unknown) => void } = {
+  schema(option, value) {
+    // It stands in the text of every statement, unquoted.
+    if (typeof value !== "string" || !/^[a-z_][a-z0-9_]{0,62}$/.test(value))
+      throw invalid(option, `${show(value)} is not a plain lower-case identifier`);
+  },
+  listenUrl(option, value) {
+    if (typeof value !== "string" || !/^postgres(ql)?:\/\//i.test(value)) throw invalid(option, "it is not a postgres:// URL");
+  },
+  prepare(option, value) {
+    if (value !== false) checkOneOf(option, value, ["auto"]);
+  },
+  connections: (option, value) => checkWhole(option, value, 1, 10_000),
+  statementTimeout: (option, value) => checkWhole(option, value, 1, A_DAY),
+  patience(option, value) {
+    if (value !== "forever") checkDuration(option, value);
+  },
+};
+const POSTGRES_KEYS: ReadonlySet<string> = new Set(Object.keys(POSTGRES_CHECKS));
+/** ms */
+const A_DAY = 86_400_000;
+
+function checkPostgres(postgres: object): void {
+  checkKeys(checkObject("postgres", postgres), POSTGRES_KEYS, "postgres.");
+  for (const [name, value] of Object.entries(postgres)) {
+    if (value !== undefined) POSTGRES_CHECKS[name as keyof PostgresChoices](`postgres.${name}`, value);
+  }
+}

@@ -124,18 +124,6 @@ describe("a pawl", () => {
     expect(await job.get()).toMatchObject({ state: "succeeded" });
   });
 
-  test.each([
-    [{ task: [] }, /task/],
-    [{ maintenance: { pulze: 1 } }, /maintenance\.pulze/],
-    [{ keep: { finishd: "1d" } }, /keep\.finishd/],
-    [{ keep: { dead: 0 } }, /keep\.dead/],
-    [{ engine: "sqlite" }, /engine/],
-    [{ postgres: { pool: 3 } }, /postgres\.pool/],
-    [{ tasks: ["double"] }, /tasks/],
-  ])("is not opened with the options %o", async (options, says) => {
-    await expect(open("memory:", options as object)).rejects.toMatchObject({ code: "option_invalid", message: expect.stringMatching(says) });
-  });
-
   test("leaves the signals of the process alone once it is closed", async () => {
     const before = process.listenerCount("SIGTERM");
     const pawl = await open("memory:", { tasks: [double] });
@@ -143,12 +131,6 @@ describe("a pawl", () => {
     expect(process.listenerCount("SIGTERM")).toBe(before + 1);
     await pawl.close();
     expect(process.listenerCount("SIGTERM")).toBe(before);
-  });
-
-  test("starts no worker with an option nobody knows", async () => {
-    await using world = await openTest({ tasks: [double], work: false });
-    await expect(world.pawl.work({ concurency: 3 } as object)).rejects.toMatchObject({ code: "option_invalid" });
-    await expect(world.pawl.work({ concurrency: 0 })).rejects.toMatchObject({ code: "option_invalid" });
   });
 });
 

@@ -1,17 +1,18 @@
 import type { Duration } from "./core/duration.js";
 import { pawlError } from "./core/error.js";
-import type { EventName, Events } from "./core/event.js";
+import { EVENT_NAMES, type EventName, type Events } from "./core/event.js";
+import { checkBoolean, checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole } from "./core/option.js";
 import { Maintenance, type MaintenanceOptions } from "./maintenance/maintenance.js";
 import { keepAlive } from "./runtime/alive.js";
 import { Bus } from "./runtime/bus.js";
 import { systemClock } from "./runtime/clock.js";
 import { systemRandomBytes } from "./runtime/random.js";
 import { exitOn, onStopSignal } from "./runtime/signals.js";
-import { checkKeys, checkObject, checkPeriod } from "./scheduler/check.js";
 import { LocalScheduler } from "./scheduler/local.js";
 import { queuesOf, sum, tasksOf } from "./scheduler/named.js";
 import { type SchedulerOptions, type SchedulerParts, type Surroundings, schedulerParts } from "./scheduler/parts.js";
 import type { Info, Named, Operator, QueueView, StateCounts, TaskView } from "./scheduler/scheduler.js";
+import { declareSchedules } from "./scheduler/schedules.js";
 import { observed } from "./store/observed.js";
 import type { ExportedJob, Store } from "./store/port.js";
 import type { WorkerOptions } from "./worker/options.js";
@@ -56,7 +57,10 @@ export async function startPawl(store: Store, options: PawlOptions = {}, surroun
     const seen = observed(store, bus, surroundings.clock);
     const parts = schedulerParts(seen, bus, surroundings, options);
     const upkeep = upkeepOf(options);
-    const maintenance = upkeep === undefined ? undefined : new Maintenance({ store: seen, bus, clock: surroundings.clock, options: upkeep });
+    await seen.tasks.publish(parts.registry.records());
+    if (options.schedules !== undefined) await declareSchedules(parts, options.app, options.schedules);
+    const maintenance =
+      upkeep === undefined ? undefined : new Maintenance({ store: seen, bus, clock: surroundings.clock, tails: parts.tails, options: upkeep });
     await maintenance?.start();
     return new LocalPawl(seen, bus, surroundings, parts, maintenance);
   } catch (error) {
@@ -107,12 +111,15 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   on<E extends EventName>(name: E, listener: (event: Events[E]) => void): () => void {
+    checkOneOf("event", name, EVENT_NAMES);
+    checkFunction("listener", listener);
     return this.bus.on(name, listener);
   }
 
   async work(given: WorkOptions = {}): Promise<Worker> {
     checkKeys(checkObject("options", given), WORK_KEYS);
     const { signals = false, ...options } = given;
+    checkBoolean("signals", signals);
     if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
     const { registry, queues: defaults } = this.parts;
     const worker = new Worker({ store: this.store, bus: this.bus, clock: this.surroundings.clock, tasks: registry.all, defaults, options });
@@ -185,13 +192,17 @@ const WORK_KEYS = new Set(
 
 function upkeepOf({ maintenance = true, keep = {} }: PawlOptions): MaintenanceOptions | undefined {
   checkKeys(checkObject("keep", keep), KEEP_KEYS, "keep.");
-  if (typeof maintenance !== "boolean") checkKeys(checkObject("maintenance", maintenance), MAINTENANCE_KEYS, "maintenance.");
-  if (maintenance === false) return undefined;
   const { finished, dead, exportFinished } = keep;
-  return {
-    ...(maintenance === true ? {} : maintenance),
+  if (exportFinished !== undefined) checkFunction("keep.exportFinished", exportFinished);
+  const kept = {
     ...(finished === undefined ? {} : { finished: checkPeriod("keep.finished", finished) }),
     ...(dead === undefined ? {} : { dead: checkPeriod("keep.dead", dead) }),
     ...(exportFinished === undefined ? {} : { exportFinished }),
   };
+  if (typeof maintenance === "boolean") return maintenance ? kept : undefined;
+  checkKeys(checkObject("maintenance", maintenance), MAINTENANCE_KEYS, "maintenance.");
+  const { batch, ...paces } = maintenance;
+  if (batch !== undefined) checkWhole("maintenance.batch", batch, 1, 100_000);
+  for (const [name, pace] of Object.entries(paces)) if (pace !== undefined) checkDuration(`maintenance.${name}`, pace);
+  return { ...maintenance, ...kept };
 }

@@ -31,6 +31,23 @@ export const DEFAULTS = {
     /** ms between looks for cancellations while jobs run and no wake-up is heard */
     intentPoll: 500,
   },
+  schedule: {
+    zone: "UTC",
+    /** what becomes of missed ticks, and of ticks while an earlier job is unfinished */
+    missed: "latest",
+    overlap: "skip",
+    /** ms a tick may be late and still be on time */
+    tolerance: 60_000,
+    /** ms after which a missed tick is not made up for */
+    window: 60 * 60_000,
+    /** missed ticks made up for, where all are asked for */
+    cap: 100,
+    /** ms between two of them */
+    pace: 1_000,
+    /** schedules seen to by one transaction */
+    batch: 500,
+    app: "default",
+  },
   maintenance: {
     /** ms between looks at what is due, expired or asked for */
     pulse: 1_000,

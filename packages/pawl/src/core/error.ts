@@ -15,13 +15,21 @@ const table = {
   input_too_large: ["the input of {task} is {size} bytes, over the limit of {limit}", "store the large part elsewhere and pass a reference"],
   option_invalid: ["option {option} is invalid: {reason}", "see the table of options in docs/operations.md"],
   duration_invalid: ["{value} is not a duration", 'use a number of milliseconds or a text like "250ms", "30s", "5m", "24h", "7d"'],
+  zone_unknown: ["there is no time zone {zone}", "use a name of the tz database, such as Europe/Berlin"],
+  cron_invalid: ["{expression} is not a cron expression: {reason}", "use five or six fields, as in docs/schedules.md"],
+  schedule_never: ["schedule {schedule} would never tick: {reason}", "correct its times"],
   // expected conflicts
+  schedule_unknown: ["there is no schedule {schedule}", "check its name and tenant, or create it with schedules.put"],
   key_taken: ["key {key} of task {task} is held by job {job}", 'wait for it, or enqueue with onConflict: "existing" or "replace"'],
   job_unknown: ["there is no job {job}", "check the id; finished jobs are dropped when their retention ends"],
   job_state: ["job {job} is {state}: {verb} does not apply", "see docs/states.md for what applies in each state"],
   dependency_unknown: ["job {job} depends on {parent}, which does not exist", "enqueue the parent first"],
   // the attempt
   lease_lost: ["the lease on job {job} is lost", "another worker may hold it now: stop, and let it go"],
+  renewal_failed: [
+    "leases cannot be renewed: {reason}",
+    "until they can, nothing is claimed, or long jobs are given back before their lease ends; see the connections of docs/operations.md",
+  ],
   transaction_unsupported: ["the {engine} store has no transactions for handlers", "use Postgres or the embedded store"],
   transaction_nested: [
     "a call outside the transaction was made while one is open on the only connection",
@@ -32,6 +40,7 @@ const table = {
   wait_timeout: ["job {job} did not finish within {timeout} ms", "wait longer, or look at its history"],
   // the store
   store_url: ["{url} is not a store Pawl knows", 'use "./folder", "memory:" or "postgres://…"'],
+  store_hosts: ["{url} names several hosts", "name one address that leads to the primary: a DNS name, a proxy, a pooler"],
   store_unreachable: ["the store at {store} cannot be reached: {reason}", "check that it runs and that host and port are right"],
   store_denied: ["the store at {store} refused the login: {reason}", "check user, password and pg_hba.conf"],
   store_read_only: ["the store is read-only: {reason}", "point Pawl at the primary"],

@@ -32,6 +32,8 @@ export interface Events {
   "duty.ran": { readonly duty: string; readonly count: number; readonly duration: number };
   "duty.failed": { readonly duty: string; readonly error: unknown };
   "jobs.promoted": { readonly count: number };
+  /** how many were looked at, their jobs, and ms that the latest was late */
+  "schedules.ticked": { readonly schedules: number; readonly jobs: number; readonly latest: number };
   "leases.reaped": { readonly leases: number; readonly jobs: number };
   "worker.started": { readonly worker: string };
   "worker.stopping": { readonly worker: string; readonly running: number };
@@ -43,3 +45,27 @@ export interface Events {
 }
 
 export type EventName = keyof Events;
+
+/** Every name, for callers without types: who listens for what never happens should be told. */
+export const EVENT_NAMES = Object.keys({
+  "jobs.enqueued": true,
+  "jobs.claimed": true,
+  "attempt.started": true,
+  "attempt.settled": true,
+  "attempt.stale": true,
+  "attempt.blocked": true,
+  "lease.lost": true,
+  "intent.received": true,
+  "duty.ran": true,
+  "duty.failed": true,
+  "jobs.promoted": true,
+  "schedules.ticked": true,
+  "leases.reaped": true,
+  "worker.started": true,
+  "worker.stopping": true,
+  "worker.stopped": true,
+  "worker.stalled": true,
+  "store.operation": true,
+  "store.lost": true,
+  "store.back": true,
+} satisfies Record<EventName, true>) as readonly EventName[];

@@ -36,8 +36,14 @@ export function tailSource(random: RandomBytes): () => IdTail {
 
 /** The id of a job due at `due` (ms). Stores do the same with their own clock; this is the one definition of it. */
 export function jobId(due: number, tail: IdTail): JobId {
+  return idsDueAt(due)(tail);
+}
+
+/** The same for many jobs that are due at one moment. */
+export function idsDueAt(due: number): (tail: IdTail) => JobId {
   const time = Math.max(0, Math.floor(due)).toString(16).padStart(12, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-${tail.slice(0, 4)}-${tail.slice(4, 8)}-${tail.slice(8)}` as JobId;
+  const start = `${time.slice(0, 8)}-${time.slice(8)}-`;
+  return (tail) => `${start}${tail.slice(0, 4)}-${tail.slice(4, 8)}-${tail.slice(8)}` as JobId;
 }
 
 export function dueTimeOf(id: JobId): number {

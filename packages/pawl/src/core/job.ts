@@ -4,6 +4,7 @@ import type { IdTail, JobId, LeaseId } from "./id.js";
 import type { Lane } from "./lane.js";
 import type { OutcomeKind } from "./outcome.js";
 import type { StoredRetry } from "./retry.js";
+import type { TickStamp } from "./schedule.js";
 import type { UniqueRule } from "./unique.js";
 
 export const STATES = ["blocked", "scheduled", "ready", "parked", "running", "succeeded", "dead", "cancelled"] as const;
@@ -34,6 +35,8 @@ export interface JobOptions {
   readonly crashLimit?: number;
   /** the finished job this one repeats */
   readonly replayOf?: JobId;
+  /** the tick of a schedule that it is for */
+  readonly tick?: TickStamp;
 }
 
 /** A job on its way in. Times are relative to the store's clock, or absolute in it; never the caller's clock. */
@@ -90,6 +93,12 @@ export type ParkReason = "paused";
 
 /** Asked of a job that a worker holds; carried out where the job next passes. */
 export type Intent = "cancel" | "pause";
+
+/** The same, with the reason that was given. */
+export interface Asked {
+  readonly intent: Intent;
+  readonly reason: string;
+}
 
 /** One line of a job's history. Marks made by people (cancelled, redriven) have no worker. */
 export interface AttemptRecord {

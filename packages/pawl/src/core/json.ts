@@ -9,16 +9,41 @@ export type Encoded = { readonly ok: true; readonly text: string } | { readonly 
 export function encode(value: unknown): Encoded {
   let text: string | undefined;
   try {
-    text = JSON.stringify(value, refuseWhatJsonWouldLose);
+    text = isPlain(value, 0) ? JSON.stringify(value) : JSON.stringify(value, refuseWhatJsonWouldLose);
   } catch (error) {
     // A toJSON is user code, and so is what it throws.
     return { ok: false, reason: failureOf(error).message.split("\n")[0] || "it throws" };
   }
   if (text === undefined) return value === undefined ? { ok: true, text: "null" } : { ok: false, reason: `a ${typeof value} is not JSON` };
   // JSON.stringify writes NUL and lone surrogates as escapes: looking for the escapes is one fast scan.
-  const found = UNSTORABLE.test(text) ? unstorable(text) : undefined;
+  const found = text.includes("\\u") && UNSTORABLE.test(text) ? unstorable(text) : undefined;
   if (found === undefined) return { ok: true, text };
   return { ok: false, reason: found === "\\u0000" ? "a text holds a NUL character" : "a text holds half of a surrogate pair" };
+}
+
+const DEEPEST = 32;
+
+/** Whether JSON loses nothing of it, told at a glance: most values are. What is not, or is deep or circular, is looked at closely. */
+function isPlain(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+    case "undefined":
+      return true;
+    case "number":
+      return Number.isFinite(value);
+    case "object": {
+      if (value === null) return true;
+      if (depth > DEEPEST) return false;
+      if (Array.isArray(value)) return value.every((item) => isPlain(item, depth + 1));
+      const prototype = Object.getPrototypeOf(value);
+      if ((prototype !== Object.prototype && prototype !== null) || "toJSON" in value) return false;
+      for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], depth + 1)) return false;
+      return true;
+    }
+    default:
+      return false;
+  }
 }
 
 const UNSTORABLE = /\\u(?:0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/;

@@ -126,7 +126,7 @@ describe("decide", () => {
         expect(patch.spent).toBe(before.spent + (ended.kind === "succeeded" || ended.kind === "failed" ? 1 : 0));
         expect(patch.crashes).toBe(before.crashes + (ended.kind === "crashed" ? 1 : 0));
         for (const intent of ["cancel", "pause"] as const) {
-          const asked = withIntent(patch, intent);
+          const asked = withIntent(patch, { intent, reason: "why" });
           expect(allowed("running", ended.kind === "crashed" ? "reap" : "settle", asked.next)).toBe(true);
         }
       }),
@@ -135,6 +135,8 @@ describe("decide", () => {
 });
 
 describe("withIntent", () => {
+  const CANCEL = { intent: "cancel", reason: "no need" } as const;
+  const PAUSE = { intent: "pause", reason: "paused" } as const;
   const base = { outcome: "failed", spent: 1, crashes: 0, failure: BROKE } as const;
 
   it("changes nothing when nothing was asked", () => {
@@ -143,18 +145,33 @@ describe("withIntent", () => {
   });
 
   it("parks what would wait, keeping its delay", () => {
-    expect(withIntent({ ...base, next: "scheduled", delay: 5 }, "pause")).toEqual({ ...base, next: "parked", delay: 5 });
-    expect(withIntent({ ...base, next: "ready" }, "pause")).toEqual({ ...base, next: "parked" });
+    expect(withIntent({ ...base, next: "scheduled", delay: 5 }, PAUSE)).toEqual({ ...base, next: "parked", delay: 5 });
+    expect(withIntent({ ...base, next: "ready" }, PAUSE)).toEqual({ ...base, next: "parked" });
   });
 
   it("cancels what would wait, without a delay", () => {
-    expect(withIntent({ ...base, next: "scheduled", delay: 5 }, "cancel")).toEqual({ ...base, next: "cancelled" });
-    expect(withIntent({ ...base, next: "ready" }, "cancel")).toEqual({ ...base, next: "cancelled" });
+    for (const waits of [{ next: "scheduled", delay: 5 }, { next: "ready" }] as const) {
+      expect(withIntent({ ...base, ...waits }, CANCEL)).toEqual({ ...base, next: "cancelled", failure: expect.anything() });
+    }
+  });
+
+  it("gives the reason for a cancel, and after it what the attempt failed with", () => {
+    const { failure: _, ...quiet } = base;
+    expect(withIntent({ ...quiet, outcome: "released", next: "ready" }, CANCEL).failure).toEqual(failure("error", "no need"));
+    expect(withIntent({ ...quiet, outcome: "cancelled", next: "cancelled" }, CANCEL).failure).toEqual(failure("error", "no need"));
+    expect(withIntent({ ...base, next: "ready" }, CANCEL).failure).toMatchObject({
+      message: "no need",
+      causes: [{ name: BROKE.name, message: BROKE.message }],
+    });
+  });
+
+  it("leaves the word to a worker that gave a reason of its own", () => {
+    expect(withIntent({ ...base, outcome: "cancelled", next: "cancelled" }, CANCEL).failure).toEqual(BROKE);
   });
 
   it("leaves an end as it is", () => {
     for (const next of ["succeeded", "dead", "cancelled"] as const) {
-      for (const intent of ["cancel", "pause"] as const) expect(withIntent({ ...base, next }, intent).next).toBe(next);
+      for (const asked of [CANCEL, PAUSE]) expect(withIntent({ ...base, next }, asked).next).toBe(next);
     }
   });
 });

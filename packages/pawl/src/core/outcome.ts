@@ -1,7 +1,7 @@
 import { DEFAULTS } from "./defaults.js";
 import type { Failure } from "./failure.js";
 import { failure } from "./failure.js";
-import type { Intent, JobOptions, State } from "./job.js";
+import type { Asked, JobOptions, State } from "./job.js";
 import { type Retry, retryDelay } from "./retry.js";
 
 /** How an attempt ended. */
@@ -142,9 +142,19 @@ export function isSuspect(crashes: number): boolean {
 }
 
 /** What was asked of the job while a worker held it is carried out where it would go back to waiting. */
-export function withIntent(patch: Patch, intent: Intent | undefined): Patch {
-  if (intent === undefined || (patch.next !== "ready" && patch.next !== "scheduled")) return patch;
-  if (intent === "pause") return { ...patch, next: "parked" };
+export function withIntent(patch: Patch, asked: Asked | undefined): Patch {
+  if (asked === undefined) return patch;
+  const waits = patch.next === "ready" || patch.next === "scheduled";
+  if (asked.intent === "pause") return waits ? { ...patch, next: "parked" } : patch;
+  if (!waits && patch.next !== "cancelled") return patch;
   const { delay: _, ...rest } = patch;
-  return { ...rest, next: "cancelled" };
+  return { ...rest, next: "cancelled", failure: cancelledFor(asked.reason, patch) };
+}
+
+/** A cancelled job says why, unless its worker did; what its last attempt failed with comes after that. */
+function cancelledFor(reason: string, { outcome, failure: last }: Patch): Failure {
+  if (last === undefined) return failure("error", reason);
+  if (outcome === "cancelled") return last;
+  const { name, message, stack, causes = [] } = last;
+  return { ...failure("error", reason), causes: [{ name, message, ...(stack === undefined ? {} : { stack }) }, ...causes] };
 }

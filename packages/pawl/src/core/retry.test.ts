@@ -74,6 +74,10 @@ describe("exponential backoff", () => {
     );
   });
 
+  it("is nothing where the first delay is nothing, however often it is multiplied", () => {
+    expect(retryDelay(exponential({ retries: 1_000, min: 0, factor: 100 }), BROKE, 999, () => 0)).toBe(0);
+  });
+
   it("refuses what makes no sense", () => {
     for (const options of [
       { retries: -1 },

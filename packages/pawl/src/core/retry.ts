@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "./duration.js";
 import { pawlError } from "./error.js";
 import type { Failure } from "./failure.js";
+import { checkKeys, checkObject } from "./option.js";
 
 /** How a failed attempt is followed up, as people write it. */
 export type Retry =
@@ -36,7 +37,10 @@ export type StoredRetry = number | readonly number[] | Exponential;
 
 export const DEFAULT_RETRIES = 3;
 
+const EXPONENTIAL_KEYS: ReadonlySet<string> = new Set<keyof Exponential>(["kind", "retries", "min", "max", "factor", "jitter"]);
+
 export function exponential(options: { retries?: number; min?: Duration; max?: Duration; factor?: number; jitter?: number } = {}): Exponential {
+  checkKeys(checkObject("retry", options), EXPONENTIAL_KEYS, "retry.");
   const policy: Exponential = {
     kind: "exponential",
     retries: options.retries ?? DEFAULT_RETRIES,
@@ -107,7 +111,9 @@ export function retryDelay(retry: Retry, failure: Failure, spent: number, random
     return chosen === "stop" ? "stop" : retryDelay(chosen, failure, spent, random);
   }
   if (spent > retry.retries) return "stop";
-  const full = Math.min(retry.max, retry.min * retry.factor ** (spent - 1));
+  // A number, however large: nothing times infinity is none.
+  const growth = Math.min(Number.MAX_VALUE, retry.factor ** (spent - 1));
+  const full = Math.min(retry.max, retry.min * growth);
   return Math.round(full * (1 - retry.jitter * random()));
 }
 

@@ -1,9 +1,11 @@
 import { DEFAULTS } from "../core/defaults.js";
 import { type Duration, milliseconds } from "../core/duration.js";
 import { isPawlError } from "../core/error.js";
+import { type IdTail, tailSource } from "../core/id.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import { type Loop, loop } from "../runtime/loop.js";
+import { systemRandomBytes } from "../runtime/random.js";
 import { Lifecycle, type Service } from "../runtime/service.js";
 import type { Hint, PruneRules, Pulse, Store } from "../store/port.js";
 import type { Duty } from "./duty.js";
@@ -14,6 +16,7 @@ import { promoter } from "./promoter.js";
 import { pruner } from "./pruner.js";
 import { type Reaper, reaper } from "./reaper.js";
 import { Runs } from "./runs.js";
+import { ticker, trimmer } from "./ticker.js";
 import { unblocker } from "./unblocker.js";
 
 export interface MaintenanceOptions {
@@ -39,11 +42,13 @@ export interface MaintenanceParts {
   readonly store: Store;
   readonly bus: Bus;
   readonly clock: Clock;
+  /** for the ids of the jobs that schedules make */
+  readonly tails?: () => IdTail;
   readonly options?: MaintenanceOptions;
 }
 
 /** What a pulse would say if everything were due. */
-const ANYTHING: Pulse = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, intents: true, unverified: true, deltas: true };
+const ANYTHING: Pulse = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, tickIn: 0, intents: true, unverified: true, deltas: true };
 
 /**
  * The duties of one process. Any number of processes may run them at once: every duty is safe to repeat, and nobody
@@ -63,7 +68,7 @@ export class Maintenance implements Service {
   #lostAt: number | undefined;
 
   constructor(parts: MaintenanceParts) {
-    const { store, bus, clock, options = {} } = parts;
+    const { store, bus, clock, tails = tailSource(systemRandomBytes), options = {} } = parts;
     const batch = options.batch ?? DEFAULTS.maintenance.batch;
     const lease = milliseconds(options.lease ?? DEFAULTS.lease.duration);
     const sweep = milliseconds(options.sweep ?? DEFAULTS.maintenance.sweep);
@@ -72,6 +77,7 @@ export class Maintenance implements Service {
     // Holders renew every third of a lease, so an absence shorter than that costs nobody a lease.
     this.#awayAfter = Math.max(lease / 3, 2.5 * this.#pulseEvery);
     this.#reaper = reaper(store, clock, { batch, sweep, lease }, (leases, jobs) => bus.emit("leases.reaped", { leases, jobs }));
+    const prune = milliseconds(options.prune ?? DEFAULTS.maintenance.prune);
     const rules: PruneRules = {
       finished: milliseconds(options.finished ?? DEFAULTS.keep.finished),
       dead: milliseconds(options.dead ?? DEFAULTS.keep.dead),
@@ -81,11 +87,16 @@ export class Maintenance implements Service {
     this.#duties = [
       promoter(store, batch, (count) => bus.emit("jobs.promoted", { count })),
       this.#reaper,
+      ticker(store, Math.min(batch, DEFAULTS.schedule.batch), tails, ({ schedules, jobs, latest, failures = [] }) => {
+        bus.emit("schedules.ticked", { schedules, jobs, latest });
+        for (const error of failures) bus.emit("duty.failed", { duty: "tick", error });
+      }),
       expirer(store, batch),
       unblocker(store, batch),
       intents(store, batch),
       folder(store, batch),
-      pruner(store, clock, milliseconds(options.prune ?? DEFAULTS.maintenance.prune), rules),
+      pruner(store, clock, prune, rules),
+      trimmer(store, clock, prune, batch, rules.dead),
     ];
   }
 
@@ -149,5 +160,6 @@ export class Maintenance implements Service {
 
   #hear(hint: Hint): void {
     if (hint.kind === "scheduled" && hint.dueIn <= this.#pulseEvery) this.#runs.get("promote")?.expect(Math.max(0, hint.dueIn));
+    if (hint.kind === "tick" && hint.dueIn <= this.#pulseEvery) this.#runs.get("tick")?.expect(Math.max(0, hint.dueIn));
   }
 }

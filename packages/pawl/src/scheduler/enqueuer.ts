@@ -4,7 +4,7 @@ import type { Enqueued, NewJob } from "../core/job.js";
 import { type Lane, type LaneKey, laneKey } from "../core/lane.js";
 import type { ForeignTransaction, Scope, Store } from "../store/port.js";
 import type { Batcher } from "./batcher.js";
-import { checkObject, invalid } from "./check.js";
+import { checkFunction, checkObject, invalid } from "./check.js";
 import { ChunkPipe, each } from "./chunks.js";
 import { encodeInput } from "./input.js";
 import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "./options.js";
@@ -74,6 +74,7 @@ export class Enqueuer {
 
   async stream(task: TaskLike, inputs: Inputs, options: StreamOptions<unknown> = {}): Promise<StreamSummary> {
     const { onChunk, ...shared } = checkObject("options", options) as StreamOptions<unknown>;
+    if (onChunk !== undefined) checkFunction("onChunk", onChunk);
     const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0 };
     await this.#inChunks(task, inputs, shared, (answers) => {
       summary.count += answers.length;
@@ -109,14 +110,15 @@ export class Enqueuer {
   /** Resolves what many jobs share once, and answers with what makes each of them. */
   #preparer(task: TaskLike, options: ManyOptions<unknown> = {}) {
     const { each: ownOf, ...shared } = checkObject("options", options) as ManyOptions<unknown>;
-    if (ownOf !== undefined && typeof ownOf !== "function") throw invalid("each", "it is not a function");
+    if (ownOf !== undefined) checkFunction("each", ownOf);
     checkShared(shared);
     const { plan: common, tx } = this.#planner.plan(task, shared);
     const { tails } = this.#intake;
     const planOf = (input: unknown, index: number): Plan => {
       const own: EnqueueOptions | undefined = ownOf?.(input, index);
       if (own === undefined) return common;
-      if (own.tx !== undefined) throw invalid("tx", "all of them share it: give it beside each, not inside");
+      if ((checkObject("what each answers", own) as EnqueueOptions).tx !== undefined)
+        throw invalid("tx", "all of them share it: give it beside each, not inside");
       return this.#planner.plan(task, { ...shared, ...own }).plan;
     };
     const prepare = (input: unknown, index: number): NewJob | Promise<NewJob> => {
@@ -142,7 +144,7 @@ function checkShared(shared: object): void {
   for (const name of OWN) if (name in shared) throw invalid(name, "it would be the same for all of them: give each its own with each(input)");
 }
 
-function storedOf(answer: Enqueued, task: string): Stored {
+export function storedOf(answer: Enqueued, task: string): Stored {
   switch (answer.kind) {
     case "created":
       return { id: answer.id, enqueued: "created", ...(answer.replaced === undefined ? {} : { replaced: answer.replaced }) };

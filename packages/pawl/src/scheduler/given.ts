@@ -143,8 +143,18 @@ function checkParents(value: unknown): readonly JobId[] {
 }
 
 function checkTransaction(value: unknown): ForeignTransaction {
-  if (typeof (value as { query?: unknown } | null)?.query === "function") return value as ForeignTransaction;
+  if (isTransaction(value)) return value;
   throw invalid("tx", "it has no query(text, values) function");
+}
+
+function isTransaction(value: unknown): value is ForeignTransaction {
+  return typeof (value as { query?: unknown } | null | undefined)?.query === "function";
+}
+
+/** The caller's transaction, if there is one; what else may be wrong with the options is found when they are read. */
+export function transactionOf(options: Pick<EnqueueOptions, "tx"> | undefined): ForeignTransaction | undefined {
+  const tx: unknown = options?.tx;
+  return isTransaction(tx) ? tx : undefined;
 }
 
 /** The id of what was given as a job, in the one form stores compare; undefined if it is none. */

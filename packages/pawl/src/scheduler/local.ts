@@ -4,16 +4,19 @@ import type { AnyTask } from "../worker/task.js";
 import { checkKeys, checkObject, invalid, show } from "./check.js";
 import { ScopedDead } from "./dead.js";
 import { Enqueuer } from "./enqueuer.js";
+import { transactionOf } from "./given.js";
 import { JobHandle } from "./handle.js";
 import { ScopedJobs } from "./jobs.js";
 import type { EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
 import type { SchedulerParts } from "./parts.js";
 import type { Dead, Job, Jobs, Scheduler } from "./scheduler.js";
+import { type Schedules, ScopedSchedules } from "./schedules.js";
 
 /** The scheduler of one scope on a store in this process. */
 export class LocalScheduler implements Scheduler {
   readonly jobs: Jobs;
   readonly dead: Dead;
+  readonly schedules: Schedules;
   readonly #parts: SchedulerParts;
   readonly #scope: Scope;
   readonly #enqueuer: Enqueuer;
@@ -25,15 +28,18 @@ export class LocalScheduler implements Scheduler {
     const { store, registry, waiters } = parts;
     this.jobs = new ScopedJobs({ store, scope, registry, waiters, enqueuer: this.#enqueuer });
     this.dead = new ScopedDead(store, scope, this.jobs);
+    this.schedules = new ScopedSchedules(parts, scope, this.jobs);
   }
 
   async enqueue<Out>(given: AnyTask | string, input?: unknown, options?: EnqueueOptions): Promise<Job<Out>> {
-    const task = this.#parts.registry.find(given);
+    const found = this.#parts.registry.find(given, transactionOf(options));
+    // No turn is lost where the task is known, so that calls of one turn share a write.
+    const task = found instanceof Promise ? await found : found;
     return new JobHandle<Out>(this.jobs, task.name, await this.#enqueuer.one(task, input, options));
   }
 
   async enqueueMany<Out>(given: AnyTask | string, inputs: readonly unknown[], options?: ManyOptions<never>): Promise<readonly Job<Out>[]> {
-    const task = this.#parts.registry.find(given);
+    const task = await this.#parts.registry.find(given, transactionOf(options));
     const stored = await this.#enqueuer.many(task, inputs, options as ManyOptions<unknown> | undefined);
     return stored.map((one) => new JobHandle<Out>(this.jobs, task.name, one));
   }
@@ -43,7 +49,8 @@ export class LocalScheduler implements Scheduler {
     inputs: Iterable<unknown> | AsyncIterable<unknown>,
     options?: StreamOptions<never>,
   ): Promise<StreamSummary> {
-    return this.#enqueuer.stream(this.#parts.registry.find(given), inputs, options as StreamOptions<unknown> | undefined);
+    const task = await this.#parts.registry.find(given, transactionOf(options));
+    return this.#enqueuer.stream(task, inputs, options as StreamOptions<unknown> | undefined);
   }
 
   as(scope: { readonly tenant: string }): Scheduler {

@@ -7,9 +7,11 @@ import type { Store } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
 import { Batcher } from "./batcher.js";
 import { checkDefaults, checkKeys, checkObject, DEFAULT_KEYS } from "./check.js";
+import { Directory } from "./directory.js";
 import type { Intake } from "./enqueuer.js";
 import type { QueueDefaults } from "./options.js";
 import { Registry } from "./registry.js";
+import type { CodeSchedule } from "./schedule.js";
 import { Waiters } from "./waiters.js";
 
 export interface SchedulerOptions {
@@ -17,6 +19,10 @@ export interface SchedulerOptions {
   readonly tasks?: readonly AnyTask[];
   /** defaults by queue */
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
+  /** the schedules of this code: stored when it is opened; those it had before and has no more are marked as missing */
+  readonly schedules?: readonly CodeSchedule[];
+  /** whose schedules they are, where several applications share a store */
+  readonly app?: string;
 }
 
 /** What a scheduler needs of the world. */
@@ -34,7 +40,7 @@ export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: S
   const enqueue = enqueueAndTell(store, bus);
   return {
     store,
-    registry: new Registry(options.tasks),
+    registry: new Registry(options.tasks, new Directory(store, clock)),
     queues: checkQueues(options.queues),
     enqueue,
     batcher: new Batcher(enqueue, clock),

@@ -5,6 +5,7 @@ import type { State } from "../core/job.js";
 import type { ExportedJob, JobFilter, StoreInfo } from "../store/port.js";
 import type { Task } from "../worker/task.js";
 import type { EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
+import type { Schedules } from "./schedules.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
 /** Input may be left out where the task takes none. */
@@ -42,6 +43,7 @@ export interface Scheduler {
 
   readonly jobs: Jobs;
   readonly dead: Dead;
+  readonly schedules: Schedules;
 
   /** The same, seeing and changing nothing but this tenant's jobs. */
   as(scope: { readonly tenant: string }): Scheduler;

@@ -4,6 +4,7 @@ import type { AttemptRecord, Intent, JobRecord, LogLevel, LogLine, ParkReason, P
 import { decode } from "../core/json.js";
 import type { OutcomeKind } from "../core/outcome.js";
 import type { StoredRetry } from "../core/retry.js";
+import type { TickStamp } from "../core/schedule.js";
 
 /** A job as people see it: values decoded, times as dates of the store's clock, durations in ms. */
 export interface JobView<Out = unknown> {
@@ -37,6 +38,8 @@ export interface JobView<Out = unknown> {
   readonly tags: readonly string[];
   readonly key?: string;
   readonly replayOf?: JobId;
+  /** the tick of a schedule that it is for */
+  readonly tick?: TickStamp;
   readonly atMostOnce: boolean;
   /** what was asked for this job alone; absent: its task, its queue or the defaults say */
   readonly retry?: StoredRetry;

@@ -5,9 +5,10 @@ import { keepAlive } from "../runtime/alive.js";
 import type { Clock } from "../runtime/clock.js";
 import { Limiter } from "../runtime/limiter.js";
 import type { Scope, Store } from "../store/port.js";
-import { checkDuration } from "./check.js";
+import { checkDuration, checkKeys, checkObject, invalid } from "./check.js";
 import type { WaitOptions } from "./scheduler.js";
 
+const WAIT_KEYS: ReadonlySet<string> = new Set<keyof WaitOptions>(["timeout", "signal"]);
 const SHORTEST = 50;
 const LONGEST = 1_000;
 const GRAIN = 10;
@@ -57,7 +58,9 @@ export class Waiters {
 
   /** The finished job. */
   async wait(scope: Scope, id: JobId, options: WaitOptions = {}): Promise<JobRecord> {
+    checkKeys(checkObject("options", options), WAIT_KEYS);
     const timeout = options.timeout === undefined ? undefined : checkDuration("timeout", options.timeout);
+    if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) throw invalid("signal", "it is not an AbortSignal");
     options.signal?.throwIfAborted();
     // Watched before it is read, so that no end can fall between the two.
     const watched = this.#watch(id);

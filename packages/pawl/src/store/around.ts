@@ -1,4 +1,4 @@
-import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, Store } from "./port.js";
+import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, ScheduleStore, Store, TaskStore } from "./port.js";
 
 /** Every operation of the port, so that a wrapper cannot forget one: a new verb does not compile before it is here. */
 const OPERATIONS = {
@@ -20,6 +20,21 @@ const OPERATIONS = {
     true
   >,
   lanes: { live: true, pause: true, resume: true, paused: true } satisfies Record<keyof LaneStore, true>,
+  tasks: { publish: true, get: true } satisfies Record<keyof TaskStore, true>,
+  schedules: {
+    put: true,
+    get: true,
+    list: true,
+    pause: true,
+    resume: true,
+    remove: true,
+    tick: true,
+    trigger: true,
+    backfill: true,
+    ticks: true,
+    fired: true,
+    trim: true,
+  } satisfies Record<keyof ScheduleStore, true>,
   duties: { pulse: true, promote: true, expire: true, unblock: true, carryOut: true, fold: true, prune: true, restore: true } satisfies Record<
     keyof DutyStore,
     true
@@ -40,6 +55,8 @@ export function aroundStore(store: Store, around: Around): Store {
     jobs: wrap("jobs", store.jobs, around),
     leases: wrap("leases", store.leases, around),
     lanes: wrap("lanes", store.lanes, around),
+    tasks: wrap("tasks", store.tasks, around),
+    schedules: wrap("schedules", store.schedules, around),
     duties: wrap("duties", store.duties, around),
     records: wrap("records", store.records, around),
     get engine() {

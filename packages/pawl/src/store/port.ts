@@ -1,9 +1,11 @@
-import type { JobId, LeaseId } from "../core/id.js";
+import type { IdTail, JobId, LeaseId } from "../core/id.js";
 import type { AttemptRecord, Enqueued, Intent, JobOptions, JobRecord, LogLine, NewJob, State } from "../core/job.js";
 import type { Lane } from "../core/lane.js";
 import type { WorkerRef } from "../core/lease.js";
 import type { Quota } from "../core/offer.js";
 import type { Patch } from "../core/outcome.js";
+import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../core/schedule.js";
+import type { TaskRecord } from "../core/task.js";
 
 /**
  * The store port, by noun. Rules that hold for every verb:
@@ -18,6 +20,8 @@ export interface Store {
   readonly jobs: JobStore;
   readonly leases: LeaseStore;
   readonly lanes: LaneStore;
+  readonly tasks: TaskStore;
+  readonly schedules: ScheduleStore;
   readonly duties: DutyStore;
   readonly records: RecordStore;
   readonly engine: StoreInfo;
@@ -180,6 +184,8 @@ export interface Renewer {
   /** `at`: when the renewal was sent, so that the lease is known to last `duration` from then */
   onRenewed(call: (lease: LeaseId, at: number) => void): void;
   onLost(call: (lease: LeaseId, why: string) => void): void;
+  /** It cannot start, or cannot renew; it goes on trying. May be said as often as it fails. */
+  onTrouble?(call: (error: unknown) => void): void;
   stop(): Promise<void>;
 }
 
@@ -225,12 +231,91 @@ export interface LaneStore {
   paused(): Promise<readonly { readonly kind: "queue" | "task"; readonly name: string }[]>;
 }
 
+export interface ScheduleStore {
+  /**
+   * Makes and changes schedules, all of them or none. One that is there with the same definition stays as it is, its
+   * pause and its next tick included; one that is changed begins anew from now. With `app` they are the code of that
+   * application: schedules it had and has no more are marked as missing, and go on ticking.
+   */
+  put(
+    entries: readonly SchedulePut[],
+    app?: string,
+  ): Promise<{ readonly answers: readonly SchedulePutAnswer[]; readonly missing: readonly ScheduleRef[] }>;
+  get(ref: ScheduleRef): Promise<ScheduleRecord | undefined>;
+  /** by tenant and name; `after` is where the last page ended */
+  list(scope: Scope, filter: ScheduleFilter, page: { readonly limit: number; readonly after?: ScheduleRef }): Promise<SchedulePage>;
+  /** Whether there is such a schedule. Its next tick stays where it is: what passes meanwhile is missed. */
+  pause(ref: ScheduleRef): Promise<boolean>;
+  resume(ref: ScheduleRef): Promise<boolean>;
+  /** Gone with the record of its ticks; its jobs stay. */
+  remove(ref: ScheduleRef): Promise<boolean>;
+  /**
+   * What is due, by `duePlan`: the jobs, the record of every tick, and the next one are stored in the same step. Limits
+   * the number of schedules per call.
+   */
+  tick(limit: number, tail: () => IdTail): Promise<Ticked>;
+  /** One more job, now, whatever else it does; undefined if there is no such schedule. */
+  trigger(ref: ScheduleRef, how: { readonly tail: IdTail; readonly input?: string; readonly request?: string }): Promise<Enqueued | undefined>;
+  /** Jobs for ticks of the past, but for those that have one. Answers how many were made. */
+  backfill(ref: ScheduleRef, how: Backfill): Promise<number | undefined>;
+  /** Newest first: ticks with a job, and those without. `before` is an instant. */
+  ticks(ref: ScheduleRef, page: { readonly limit: number; readonly before?: number }): Promise<readonly TickEntry[]>;
+  /** Which of these ticks have a job. */
+  fired(ref: ScheduleRef, ticks: readonly number[]): Promise<readonly number[]>;
+  /** Drops finished jobs beyond what their schedule keeps, and the record of ticks older than that many ms. */
+  trim(limit: number, age: number): Promise<number>;
+}
+
+export interface Backfill {
+  readonly ticks: readonly number[];
+  /** ms until the first of the jobs, and between two of them */
+  readonly after: number;
+  readonly pace: number;
+  readonly tail: () => IdTail;
+}
+
+export interface SchedulePut extends ScheduleRef {
+  readonly definition: Definition;
+}
+export type SchedulePutAnswer = "created" | "changed" | "unchanged";
+export interface ScheduleFilter {
+  readonly missing?: boolean;
+  readonly paused?: boolean;
+}
+export interface SchedulePage {
+  readonly schedules: readonly ScheduleRecord[];
+  readonly next?: ScheduleRef;
+}
+export type TickEntry = FiredTick | TickGap;
+
+export interface Ticked {
+  /** how many schedules were looked at */
+  readonly schedules: number;
+  readonly jobs: number;
+  /** ms that the latest of them was late */
+  readonly latest: number;
+  /** ms until the next one */
+  readonly nextIn?: number;
+  /** why some could not be planned; they are tried again later */
+  readonly failures?: readonly unknown[];
+}
+
+/** What is known of tasks to those who have their names and not their code. */
+export interface TaskStore {
+  /** Makes them known as they are here: the last one who says so is right. Writes, and counts, only what differs. */
+  publish(tasks: readonly TaskRecord[]): Promise<number>;
+  /** Those that somebody published, in any order. With `tx`, read on the caller's own connection. */
+  get(names: readonly string[], tx?: ForeignTransaction): Promise<readonly TaskRecord[]>;
+}
+
 /** What waits for a duty, seen by one cheap statement. ms from now; zero or less is due. */
 export interface Pulse {
   readonly now: number;
   readonly scheduledIn?: number;
   readonly leaseIn?: number;
   readonly timerIn?: number;
+  /** until a schedule is to be looked at */
+  readonly tickIn?: number;
   readonly intents: boolean;
   readonly unverified: boolean;
   readonly deltas: boolean;
@@ -308,6 +393,8 @@ export type Hint =
   | { readonly kind: "ready"; readonly lanes: readonly Lane[] }
   /** ms from now */
   | { readonly kind: "scheduled"; readonly dueIn: number }
+  /** a schedule is to be looked at; ms from now */
+  | { readonly kind: "tick"; readonly dueIn: number }
   | { readonly kind: "intent" }
   | { readonly kind: "finished"; readonly jobs: readonly JobId[] }
   | { readonly kind: "lanes" };

@@ -43,10 +43,10 @@ export async function openTest(options: TestOptions = {}): Promise<TestPawl> {
 
   /** One step of time, at most `most` ms, to the next moment at which something can happen; the answer is its length. */
   const step = async (most: number): Promise<number> => {
-    const { scheduledIn, leaseIn, timerIn } = await inner.duties.pulse();
+    const { scheduledIn, leaseIn, timerIn, tickIn } = await inner.duties.pulse();
     // While jobs are held every timer counts: renewals, timeouts. While none is, all there is between now and what
     // the store waits for is polling, and that can be slept through.
-    const until = leaseIn === undefined ? [scheduledIn, timerIn] : [scheduledIn, leaseIn, timerIn, clock.nextIn()];
+    const until = leaseIn === undefined ? [scheduledIn, timerIn, tickIn] : [scheduledIn, leaseIn, timerIn, tickIn, clock.nextIn()];
     const length = Math.max(0, Math.min(most, ...until.filter((ms) => ms !== undefined)));
     clock.leap(length);
     await patience.settle();

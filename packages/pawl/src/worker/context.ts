@@ -1,6 +1,7 @@
 import type { Duration } from "../core/duration.js";
 import type { JobId } from "../core/id.js";
 import type { LogLevel } from "../core/job.js";
+import type { TickStamp } from "../core/schedule.js";
 import type { ForeignTransaction } from "../store/port.js";
 
 /** What a handler gets beside its input. */
@@ -12,6 +13,8 @@ export interface Context {
   /** from 1; a crash or a release does not count */
   readonly attempt: number;
   readonly worker: string;
+  /** the tick that the job is for, if a schedule made it */
+  readonly tick: TickStamp | undefined;
   /** aborted on timeout, cancellation, a lost lease, and at the end of a shutdown; `signal.reason` says which */
   readonly signal: AbortSignal;
   /** the same for every attempt at this job: for calls to the outside */

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
+import { pawlError } from "../core/error.js";
 import type { LeaseId } from "../core/id.js";
 import type { Renewer } from "../store/port.js";
 import { faultyStore } from "../testing/faulty.js";
@@ -75,6 +76,60 @@ describe("renewal", () => {
 });
 
 describe("a lease that is lost", () => {
+  test("claims rest longer and longer while renewals never get through, and go on as before once they do", async () => {
+    let broken = true;
+    const startedAt: number[] = [];
+    const long = task("long", { timeout: "10m" }, async (_: unknown, { signal }) => {
+      startedAt.push(world.clock.monotonic());
+      await new Promise<void>((resolve) => {
+        signal.addEventListener("abort", () => resolve());
+        world.clock.after(60_000, resolve);
+      });
+      signal.throwIfAborted();
+    });
+    world = new World({
+      tasks: [long],
+      around: (store) => faultyStore(store, (operation) => (operation === "leases.renew" && broken ? { kind: "fail" } : undefined)),
+    });
+    const id = await world.enqueue(long);
+    await world.work({ lease: "1s", renewal: "300ms" });
+    await world.clock.advance(600_000);
+    // A lease is worked under for 800 ms. Claimed again at once, that would be 750 starts.
+    expect(startedAt.length).toBeGreaterThan(5);
+    expect(startedAt.length).toBeLessThan(150);
+    expect(await world.job(id)).toMatchObject({ spent: 0, crashes: 0 });
+    broken = false;
+    await world.clock.advance(30_000 + 61_000);
+    expect(await world.state(id)).toBe("succeeded");
+  });
+
+  test("a renewer that cannot start leaves the worker without work, and says so", async () => {
+    let tell: (error: unknown) => void = () => {};
+    const renewer: Renewer = {
+      ready: new Promise<void>(() => {}),
+      hold: () => {},
+      drop: () => {},
+      onRenewed: () => {},
+      onLost: () => {},
+      onTrouble: (call) => {
+        tell = call;
+      },
+      stop: async () => {},
+    };
+    const quick = task("quick", () => "done");
+    world = new World({ tasks: [quick] });
+    const id = await world.enqueue(quick);
+    await world.work({ renewer });
+    for (let i = 0; i < 50; i++) {
+      tell(pawlError("renewal_failed", { reason: "no thread" }));
+      await world.clock.advance(100);
+    }
+    expect(await world.state(id)).toBe("ready");
+    const said = world.heard("duty.failed");
+    expect(said[0]).toMatchObject({ duty: "worker: renew", error: { code: "renewal_failed" } });
+    expect(said.length, "in five seconds").toBeLessThanOrEqual(6);
+  });
+
   test("A8: a worker that cannot renew stops its own work before the lease ends, and gives it back: it is no crash", async () => {
     const reasons: unknown[] = [];
     let starts = 0;
@@ -94,6 +149,8 @@ describe("a lease that is lost", () => {
     await world.clock.advance(1);
     expect(reasons).toEqual([["lease_lost", 13_000]]);
     expect(world.heard("lease.lost")).toMatchObject([{ jobs: 1, why: "not renewed in time" }]);
+    expect([starts, await world.state(id)], "it rests before it claims again").toEqual([1, "ready"]);
+    await world.clock.advance(250);
     expect([starts, await world.state(id), await world.outcomes(id)]).toEqual([2, "running", ["released"]]);
     expect(await world.job(id)).toMatchObject({ spent: 0, crashes: 0 });
   });

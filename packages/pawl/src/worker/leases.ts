@@ -17,6 +17,7 @@ export class Leases {
     private readonly duration: number,
     /** a lease with work under it was lost: that work must stop; `told` if the store itself says so */
     private readonly onLost: (lease: HeldLease, why: string, told: boolean) => void,
+    private readonly onRenewed: () => void = () => {},
   ) {
     renewer.onRenewed((id, at) => this.#renewed(id, at));
     renewer.onLost((id, why) => this.#lose(id, why, true));
@@ -73,7 +74,9 @@ export class Leases {
 
   #renewed(id: LeaseId, at: number): void {
     const lease = this.#held.get(id);
-    if (lease !== undefined) lease.fenceAt = Math.max(lease.fenceAt, stopBy(at, this.duration));
+    if (lease === undefined) return;
+    lease.fenceAt = Math.max(lease.fenceAt, stopBy(at, this.duration));
+    this.onRenewed();
   }
 
   #lose(id: LeaseId, why: string, told: boolean): void {

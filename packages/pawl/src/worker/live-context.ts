@@ -6,6 +6,7 @@ import { decode, encode } from "../core/json.js";
 import type { WorkerRef } from "../core/lease.js";
 import { checkName } from "../core/name.js";
 import type { Patch } from "../core/outcome.js";
+import type { TickStamp } from "../core/schedule.js";
 import type { Clock } from "../runtime/clock.js";
 import type { ForeignTransaction, Store } from "../store/port.js";
 import type { Attempt } from "./attempt.js";
@@ -56,6 +57,9 @@ export class LiveContext implements Context {
   }
   get attempt(): number {
     return this.#attempt.number;
+  }
+  get tick(): TickStamp | undefined {
+    return this.#attempt.job.options?.tick;
   }
   get worker(): string {
     return this.#home.worker.name;

@@ -1,7 +1,8 @@
 import { DEFAULTS } from "../core/defaults.js";
-import { type Duration, milliseconds } from "../core/duration.js";
+import type { Duration } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
 import { checkName } from "../core/name.js";
+import { checkArray, checkDuration, checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
 import { defaultName } from "../runtime/identity.js";
 import type { Renewer } from "../store/port.js";
 import type { Middleware } from "./context.js";
@@ -49,43 +50,60 @@ export interface Settings {
 }
 
 export function settingsOf(options: WorkerOptions, tasks: ReadonlyMap<string, AnyTask>): Settings {
-  const lease = milliseconds(options.lease ?? DEFAULTS.lease.duration);
-  const renewal = milliseconds(options.renewal ?? Math.min(DEFAULTS.lease.renewal, lease / 3));
+  const lease = checkDuration("lease", options.lease ?? DEFAULTS.lease.duration);
+  const renewal = checkDuration("renewal", options.renewal ?? Math.min(DEFAULTS.lease.renewal, lease / 3));
   if (lease < 100) throw invalid("lease", "it is shorter than 100 ms");
   if (renewal < 1 || renewal > lease / 2) throw invalid("renewal", "it is not between 1 ms and half the lease");
-  const poll = milliseconds(options.poll ?? DEFAULTS.worker.poll);
-  if (poll < 1) throw invalid("poll", "it is shorter than 1 ms");
   return {
     name: checkName("worker name", options.name ?? defaultName()),
     concurrency: count("concurrency", options.concurrency ?? DEFAULTS.worker.concurrency),
-    queues: options.queues?.map((queue) => checkName("queue", queue)),
+    queues: servedQueues(options.queues),
     tasks: servedTasks(options.tasks, tasks),
-    queueSlots: slots("slots.queues", options.slots?.queues),
-    taskSlots: slots("slots.tasks", options.slots?.tasks),
+    ...slotsOf(options.slots, tasks),
     lease,
     renewal,
-    drain: milliseconds(options.drain ?? DEFAULTS.worker.drain),
+    drain: checkDuration("drain", options.drain ?? DEFAULTS.worker.drain),
     claimBatch: count("claimBatch", options.claimBatch ?? DEFAULTS.worker.claimBatch),
-    poll,
-    middleware: options.middleware ?? [],
+    poll: checkPeriod("poll", options.poll ?? DEFAULTS.worker.poll),
+    middleware: checkMiddleware(options.middleware),
   };
 }
 
-function servedTasks(asked: readonly string[] | undefined, registered: ReadonlyMap<string, AnyTask>): readonly string[] {
+function servedQueues(asked: WorkerOptions["queues"]): readonly string[] | undefined {
+  return asked === undefined ? undefined : checkArray("queues", asked).map((queue) => checkName("queue", queue));
+}
+
+function servedTasks(asked: WorkerOptions["tasks"], registered: ReadonlyMap<string, AnyTask>): readonly string[] {
   if (asked === undefined) return [...registered.keys()];
-  for (const task of asked) if (!registered.has(task)) throw pawlError("task_unknown", { task });
-  return [...new Set(asked)];
+  return [...new Set(checkArray("tasks", asked).map((task) => known(task, registered)))];
 }
 
-function slots(option: string, given: Readonly<Record<string, number>> | undefined): ReadonlyMap<string, number> {
-  return new Map(Object.entries(given ?? {}).map(([name, size]) => [name, count(`${option}.${name}`, size)]));
+const SLOT_KEYS: ReadonlySet<string> = new Set(["queues", "tasks"]);
+
+function slotsOf(given: WorkerOptions["slots"] = {}, registered: ReadonlyMap<string, AnyTask>): Pick<Settings, "queueSlots" | "taskSlots"> {
+  checkKeys(checkObject("slots", given), SLOT_KEYS, "slots.");
+  return {
+    queueSlots: slots("slots.queues", given.queues, (queue) => checkName("queue", queue)),
+    taskSlots: slots("slots.tasks", given.tasks, (task) => known(task, registered)),
+  };
 }
 
-function count(option: string, value: number): number {
-  if (!Number.isInteger(value) || value < 1 || value > 100_000) throw invalid(option, `${value} is not a whole number from 1 to 100000`);
-  return value;
+function slots(option: string, given: Readonly<Record<string, number>> = {}, name: (given: string) => string): ReadonlyMap<string, number> {
+  return new Map(Object.entries(checkObject(option, given)).map(([key, size]) => [name(key), count(`${option}.${key}`, size)]));
 }
 
-function invalid(option: string, reason: string) {
-  return pawlError("option_invalid", { option, reason });
+function checkMiddleware(given: WorkerOptions["middleware"] = []): readonly Middleware[] {
+  checkArray("middleware", given).forEach((layer, index) => {
+    checkFunction(`middleware[${index}]`, layer);
+  });
+  return given;
+}
+
+function known(task: unknown, registered: ReadonlyMap<string, AnyTask>): string {
+  if (typeof task === "string" && registered.has(task)) return task;
+  throw pawlError("task_unknown", { task: show(task) });
+}
+
+function count(option: string, value: unknown): number {
+  return checkWhole(option, value, 1, 100_000);
 }

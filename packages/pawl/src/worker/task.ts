@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { Duration } from "../core/duration.js";
 import { checkName } from "../core/name.js";
+import { checkBoolean, checkFunction, checkKeys, checkObject, invalid } from "../core/option.js";
 import type { Retry } from "../core/retry.js";
 import type { Context } from "./context.js";
 
@@ -55,7 +56,33 @@ export function task(
   second: TaskOptions<StandardSchemaV1 | undefined> | Handler<unknown, unknown>,
   third?: Handler<unknown, unknown>,
 ): Task {
-  const options = typeof second === "function" ? {} : second;
+  checkName("task", name);
+  const options = typeof second === "function" ? {} : checkOptions(name, second);
   const handler = typeof second === "function" ? second : (third as Handler<unknown, unknown>);
-  return { name: checkName("task", name), options, schema: options.input, handler };
+  checkFunction(`${name}.handler`, handler);
+  return { name, options, schema: options.input, handler };
+}
+
+const TASK_KEYS: ReadonlySet<string> = new Set(
+  Object.keys({
+    queue: true,
+    priority: true,
+    retry: true,
+    timeout: true,
+    deadline: true,
+    expire: true,
+    crashLimit: true,
+    input: true,
+    atMostOnce: true,
+  } satisfies Record<keyof TaskOptions, true>),
+);
+
+/** What only code can be wrong about, found where the code is. The values of the defaults are checked with those of queues and jobs. */
+function checkOptions<Options extends TaskOptions<StandardSchemaV1 | undefined>>(name: string, options: Options): Options {
+  checkKeys(checkObject(`the options of ${name}`, options), TASK_KEYS, `${name}.`);
+  const { input, atMostOnce } = options;
+  if (atMostOnce !== undefined) checkBoolean(`${name}.atMostOnce`, atMostOnce);
+  if (input !== undefined && typeof (input as Partial<StandardSchemaV1> | null)?.["~standard"]?.validate !== "function")
+    throw invalid(`${name}.input`, "it is no Standard Schema, as zod, valibot or arktype make them");
+  return options;
 }

@@ -1,6 +1,7 @@
 import { DEFAULTS } from "../core/defaults.js";
-import { type Duration, milliseconds } from "../core/duration.js";
+import type { Duration } from "../core/duration.js";
 import type { WorkerRef } from "../core/lease.js";
+import { checkDuration, checkKeys, checkObject } from "../core/option.js";
 import type { Outcome, Patch } from "../core/outcome.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
@@ -9,6 +10,7 @@ import { Lifecycle, type Service } from "../runtime/service.js";
 import { Signal, within } from "../runtime/wait.js";
 import type { Claimed, Renewer, Settled, Store } from "../store/port.js";
 import type { Attempt } from "./attempt.js";
+import { ClaimRest } from "./claim-rest.js";
 import { Claimer } from "./claimer.js";
 import type { HeldLease } from "./held-lease.js";
 import { intake } from "./intake.js";
@@ -41,6 +43,7 @@ export interface WorkerParts {
   readonly options: WorkerOptions;
 }
 
+const STOP_KEYS: ReadonlySet<string> = new Set(["timeout"]);
 /** ms a job may lie here claimed and not started before it is given back to those who could start it */
 const HOARDING = 1_000;
 /** ms a stopping worker waits for claims that were under way */
@@ -61,6 +64,7 @@ export class Worker implements Service, AsyncDisposable {
   readonly #settler: Settler;
   readonly #journal: Journal;
   readonly #claimer: Claimer;
+  readonly #rest: ClaimRest;
   readonly #intents: Intents;
   readonly #watch: Watch;
   readonly #reports: Reports;
@@ -126,6 +130,7 @@ export class Worker implements Service, AsyncDisposable {
       onRoom: () => this.#claimer.want(),
       onOverdue: () => this.#fence(),
     });
+    this.#rest = new ClaimRest(clock, () => this.#claimer.want());
     this.#claimer = new Claimer({
       store,
       worker: ref,
@@ -165,7 +170,13 @@ export class Worker implements Service, AsyncDisposable {
           options.renewer ??
           store.renewer?.(this.ref, { duration, every }) ??
           loopRenewer(store.leases, this.ref, clock, { duration, every, onError: (error) => this.#complain("renew", error) });
-        this.#leases = new Leases(this.#renewer, duration, (lease, why, told) => this.#lost(lease, why, told));
+        this.#renewer.onTrouble?.((error) => this.#complain("renew", error));
+        this.#leases = new Leases(
+          this.#renewer,
+          duration,
+          (lease, why, told) => this.#lost(lease, why, told),
+          () => this.#rest.renewed(),
+        );
         this.#unhear = store.onHint((hint) => {
           if (hint.kind === "intent") this.#askIntents(0);
           else this.#claimer.hear(hint);
@@ -185,7 +196,8 @@ export class Worker implements Service, AsyncDisposable {
    * signals and gives their jobs back at once. No attempt is spent by that.
    */
   stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
-    const timeout = options.timeout === undefined ? this.#settings.drain : milliseconds(options.timeout);
+    checkKeys(checkObject("options", options), STOP_KEYS);
+    const timeout = options.timeout === undefined ? this.#settings.drain : checkDuration("timeout", options.timeout);
     const stopping = this.#lifecycle.stop(() => Promise.race([this.#drain(timeout), this.#kill.given]));
     void stopping.then(() => this.#end.give());
     return stopping;
@@ -241,13 +253,13 @@ export class Worker implements Service, AsyncDisposable {
     const worker = this;
     return {
       get free() {
-        return worker.#runner.free;
+        return worker.#rest.resting ? 0 : worker.#runner.free;
       },
       get held() {
         return worker.#runner.held;
       },
       get ahead() {
-        return worker.#runner.pace.ahead(worker.#settings.concurrency);
+        return worker.#rest.resting ? 0 : worker.#runner.pace.ahead(worker.#settings.concurrency);
       },
       get suspects() {
         return worker.#leases?.suspects ?? 0;
@@ -311,6 +323,7 @@ export class Worker implements Service, AsyncDisposable {
   }
 
   #lost(lease: HeldLease, why: string, told: boolean): void {
+    if (!told) this.#rest.lost(lease);
     this.#reports.lost(lease, this.#runner.abandon(lease, !told), why);
   }
 
@@ -362,6 +375,7 @@ export class Worker implements Service, AsyncDisposable {
     this.#state = "stopped";
     this.#unhear?.();
     this.#runner.stop();
+    this.#rest.stop();
     this.#watch.stop();
     this.#journal.stop();
     this.#reports.stopped(this.#released);

@@ -21,6 +21,8 @@ export async function demo(store: string, options: DemoOptions): Promise<void> {
     tasks: shopTasks,
     // A demo is started again and again, and nobody reads last month's.
     keep: { finished: "1d", dead: "7d" },
+    // Somebody sits in front of it.
+    postgres: { patience: "5s" },
     ...(options.engine === undefined ? {} : { engine: options.engine }),
   });
   await greet(pawl);

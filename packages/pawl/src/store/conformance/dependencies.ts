@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { doomedBy } from "../../core/dependency.js";
 import type { Test } from "./suite.js";
 import { DAY, FAILED, HOUR, KILLED, lane, MINUTE, NOBODY, START, SUCCEEDED } from "./world.js";
 
@@ -61,8 +62,7 @@ export function dependencyTests(test: Test): void {
     const child = await w.add({ ...CHILD, after: [parent], onDeath: "die" });
     await w.run(parent, KILLED);
     const seen = await w.get(child);
-    expect(seen).toMatchObject({ state: "dead", spent: 0, finishedAt: START, failure: { kind: "dependency" } });
-    expect(seen.failure?.message).toContain(parent);
+    expect(seen).toMatchObject({ state: "dead", spent: 0, finishedAt: START, failure: doomedBy(parent) });
     const history = await w.store.jobs.history("everyone", child);
     expect(history).toMatchObject([{ outcome: "failed", next: "dead", startedAt: START, finishedAt: START }]);
     expect(history[0]?.worker).toBeUndefined();
@@ -155,7 +155,7 @@ export function dependencyTests(test: Test): void {
     const die = await w.add({ ...CHILD, after: [parent], onDeath: "die" });
     const run = await w.add({ ...CHILD, after: [parent], onDeath: "run" });
     const wait = await w.add({ ...CHILD, after: [parent], onDeath: "wait" });
-    expect(await w.get(die)).toMatchObject({ state: "dead", failure: { kind: "dependency" } });
+    expect(await w.get(die)).toMatchObject({ state: "dead", failure: doomedBy(parent) });
     expect([await w.state(run), await w.state(wait)]).toEqual(["ready", "blocked"]);
   });
 

@@ -118,6 +118,21 @@ export function expireTests(test: Test): void {
     expect(await w.store.duties.expire(1)).toBe(0);
   });
 
+  test("jobs that ended in time, or run, take up nothing of what expiring may take", async (w) => {
+    const early = { options: { deadline: SECOND, expire: SECOND } };
+    const [done, running] = [await w.add(early), await w.add(early)];
+    const [first] = await w.holdAll({ duration: HOUR });
+    if (first === undefined) throw new Error("nothing held");
+    await w.settle(first, SUCCEEDED);
+    const late = [await w.add(EXPIRES), await w.add(EXPIRES), await w.add(EXPIRES)];
+    w.clock.advance(MINUTE);
+    expect(await w.store.duties.expire(1)).toBe(1);
+    expect(await w.store.duties.expire(2)).toBe(2);
+    expect(await w.store.duties.expire(1)).toBe(0);
+    expect([await w.state(done), await w.state(running)]).toEqual(["succeeded", "running"]);
+    for (const id of late) expect(await w.state(id)).toBe("dead");
+  });
+
   test("an expired job that is redriven does not expire again", async (w) => {
     const id = await w.add({ options: { expire: MINUTE, deadline: HOUR } });
     w.clock.advance(MINUTE);

@@ -12,10 +12,12 @@ import { matrixTests } from "./matrix.js";
 import { operatorTests } from "./operators.js";
 import { pruneTests } from "./prune.js";
 import { recordTests } from "./records.js";
+import { scheduleTests } from "./schedules.js";
 import { scopeTests } from "./scope.js";
 import { settleTests } from "./settle.js";
 import { type ConformanceOptions, type Test, testsFor } from "./suite.js";
 import { suspectTests } from "./suspects.js";
+import { taskTests } from "./tasks.js";
 import { timeTests } from "./time.js";
 import { uniqueTests } from "./unique.js";
 
@@ -37,8 +39,10 @@ const TOPICS: Readonly<Record<string, (test: Test) => void>> = {
   operators: operatorTests,
   "every verb in every state": matrixTests,
   lanes: laneTests,
+  tasks: taskTests,
   counts: countTests,
   records: recordTests,
+  schedules: scheduleTests,
   scope: scopeTests,
   "lost answers": lostAnswerTests,
   prune: pruneTests,

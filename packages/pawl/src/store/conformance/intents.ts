@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { Test } from "./suite.js";
-import { ANA, FAILED, HOUR, KILLED, lane, MINUTE, RELEASED, SNOOZED, START, SUCCEEDED } from "./world.js";
+import { ANA, BOB, FAILED, HOUR, KILLED, lane, MINUTE, RELEASED, SNOOZED, START, SUCCEEDED } from "./world.js";
 
 const NOTED = { kind: "changed", from: "running", to: "running" };
 
@@ -40,6 +40,19 @@ export function intentTests(test: Test): void {
     expect(await w.store.leases.intents(ANA, [claimed.lease])).toEqual([{ job: id, intent: "cancel" }]);
   });
 
+  test("a job that was settled is asked nothing of, under the lease that others still hold", async (w) => {
+    const [given, kept] = [await w.add(), await w.add()];
+    const [first] = await w.holdAll();
+    if (first === undefined) throw new Error("nothing held");
+    await w.settle(first, RELEASED);
+    const later = await w.hold({ worker: BOB });
+    expect(later.job.id).toBe(given);
+    for (const id of [given, kept]) await w.store.jobs.cancel("everyone", id, "stop");
+    expect(await w.store.leases.intents(ANA, [first.claimed.lease])).toEqual([{ job: kept, intent: "cancel" }]);
+    expect(await w.store.leases.intents(BOB, [later.claimed.lease])).toEqual([{ job: given, intent: "cancel" }]);
+    expect(await w.store.leases.intents(BOB, [first.claimed.lease]), "of another's lease").toEqual([]);
+  });
+
   for (const [name, outcome] of [
     ["fails", FAILED],
     ["is snoozed", SNOOZED],
@@ -53,7 +66,10 @@ export function intentTests(test: Test): void {
       const seen = await w.get(id);
       expect(seen.state).toBe("cancelled");
       expect(seen.intent).toBeUndefined();
-      expect(await w.store.jobs.history("everyone", id)).toMatchObject([{ outcome: outcome.kind, next: "cancelled", worker: "ana" }]);
+      expect(seen.failure?.message, "why").toBe("stop");
+      expect(await w.store.jobs.history("everyone", id)).toMatchObject([
+        { outcome: outcome.kind, next: "cancelled", worker: "ana", failure: { message: "stop" } },
+      ]);
     });
 
     test(`a running job asked to pause is parked where it ${name}`, async (w) => {
@@ -67,6 +83,34 @@ export function intentTests(test: Test): void {
       expect(seen.intent).toBeUndefined();
     });
   }
+
+  test("the reason for a cancel is in the history of a job whose worker stopped it, and the first one counts", async (w) => {
+    const id = await w.add();
+    const held = await w.hold();
+    await w.store.jobs.cancel("everyone", id, "the customer left");
+    await w.store.jobs.cancel("everyone", id, "and again");
+    await w.settle(held, { kind: "cancelled" });
+    expect(await w.get(id)).toMatchObject({ state: "cancelled", failure: { message: "the customer left" } });
+    expect(await w.store.jobs.history("everyone", id)).toMatchObject([
+      { outcome: "cancelled", next: "cancelled", worker: "ana", failure: { message: "the customer left" } },
+    ]);
+  });
+
+  test("a cancelled job says what its last attempt failed with, after the reason for the cancel", async (w) => {
+    const id = await w.add();
+    const held = await w.hold();
+    await w.store.jobs.cancel("everyone", id, "stop");
+    await w.settle(held, FAILED);
+    expect((await w.get(id)).failure).toMatchObject({ message: "stop", causes: [{ name: "TypeError", message: "no" }] });
+  });
+
+  test("the reason for a cancel outlives the worker that was to carry it out", async (w) => {
+    const id = await w.add();
+    await w.hold();
+    await w.store.jobs.cancel("everyone", id, "stop");
+    await w.vanish();
+    expect(await w.store.jobs.history("everyone", id)).toMatchObject([{ outcome: "crashed", next: "cancelled", failure: { message: "stop" } }]);
+  });
 
   for (const [end, outcome] of [
     ["succeeded", SUCCEEDED],

@@ -126,10 +126,10 @@ function plainClaim({ now, jobs }: Claimed): object {
   return { now, jobs: jobs.map((job) => ({ ...job, options: job.options ?? {} })) };
 }
 
-/** What Pawl itself says of a failure may be worded differently; what user code said may not. */
+/** All words are core's, so they are the same. With which of several dead parents a job dies is the store's choice. */
 function plain<T extends JobRecord | AttemptRecord>(record: T): T {
   const { failure } = record;
-  return failure === undefined || failure.kind === "error" ? record : { ...record, failure: { kind: failure.kind, name: failure.name } };
+  return failure?.kind === "dependency" ? { ...record, failure: { kind: failure.kind, name: failure.name } } : record;
 }
 
 function same(a: JobRecord, b: JobRecord | undefined): boolean {

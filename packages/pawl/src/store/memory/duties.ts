@@ -1,3 +1,4 @@
+import type { Asked } from "../../core/job.js";
 import { deathOf } from "../../core/outcome.js";
 import { lateFailure } from "../../core/timer.js";
 import type { DutyStore, Pulse } from "../port.js";
@@ -13,7 +14,7 @@ export function memoryDuties(tables: Tables): DutyStore {
     promote: (limit) =>
       tables.step(() => {
         const count = eachDue(tables, tables.scheduled, limit, (row) => {
-          const paused = tables.intents.get(row.id) === "pause";
+          const paused = tables.intents.get(row.id)?.intent === "pause";
           if (paused) tables.intents.delete(row.id);
           move(tables, row, "promote", paused ? { state: "parked" } : { state: "ready" });
         });
@@ -37,7 +38,8 @@ export function memoryDuties(tables: Tables): DutyStore {
       tables.step(() => {
         const asked = askedInVain(tables).slice(0, limit);
         for (const row of asked) {
-          if (tables.intents.get(row.id) === "cancel") cancelNow(tables, row, "cancelled");
+          const { intent, reason } = tables.intents.get(row.id) as Asked;
+          if (intent === "cancel") cancelNow(tables, row, reason);
           else {
             tables.intents.delete(row.id);
             move(tables, row, "pause", parked(tables, "runAt" in row.place ? row.place.runAt : undefined));
@@ -55,12 +57,14 @@ export function memoryDuties(tables: Tables): DutyStore {
 function pulse(tables: Tables): Pulse {
   const scheduled = tables.scheduled.first();
   const timer = tables.timers.first();
+  const ticks = [...tables.schedules.values()].flatMap(({ record }) => record.looksAt ?? []);
   const leases = [...tables.leases.values()].map(({ until }) => until);
   return {
     now: tables.now,
     ...(scheduled === undefined ? {} : { scheduledIn: scheduled.at - tables.now }),
     ...(leases.length === 0 ? {} : { leaseIn: leases.reduce((a, b) => Math.min(a, b)) - tables.now }),
     ...(timer === undefined ? {} : { timerIn: timer.at - tables.now }),
+    ...(ticks.length === 0 ? {} : { tickIn: ticks.reduce((a, b) => Math.min(a, b)) - tables.now }),
     intents: askedInVain(tables).length > 0,
     unverified: false,
     deltas: false,

@@ -4,7 +4,9 @@ import { memoryJobs } from "./jobs.js";
 import { memoryLanes } from "./lanes.js";
 import { memoryLeases } from "./leases.js";
 import { memoryRecords } from "./records.js";
+import { memorySchedules } from "./schedules.js";
 import { Tables } from "./state.js";
+import { memoryTasks } from "./tasks.js";
 
 export interface MemoryStoreOptions {
   /** the store's clock, ms since 1970 */
@@ -21,6 +23,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     jobs: memoryJobs(tables),
     leases: memoryLeases(tables),
     lanes: memoryLanes(tables),
+    tasks: memoryTasks(tables),
+    schedules: memorySchedules(tables),
     duties: memoryDuties(tables),
     records: memoryRecords(tables),
     engine: { engine: "memory", place: "memory:", version: "1", durability: "none", schema: 0 },

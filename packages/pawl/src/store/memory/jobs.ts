@@ -1,6 +1,6 @@
 import { pawlError } from "../../core/error.js";
 import type { JobId } from "../../core/id.js";
-import type { Intent, State } from "../../core/job.js";
+import type { Asked, State } from "../../core/job.js";
 import { applies, type Verb } from "../../core/lifecycle.js";
 import { withoutTimers } from "../../core/timer.js";
 import type { Change, JobStore, Scope } from "../port.js";
@@ -33,14 +33,14 @@ export function memoryJobs(tables: Tables): JobStore {
 
     cancel: (scope, id, reason) =>
       change("cancel", scope, id, (row) => {
-        if (row.place.state === "running") return ask(tables, row, "cancel");
+        if (row.place.state === "running") return ask(tables, row, { intent: "cancel", reason });
         cancelNow(tables, row, reason);
         return "cancelled";
       }),
 
     pause: (scope, id) =>
       change("pause", scope, id, (row) => {
-        if (row.place.state === "running" || row.place.state === "blocked") return ask(tables, row, "pause");
+        if (row.place.state === "running" || row.place.state === "blocked") return ask(tables, row, { intent: "pause", reason: "paused" });
         move(tables, row, "pause", parked(tables, runAtOf(row)));
         return "parked";
       }),
@@ -52,7 +52,7 @@ export function memoryJobs(tables: Tables): JobStore {
           return row.place.state;
         }
         // A cancel is not taken back: whoever asked for it may have been told already.
-        if (tables.intents.get(id) === "pause") tables.intents.delete(id);
+        if (tables.intents.get(id)?.intent === "pause") tables.intents.delete(id);
         tables.hints.intent = true;
         return row.place.state;
       }),
@@ -91,8 +91,8 @@ export function memoryJobs(tables: Tables): JobStore {
 }
 
 /** Notes what was asked of a job that cannot be moved now. A cancel outranks a pause. */
-function ask(tables: Tables, row: JobRow, intent: Intent): State {
-  if (tables.intents.get(row.id) !== "cancel") tables.intents.set(row.id, intent);
+function ask(tables: Tables, row: JobRow, asked: Asked): State {
+  if (tables.intents.get(row.id)?.intent !== "cancel") tables.intents.set(row.id, asked);
   tables.hints.intent = true;
   return row.place.state;
 }

@@ -56,7 +56,7 @@ export function memoryLeases(tables: Tables): LeaseStore {
         leases
           .flatMap((id) => [...(heldBy(tables, worker, id)?.open ?? [])])
           .flatMap((job) => {
-            const intent = tables.intents.get(job);
+            const intent = tables.intents.get(job)?.intent;
             return intent === undefined ? [] : [{ job, intent }];
           }),
       ),
@@ -91,7 +91,7 @@ function open(tables: Tables, worker: WorkerRef, duration: number, rows: readonl
   const id = tables.nextLease();
   tables.leases.set(id, { id, worker, claimedAt: tables.now, until: tables.now + duration, suspect, open: new Set(rows.map((row) => row.id)) });
   for (const row of rows) move(tables, row, "claim", { state: "running", lease: id });
-  return { lease: id, now: tables.now, jobs: rows.map((row) => claimedJob(row, tables.intents.get(row.id))) };
+  return { lease: id, now: tables.now, jobs: rows.map((row) => claimedJob(row, tables.intents.get(row.id)?.intent)) };
 }
 
 function claimedJob(row: JobRow, intent: Intent | undefined): ClaimedJob {

@@ -99,7 +99,7 @@ export function release(tables: Tables, ended: readonly JobRow[], doom: (child: 
 }
 
 function unblock(tables: Tables, child: JobRow): void {
-  const paused = tables.intents.get(child.id) === "pause";
+  const paused = tables.intents.get(child.id)?.intent === "pause";
   tables.intents.delete(child.id);
   move(tables, child, "unblock", paused ? parked(tables, child.dueAt) : waiting(tables, child.dueAt));
 }

@@ -1,9 +1,11 @@
 import type { DeathPolicy } from "../../core/dependency.js";
 import { pawlError } from "../../core/error.js";
 import type { BootId, JobId, LeaseId } from "../../core/id.js";
-import type { AttemptRecord, Intent, JobOptions, LogLine, State } from "../../core/job.js";
+import type { Asked, AttemptRecord, JobOptions, LogLine, State } from "../../core/job.js";
 import type { Lane, LaneKey } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
+import type { FiredTick, ScheduleRecord, TickGap } from "../../core/schedule.js";
+import type { TaskRecord } from "../../core/task.js";
 import type { UniqueRule } from "../../core/unique.js";
 import type { Hint } from "../port.js";
 import { Line } from "./line.js";
@@ -62,6 +64,17 @@ export interface KeyRow {
   readonly until: number;
 }
 
+export interface ScheduleRow {
+  record: ScheduleRecord;
+  /** jobs of its ticks that may be unfinished */
+  open: readonly JobId[];
+  /** by the tick's time */
+  readonly fired: Map<number, FiredTick>;
+  /** by a time of their own, which may be that of a tick */
+  readonly triggered: Map<number, FiredTick>;
+  gaps: readonly TickGap[];
+}
+
 /** Every table of the store, and the step in which they change. */
 export class Tables {
   readonly jobs = new Map<JobId, JobRow>();
@@ -76,14 +89,18 @@ export class Tables {
   /** parent → the jobs that wait for it */
   readonly dependents = new Map<JobId, Set<JobId>>();
   /** asked of jobs, and not carried out yet */
-  readonly intents = new Map<JobId, Intent>();
+  readonly intents = new Map<JobId, Asked>();
   readonly keys = new Map<string, KeyRow>();
   readonly requests = new Map<string, { readonly job: JobId; readonly until: number }>();
+  /** by name */
+  readonly tasks = new Map<string, TaskRecord>();
   readonly paused = { queue: new Set<string>(), task: new Set<string>() };
+  /** by `seedOf` */
+  readonly schedules = new Map<string, ScheduleRow>();
   readonly counts = new Map<string, { readonly queue: string; readonly task: string; readonly counts: Record<State, number> }>();
 
   readonly listeners = new Set<(hint: Hint) => void>();
-  readonly hints: HintBatch = { ready: new Map(), finished: [], scheduledAt: undefined, intent: false, lanes: false };
+  readonly hints: HintBatch = { ready: new Map(), finished: [], scheduledAt: undefined, tickAt: undefined, intent: false, lanes: false };
   /** the time of the step in hand */
   now = 0;
   closed = false;
@@ -126,6 +143,7 @@ interface HintBatch {
   readonly ready: Map<LaneKey, Lane>;
   readonly finished: JobId[];
   scheduledAt: number | undefined;
+  tickAt: number | undefined;
   intent: boolean;
   lanes: boolean;
 }
@@ -134,12 +152,14 @@ function takeHints(batch: HintBatch, now: number): Hint[] {
   const hints: Hint[] = [];
   if (batch.ready.size > 0) hints.push({ kind: "ready", lanes: [...batch.ready.values()] });
   if (batch.scheduledAt !== undefined) hints.push({ kind: "scheduled", dueIn: batch.scheduledAt - now });
+  if (batch.tickAt !== undefined) hints.push({ kind: "tick", dueIn: batch.tickAt - now });
   if (batch.intent) hints.push({ kind: "intent" });
   if (batch.finished.length > 0) hints.push({ kind: "finished", jobs: [...batch.finished] });
   if (batch.lanes) hints.push({ kind: "lanes" });
   batch.ready.clear();
   batch.finished.length = 0;
   batch.scheduledAt = undefined;
+  batch.tickAt = undefined;
   batch.intent = false;
   batch.lanes = false;
   return hints;

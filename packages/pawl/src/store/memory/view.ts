@@ -13,7 +13,7 @@ export function visible(tables: Tables, scope: Scope, id: JobId): JobRow | undef
 
 export function recordOf(tables: Tables, row: JobRow): JobRecord {
   const { place } = row;
-  const intent = tables.intents.get(row.id);
+  const intent = tables.intents.get(row.id)?.intent;
   const last = lastOf(row);
   return {
     id: row.id,

@@ -1,122 +1,269 @@
-import type { JobId, LeaseId } from "../../core/id.js";
+import { dueTimeOf, type JobId, type LeaseId } from "../../core/id.js";
 import type { Intent, JobOptions } from "../../core/job.js";
-import { type Lane, laneKey } from "../../core/lane.js";
+import type { Lane } from "../../core/lane.js";
 import type { Quota } from "../../core/offer.js";
 import type { Claimed, ClaimedJob, ClaimRequest } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
-import { readKept } from "./kept.js";
+import { type Facts, readApart } from "./facts-apart.js";
 import type { LaneBounds } from "./lane-bounds.js";
-import { laneOf } from "./pending.js";
+import { type ParcelGuess, SEQ_STEP } from "./parcels.js";
 import type { Workers } from "./workers.js";
 
+/** Between the facts of two jobs, and between those of one: JSON cannot hold these characters anywhere. */
+const RECORD = "\u001e";
+const FIELD = "\u001f";
+/** Bytes from which on an input is read apart, so that the facts of a claim stay one text of a modest size. */
+const LARGE = 65_536;
+
 /**
- * Takes the next rows of each offered lane, from the lane's lower bound on, under one new lease.
- * - `pick` is materialized, or the planner may run its LIMIT more than once;
- * - the limit stops the lateral scans early, so nothing is locked that is not taken;
- * - rows are deleted by an array of their addresses: a join might scan the table;
- * - one row is answered per job, left-joined to its facts: a missing row dies alone. Its lane is named only where
- *   more than one was offered.
+ * One row: the lease, its jobs in order, what was asked of them, and the facts of each in one text, which costs both
+ * sides a fraction of a row per job.
  */
-const CLAIM = statement(
-  "claim",
-  `
+function answer({ parcels, packed, left }: { readonly parcels: string; readonly packed: string; readonly left: string }): string {
+  return `
+  select l.id::text as lease, ${ms(NOW)} as now, array_to_string(o.jobs, ',') as jobs, o.about,
+    (select string_agg(j.id::text || j.input::text || case when j.options is null then '' else E'${FIELD}' || ${ms("j.due_at")} || E'${FIELD}' || j.options::text end, E'${RECORD}')
+     from pawl.job j where j.id = any(o.ids) and j.id >= o.ids[1] and j.id <= o.ids[o.count] and pg_column_size(j.input) < ${LARGE}) as facts,
+    case when exists (select from pawl.intent) then (select json_object_agg(i.job, i.kind)::text from pawl.intent i where i.job = any(o.ids)) end as intents,
+    ${parcels}::int as parcels, ${packed}::int as packed, ${left} as left
+  from own o left join leased l on true`;
+}
+
+/**
+ * Takes the next jobs of each offered lane, from the lane's lower bound on, under one new lease. A lane's jobs are rows
+ * of `ready` and parcels, in one order. Parcels are few: they are locked first, and say up to where rows can matter.
+ * - what is locked is materialized, or the planner may run its LIMIT more than once;
+ * - rows and parcels are merged by `lined` only where there are parcels: how much of each the lane's quota takes, and
+ *   then (`dealt`) the claim's limit;
+ * - rows and parcels are deleted by an array of their addresses: a join might scan the table. What is known of them was
+ *   read when they were locked. They are never updated: the address of a version that is newer than the snapshot would
+ *   lead nowhere (and Postgres 18 has been seen to crash where it judges a row again in a statement that prunes
+ *   partitions);
+ * - facts are looked up by a sorted array of ids between its ends: one walk through the index of the partitions that
+ *   can hold them, where a join would look into every partition for each job. One that is missing dies alone.
+ */
+const CLAIM = statement("claim", claimText(false));
+/** The same for jobs of several lanes: which one each is of. */
+const CLAIM_LANES = statement("claim_lanes", claimText(true));
+
+function claimText(several: boolean): string {
+  const ofLane = (table: string) => `${table}.queue = o.queue and ${table}.band = o.band and ${table}.tenant = o.tenant and ${table}.task = o.task`;
+  const lane = several ? ", queue, task" : "";
+  const offeredLane = several ? ", o.queue, o.task" : "";
+  return `
   with offered as materialized (
     select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[]) with ordinality as o(queue, band, tenant, task, bound, quota, no)
     where not exists (select from pawl.pause p where (p.kind = 'queue' and p.name = o.queue) or (p.kind = 'task' and p.name = o.task))
   ),
-  pick as materialized (
-    select p.tid from offered o cross join lateral (
-      select r.ctid as tid from pawl.ready r
-      where r.queue = o.queue and r.band = o.band and r.tenant = o.tenant and r.task = o.task and r.seq >= o.bound
+  locked as materialized (
+    select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from offered o cross join lateral (
+      select q.ctid as tid, q.seq, q.size as count, q.jobs from pawl.parcel q
+      where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP}
+      order by q.seq limit $11 for update skip locked
+    ) q
+  ),
+  full_at as materialized (
+    select no, min(seq) as seq from (select no, seq, quota, sum(count) over (partition by no order by seq) as upto from locked) l where upto >= quota group by no
+  ),
+  picked as materialized (
+    select o.no, o.quota${offeredLane}, p.* from offered o left join full_at f on f.no = o.no cross join lateral (
+      select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
+      where ${ofLane("r")} and r.seq >= o.bound and (f.seq is null or r.seq < f.seq)
       order by r.seq limit o.quota for update skip locked
     ) p limit $4
   ),
+  lined as materialized (
+    select *, least(count, quota - (upto - count)) as share from (
+      select *, sum(count) over (partition by no order by seq) as upto from (
+        select no, quota${lane}, tid, seq, count, jobs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
+        union all select no, quota${lane}, tid, seq, 1, null, id, spent, crashes from picked where exists (select from locked)
+      ) i
+    ) i where upto - count < quota
+  ),
+  dealt as materialized (
+    select *, least(share, $4 - (in_all - share)) as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < $4
+  ),
+  opened as materialized (
+    select k.tid, k.seq, k.count, k.queue, k.band, k.tenant, k.task, k.jobs, d.given::int from dealt d join locked k on k.seq = d.seq where d.id is null
+  ),
+  emptied as (delete from pawl.parcel where ctid = any(array(select tid from opened))),
+  put_back as (
+    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs)
+    select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :] from opened where given < count
+  ),
   taken as materialized (
-    delete from pawl.ready where ctid = any(array(select tid from pick)) returning id, seq, spent, crashes, queue, band, tenant, task
+    select no, id, seq, spent, crashes, tid${lane} from picked where not exists (select from locked)
+    union all select no, id, seq, spent, crashes, tid${lane} from dealt where id is not null
+    union all
+    select d.no, u.id, d.seq + u.place - 1, 0, 0, null${lane}
+    from dealt d cross join lateral unnest(d.jobs[1 : d.given::int]) with ordinality as u(id, place) where d.id is null
+  ),
+  left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
+  ${hold(several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq)), " : "", "false")},
+  counted as (
+    insert into pawl.delta (queue, task, ready, running)
+    ${several ? "select queue, task, -count(*), count(*) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
+  )
+  ${answer({
+    parcels: "(select count(*) from locked)",
+    packed: "(select coalesce(sum(count), 0) from locked)",
+    left: `o.count < $4 and exists (
+      select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit $11 + 1) q
+      where q.seq <> all(array(select seq from opened where given = count))
+    )`,
+  })}`;
+}
+
+/** The lease over what was `taken`, and its jobs in order with what is not their facts. */
+function hold(more: string, alone: string): string {
+  return `own as materialized (
+    select count(*) as count, array_agg(id order by id) as ids, array_agg(id order by seq) as jobs,
+      json_build_object(${more}'last', max(seq), 'spent', case when max(spent) > 0 then array_agg(spent order by seq) end,
+        'crashes', case when max(crashes) > 0 then array_agg(crashes order by seq) end)::text as about
+    from taken
   ),
   leased as (
     insert into pawl.lease (claimed_at, until, worker, open, alone, jobs)
-    select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, count(*), false, array_agg(id) from taken having count(*) > 0
+    select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, count, ${alone}, jobs from own where count > 0
     returning id
-  ),
-  counted as (
-    insert into pawl.delta (queue, task, ready, running) select queue, task, -count(*), count(*) from taken group by queue, task
-  )
-  select l.id::text as lease, ${ms(NOW)} as now, t.id, t.seq::text, t.spent, t.crashes,
-    case when $11 then t.queue end as queue, case when $11 then t.band end as band, case when $11 then t.tenant end as tenant, case when $11 then t.task end as task,
-    j.input::text, j.options::text, ${ms("j.due_at")} as due_at, i.kind as intent
-  from taken t cross join leased l left join pawl.job j on j.id = t.id left join pawl.intent i on i.job = t.id
-  order by t.seq`,
-);
-
-type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
-
-interface ClaimRow extends Nullable<Lane> {
-  readonly lease: LeaseId;
-  readonly now: number;
-  readonly id: JobId;
-  readonly seq: string;
-  readonly spent: number;
-  readonly crashes: number;
-  readonly input: string | null;
-  readonly options: string | null;
-  readonly due_at: number | null;
-  readonly intent: Intent | null;
+  )`;
 }
 
-export async function claim(db: Db, workers: Workers, bounds: LaneBounds, request: ClaimRequest): Promise<Claimed | undefined> {
+interface AnswerRow {
+  readonly lease: LeaseId | null;
+  readonly now: number;
+  readonly jobs: string;
+  readonly about: string;
+  readonly facts: string | null;
+  readonly intents: string | null;
+  /** parcels it locked, and the jobs in them */
+  readonly parcels: number;
+  readonly packed: number;
+  /** parcels that others hold, or that were locked and not emptied, may be left */
+  readonly left: boolean;
+}
+
+/** What the jobs of a claim are besides their facts, in the order they became ready. */
+interface About {
+  /** of several lanes: the number of each job's, from 1, and its place there */
+  readonly lanes?: { readonly no: readonly number[]; readonly seq: readonly number[] };
+  /** of a suspect */
+  readonly lane?: Lane;
+  readonly last: number;
+  readonly spent: readonly number[] | null;
+  readonly crashes: readonly number[] | null;
+}
+
+interface Taken extends About {
+  readonly lease: LeaseId;
+  readonly now: number;
+  readonly jobs: readonly JobId[];
+  readonly facts: ReadonlyMap<JobId, Facts>;
+  readonly intents: Readonly<Record<JobId, Intent>> | undefined;
+}
+
+function read(row: AnswerRow | undefined): Taken | undefined {
+  if (row?.lease == null) return undefined;
+  const { lease, now } = row;
+  return {
+    ...(JSON.parse(row.about) as About),
+    lease,
+    now,
+    jobs: row.jobs.split(",") as JobId[],
+    facts: readFacts(row.facts),
+    intents: row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>),
+  };
+}
+
+const ID_LENGTH = 36;
+
+function readFacts(text: string | null): ReadonlyMap<JobId, Facts> {
+  const facts = new Map<JobId, Facts>();
+  if (text === null) return facts;
+  for (const record of text.split(RECORD)) {
+    const id = record.slice(0, ID_LENGTH) as JobId;
+    const end = record.indexOf(FIELD, ID_LENGTH);
+    if (end === -1) facts.set(id, { input: record.slice(ID_LENGTH), options: null, at: null });
+    else {
+      const next = record.indexOf(FIELD, end + 1);
+      facts.set(id, { input: record.slice(ID_LENGTH, end), options: record.slice(next + 1), at: Number(record.slice(end + 1, next)) });
+    }
+  }
+  return facts;
+}
+
+/** An offered lane, and the places of its jobs among those that were taken. */
+interface Offer extends Quota {
+  readonly places: number[];
+  last: number | undefined;
+}
+
+/** Others may be taking out of the only parcels there are: what they leave is there a moment later. */
+const LOOKS_WHEN_LOCKED_OUT = 4;
+
+export async function claim(db: Db, workers: Workers, bounds: LaneBounds, guess: ParcelGuess, request: ClaimRequest): Promise<Claimed | undefined> {
   const { quotas } = request;
   if (quotas.length === 0 || request.limit <= 0) return undefined;
   const worker = await workers.id(request.worker);
+  let lockedOut = 0;
   for (let sweep = false; ; sweep = true) {
     // All of them, or two lanes would send each other round for ever.
     if (sweep) for (const { lane } of quotas) bounds.wake(lane);
     const from = quotas.map(({ lane }) => bounds.from(lane));
-    const offers = await take(
-      db,
+    const [row] = await db.query<AnswerRow>(quotas.length > 1 ? CLAIM_LANES : CLAIM, [
+      db.now(),
       worker,
-      request,
-      from.map(({ seq }) => seq),
-    );
-    const taken = offers.reduce((sum, offer) => sum + offer.rows.length, 0);
-    let more: true | undefined;
+      request.duration,
+      request.limit,
+      ...laneParameters(quotas),
+      plainArray(from.map(({ seq }) => seq)),
+      plainArray(quotas.map(({ quota }) => quota)),
+      guess.parcelsFor(request.limit),
+    ]);
+    const taken = read(row);
+    if (row !== undefined) guess.saw(row.parcels, row.packed);
+    const left = row?.left === true;
+    const count = taken?.jobs.length ?? 0;
+    const offers = byOffer(quotas, taken);
+    let more: true | undefined = left || undefined;
     offers.forEach((offer, index) => {
-      const last = offer.rows.at(-1);
-      if (last !== undefined) bounds.claimed(offer.lane, Number(last.seq));
-      if (taken >= request.limit || offer.rows.length >= offer.quota || from[index]?.sure) return;
+      if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last);
+      if (count >= request.limit || offer.places.length >= offer.quota || from[index]?.sure) return;
       // It gave less than asked for from where rows were likely, not from where they may be.
       bounds.wake(offer.lane);
       more = true;
     });
-    if (taken > 0 || more === undefined || sweep) return claimedOf(db, offers, more);
+    if (taken !== undefined) return { ...(await claimedOf(db, taken, offers)), ...(more === undefined ? {} : { more }) };
+    if (left ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more === undefined || sweep) return undefined;
   }
 }
 
-async function take(db: Db, worker: number, { quotas, limit, duration }: ClaimRequest, from: readonly number[]): Promise<readonly Offer[]> {
-  const several = quotas.length > 1;
-  const rows = await db.query<ClaimRow>(CLAIM, [
-    db.now(),
-    worker,
-    duration,
-    limit,
+function laneParameters(quotas: readonly Quota[]): readonly string[] {
+  return [
     textArray(quotas.map(({ lane }) => lane.queue)),
     plainArray(quotas.map(({ lane }) => lane.band)),
     textArray(quotas.map(({ lane }) => lane.tenant)),
     textArray(quotas.map(({ lane }) => lane.task)),
-    plainArray(from),
-    plainArray(quotas.map(({ quota }) => quota)),
-    several,
-  ]);
-  const offers = quotas.map((quota): Offer => ({ ...quota, rows: [] }));
-  const byLane = several ? new Map(offers.map((offer) => [laneKey(offer.lane), offer])) : undefined;
-  for (const row of rows) ((byLane === undefined ? offers[0] : byLane.get(laneKey(row as Lane))) as Offer).rows.push(row);
-  return offers;
+  ];
 }
 
-/** An offered lane and what was taken of it, in order. */
-interface Offer extends Quota {
-  readonly rows: ClaimRow[];
+function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly Offer[] {
+  const offers = quotas.map((quota): Offer => ({ ...quota, places: [], last: undefined }));
+  if (taken === undefined) return offers;
+  const { lanes, jobs } = taken;
+  if (lanes === undefined) {
+    const [only] = offers as [Offer];
+    for (let place = 0; place < jobs.length; place++) only.places.push(place);
+    only.last = taken.last;
+    return offers;
+  }
+  for (let place = 0; place < jobs.length; place++) {
+    const offer = offers[(lanes.no[place] as number) - 1] as Offer;
+    offer.places.push(place);
+    offer.last = lanes.seq[place];
+  }
+  return offers;
 }
 
 const CLAIM_SUSPECT = statement(
@@ -133,14 +280,9 @@ const CLAIM_SUSPECT = statement(
   taken as materialized (
     delete from pawl.suspect u using pick where u.ctid = pick.tid returning u.id, u.seq, u.spent, u.crashes, u.queue, u.band, u.tenant, u.task
   ),
-  leased as (
-    insert into pawl.lease (claimed_at, until, worker, open, alone, jobs)
-    select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, 1, true, array[id] from taken returning id
-  ),
+  ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true")},
   counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
-  select l.id::text as lease, ${ms(NOW)} as now, t.id, t.seq::text, t.spent, t.crashes, t.queue, t.band, t.tenant, t.task,
-    j.input::text, j.options::text, ${ms("j.due_at")} as due_at, i.kind as intent
-  from taken t cross join leased l left join pawl.job j on j.id = t.id left join pawl.intent i on i.job = t.id`,
+  ${answer({ parcels: "0", packed: "0", left: "false" })}`,
 );
 
 export async function claimSuspect(
@@ -150,40 +292,33 @@ export async function claimSuspect(
 ): Promise<Claimed | undefined> {
   const worker = await workers.id(request.worker);
   const queues = request.queues === undefined ? null : textArray(request.queues);
-  const rows = await db.query<ClaimRow & Lane>(CLAIM_SUSPECT, [db.now(), worker, request.duration, textArray(request.tasks), queues]);
-  return claimedOf(
-    db,
-    rows.map((row) => ({ lane: laneOf(row), quota: 1, rows: [row] })),
-  );
+  const [row] = await db.query<AnswerRow>(CLAIM_SUSPECT, [db.now(), worker, request.duration, textArray(request.tasks), queues]);
+  const taken = read(row);
+  if (taken?.lane === undefined) return undefined;
+  return claimedOf(db, taken, [{ lane: taken.lane, quota: 1, places: [0], last: taken.last }]);
 }
 
-async function claimedOf(db: Db, offers: readonly Offer[], more?: true): Promise<Claimed | undefined> {
-  const rows = offers.length === 1 ? (offers[0] as Offer).rows : offers.flatMap((offer) => offer.rows);
-  const [first] = rows;
-  if (first === undefined) return undefined;
-  const missing = rows.filter((row) => row.input === null);
-  const kept =
-    missing.length === 0
-      ? undefined
-      : await readKept(
-          db,
-          missing.map((row) => row.id),
-        );
-  const jobs: ClaimedJob[] = [];
-  for (const offer of offers) for (const row of offer.rows) jobs.push(claimedJob(row, offer.lane));
-  return { lease: first.lease, now: first.now, jobs, ...(more === undefined ? {} : { more }) };
+async function claimedOf(db: Db, taken: Taken, offers: readonly Offer[]): Promise<Claimed> {
+  const { jobs, facts, intents, spent, crashes } = taken;
+  const missing = jobs.length === facts.size ? [] : jobs.filter((id) => !facts.has(id));
+  const apart = missing.length === 0 ? undefined : await readApart(db, missing);
+  const claimed: ClaimedJob[] = [];
+  for (const { lane, places } of offers) for (const place of places) claimed.push(claimedJob(place, lane));
+  return { lease: taken.lease, now: taken.now, jobs: claimed };
 
-  function claimedJob(row: ClaimRow, lane: Lane): ClaimedJob {
-    const facts = row.input === null ? kept?.get(row.id) : row;
+  function claimedJob(place: number, lane: Lane): ClaimedJob {
+    const id = jobs[place] as JobId;
+    const known = facts.get(id) ?? apart?.get(id);
+    const intent = intents?.[id];
     return {
-      id: row.id,
+      id,
       lane,
-      input: facts?.input ?? undefined,
-      options: facts?.options == null ? undefined : (JSON.parse(facts.options) as JobOptions),
-      dueAt: facts?.due_at ?? row.now,
-      spent: row.spent,
-      crashes: row.crashes,
-      ...(row.intent === null ? {} : { intent: row.intent }),
+      input: known?.input,
+      options: known?.options == null ? undefined : (JSON.parse(known.options) as JobOptions),
+      dueAt: known?.at ?? dueTimeOf(id),
+      spent: spent?.[place] ?? 0,
+      crashes: crashes?.[place] ?? 0,
+      ...(intent === undefined ? {} : { intent }),
     };
   }
 }

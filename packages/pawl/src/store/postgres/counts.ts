@@ -82,3 +82,14 @@ export async function fold(db: Db, low: LowWaters, limit: number): Promise<numbe
   const [row] = await db.query<{ folded: number }>(FOLD, [limit, low.delta.value]);
   return row?.folded ?? 0;
 }
+
+const FORGET_TALLIES = statement(
+  "forget_tallies",
+  `with gone as (delete from pawl.tally where ${STATES.map((state) => `${state} = 0`).join(" and ")} returning 1) select count(*)::int as n from gone`,
+);
+
+/** A queue and task of which no job is left. A fold that comes meanwhile is waited for, and its row then looked at again. */
+export async function forgetTallies(db: Db): Promise<number> {
+  const [row] = await db.query<{ n: number }>(FORGET_TALLIES);
+  return row?.n ?? 0;
+}

@@ -23,6 +23,7 @@ const PULSE = statement(
     (select ${ms("run_at")} from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1) as scheduled,
     (select ${ms("until")} from pawl.lease where until >= to_timestamp($3::float8 / 1000) order by until limit 1) as lease,
     (select ${ms("at")} from pawl.timer where at >= to_timestamp($4::float8 / 1000) order by at limit 1) as timer,
+    (select ${ms("looks_at")} from pawl.schedule where looks_at >= to_timestamp($6::float8 / 1000) order by looks_at limit 1) as tick,
     (select id::float8 from pawl.delta where id >= $5::float8::bigint order by id limit 1) as delta,
     (select last_value::float8 from pawl.delta_id_seq) as last_delta,
     ${ms("statement_timestamp()")} - ${ms("pg_postmaster_start_time()")} as up_for,
@@ -37,6 +38,7 @@ interface PulseRow {
   readonly scheduled: number | null;
   readonly lease: number | null;
   readonly timer: number | null;
+  readonly tick: number | null;
   readonly intents: boolean;
   readonly unverified: boolean;
   readonly delta: number | null;
@@ -47,12 +49,13 @@ interface PulseRow {
 }
 
 export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
-  const [found] = await db.query<PulseRow>(PULSE, [db.now(), low.scheduled.value, low.lease.value, low.timer.value, low.delta.value]);
+  const [found] = await db.query<PulseRow>(PULSE, [db.now(), low.scheduled.value, low.lease.value, low.timer.value, low.delta.value, low.tick.value]);
   const row = found as PulseRow;
   const [xmin, xmax] = [Number(row.xmin), Number(row.xmax)];
   low.scheduled.saw(row.now, row.scheduled ?? undefined, xmin, xmax);
   low.lease.saw(row.now, row.lease ?? undefined, xmin, xmax);
   low.timer.saw(row.now, row.timer ?? undefined, xmin, xmax);
+  low.tick.saw(row.now, row.tick ?? undefined, xmin, xmax);
   low.delta.saw(row.last_delta, row.delta ?? undefined, xmin, xmax);
   return {
     now: row.now,
@@ -63,6 +66,7 @@ export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
     ...(row.scheduled === null ? {} : { scheduledIn: row.scheduled - row.now }),
     ...(row.lease === null ? {} : { leaseIn: row.lease - row.now }),
     ...(row.timer === null ? {} : { timerIn: row.timer - row.now }),
+    ...(row.tick === null ? {} : { tickIn: row.tick - row.now }),
   };
 }
 
@@ -112,18 +116,48 @@ export async function promote(
 
 const DUE_TIMERS = statement(
   "due_timers",
-  `delete from pawl.timer where (job, kind) in (select job, kind from pawl.timer where at >= to_timestamp($3::float8 / 1000) and at <= ${NOW} order by at limit $2 for update skip locked) returning job`,
+  `delete from pawl.timer where (job, kind) in (select job, kind from pawl.timer where at >= to_timestamp($3::float8 / 1000) and at <= ${NOW} and job <> all($4::uuid[]) order by at limit $2 for update skip locked) returning job`,
 );
 const LOOK_AGAIN = statement(
   "timer_again",
   `insert into pawl.timer (at, job, kind) select ${NOW}, g.job, 'deadline' from unnest($2::uuid[]) as g(job) on conflict do nothing`,
 );
 
-/** A timer kills a job that waits. One that runs is stopped by its worker, and looked at again until it is. */
-export function expire(db: Db, low: LowWaters, limit: number): Promise<{ count: number; readied: readonly Lane[]; finished: readonly JobId[] }> {
+interface Expired {
+  readonly readied: readonly Lane[];
+  readonly finished: readonly JobId[];
+}
+
+/**
+ * A timer kills a job that waits. One that runs is stopped by its worker, and looked at again until it is. Most timers
+ * are of jobs that ended in time: they take up nothing of the limit.
+ */
+export async function expire(db: Db, low: LowWaters, limit: number): Promise<Expired> {
+  const readied: Lane[] = [];
+  const finished: JobId[] = [];
+  const running = new Set<JobId>();
+  for (;;) {
+    const asked = limit - finished.length;
+    const some = await expireSome(db, low, asked, running);
+    readied.push(...some.readied);
+    finished.push(...some.finished);
+    if (some.seen < asked || finished.length >= limit) return { readied, finished };
+    for (const job of some.again) running.add(job);
+  }
+}
+
+interface SomeExpired extends Expired {
+  /** how many timers were due */
+  readonly seen: number;
+  /** jobs to be looked at again, the next time */
+  readonly again: readonly JobId[];
+}
+
+/** One batch of timers, but not of jobs that were looked at just now. */
+function expireSome(db: Db, low: LowWaters, limit: number, except: ReadonlySet<JobId>): Promise<SomeExpired> {
   return db.transaction(async (tx) => {
-    const due = await tx.query<{ job: JobId }>(DUE_TIMERS, [db.now(), limit, low.timer.value]);
-    if (due.length === 0) return { count: 0, readied: [], finished: [] };
+    const due = await tx.query<{ job: JobId }>(DUE_TIMERS, [db.now(), limit, low.timer.value, plainArray([...except])]);
+    if (due.length === 0) return { readied: [], finished: [], seen: 0, again: [] };
     const { now } = await readSpan(db, tx);
     const doomed = new Map<JobId, DueTimer["kind"]>();
     const running: JobId[] = [];
@@ -144,7 +178,7 @@ export function expire(db: Db, low: LowWaters, limit: number): Promise<{ count: 
       tx,
       victims.map((job) => ({ id: job.id, state: "dead" as const })),
     );
-    return { count: victims.length, readied, finished: victims.map((job) => job.id) };
+    return { readied, finished: victims.map((job) => job.id), seen: due.length, again };
   });
 }
 

@@ -1,6 +1,5 @@
 import { DEFAULTS } from "../../core/defaults.js";
-import { releaseOf } from "../../core/dependency.js";
-import { failure } from "../../core/failure.js";
+import { doomedBy, releaseOf } from "../../core/dependency.js";
 import { type JobId, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob, State } from "../../core/job.js";
 import { judgeKey, type KeyHolder, type UniqueRule } from "../../core/unique.js";
@@ -271,12 +270,7 @@ async function placeJobs(db: Db, tx: Transaction, created: readonly Candidate[],
     const { parents: ids = [], onDeath = "die" } = job.dependsOn ?? {};
     const judged = ids.map((parent) => ({ parent, release: releaseOf((parents.get(parent) as Facts).state, onDeath) }));
     const killer = judged.find(({ release }) => release === "doomed");
-    if (killer !== undefined)
-      return {
-        ...base,
-        to: "dead",
-        failure: failure("dependency", `job ${killer.parent}, which it depends on, is ${(parents.get(killer.parent) as Facts).state}`),
-      };
+    if (killer !== undefined) return { ...base, to: "dead", failure: doomedBy(killer.parent) };
     const waits = judged.filter(({ release }) => release === "waits");
     for (const { parent } of waits) ties.push({ parent, child: id, onDeath });
     if (waits.length > 0) return { ...base, to: "blocked" };

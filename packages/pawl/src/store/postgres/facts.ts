@@ -6,6 +6,7 @@ import { plainArray } from "./arrays.js";
 import { stateCode } from "./codes.js";
 import { ms, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import { SEQ_STEP } from "./parcels.js";
 import { laneOf } from "./pending.js";
 
 /**
@@ -16,7 +17,7 @@ const FACTS = statement(
   "facts",
   `
   select g.id, j.queue, j.band, j.tenant, j.task, j.input::text, j.options::text, ${ms("j.created_at")} as created_at, ${ms("j.due_at")} as due_at,
-    case when r.id is not null or u.id is not null then 'ready' when s.id is not null then 'scheduled' when p.id is not null then 'parked'
+    case when r.id is not null or u.id is not null or k.seq is not null then 'ready' when s.id is not null then 'scheduled' when p.id is not null then 'parked'
       when b.id is not null then 'blocked' when d.id is not null then 'dead'
       when a.next = ${stateCode("succeeded")} then 'succeeded' when a.next = ${stateCode("cancelled")} then 'cancelled' else 'running' end as state,
     coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes, a.lease is not null as tried,
@@ -28,6 +29,10 @@ const FACTS = statement(
   cross join lateral (select * from pawl.any_job j where j.id = g.id limit 1) j
   left join pawl.ready r on r.id = g.id
   left join pawl.suspect u on u.id = g.id
+  left join lateral (
+    select p.seq from pawl.parcel p
+    where p.queue = j.queue and p.band = j.band and p.tenant = j.tenant and p.task = j.task and p.seq >= j.parcel and p.seq < j.parcel + ${SEQ_STEP} and g.id = any(p.jobs)
+  ) k on true
   left join pawl.scheduled s on s.id = g.id
   left join pawl.parked p on p.id = g.id
   left join pawl.blocked b on b.id = g.id

@@ -15,6 +15,7 @@ import { Hints } from "./hints.js";
 import { LaneBounds } from "./lane-bounds.js";
 import { live } from "./live.js";
 import { LowWaters } from "./low-water.js";
+import { PARCELS, ParcelGuess, type ParcelSize } from "./parcels.js";
 import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
 import { prune } from "./prune.js";
 import { get, history, list, logs } from "./read.js";
@@ -23,7 +24,9 @@ import { log, recall, record } from "./records.js";
 import { intents, RENEW, renew } from "./renew.js";
 import { type RenewalData, threadRenewer } from "./renewal.js";
 import { restore } from "./restore.js";
+import { postgresSchedules } from "./schedules.js";
 import { settle } from "./settle.js";
+import { getTasks, publishTasks } from "./tasks.js";
 import { Workers } from "./workers.js";
 
 export interface PostgresStoreOptions {
@@ -32,14 +35,17 @@ export interface PostgresStoreOptions {
   /** a name no other process has */
   readonly self: string;
   readonly clock?: Clock;
+  /** how enqueued jobs are put together; tests make parcels of a few */
+  readonly parcels?: ParcelSize;
   /** called when everything else is closed: stops the embedded server */
   readonly onClose?: () => Promise<void>;
 }
 
 /** The store port on Postgres: a wiring diagram. Each verb is in the file of its name. */
-export function postgresStore({ db, engine, self, clock = systemClock, onClose }: PostgresStoreOptions): Store {
+export function postgresStore({ db, engine, self, clock = systemClock, parcels = PARCELS, onClose }: PostgresStoreOptions): Store {
   const workers = new Workers(db);
   const bounds = new LaneBounds(clock.monotonic);
+  const guess = new ParcelGuess(parcels);
   const low = new LowWaters();
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
   hints.on((hint) => {
@@ -78,19 +84,23 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
     const guarded = batch.some((job) => job.request !== undefined || job.unique !== undefined || job.dependsOn !== undefined);
     if (tx !== undefined) {
       const own = foreignDb(db, tx);
-      return (await (guarded ? enqueueGuarded(db, own, batch) : enqueuePlain(db, own, batch))).answers;
+      return (await (guarded ? enqueueGuarded(db, own, batch) : enqueuePlain(db, own, batch, parcels))).answers;
     }
     try {
-      const { answers, now } = guarded ? await db.transaction((own) => enqueueGuarded(db, own, batch)) : await enqueuePlain(db, db, batch);
-      tellOfNew(batch, answers, now);
-      // The jobs are stored: if this fails, the duty does it.
-      if (batch.some((job) => job.dependsOn !== undefined)) ready((await unblock(db, batch.length).catch(() => undefined))?.readied ?? []);
+      const { answers, now } = guarded ? await db.transaction((own) => enqueueGuarded(db, own, batch)) : await enqueuePlain(db, db, batch, parcels);
+      await stored(batch, answers, now);
       return answers;
     } catch (error) {
       if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown")
         throw pawlError("enqueue_unknown", { count: batch.length }, error);
       throw error;
     }
+  }
+
+  async function stored(batch: readonly NewJob[], answers: readonly Enqueued[], now: number): Promise<void> {
+    tellOfNew(batch, answers, now);
+    // The jobs are stored: if this fails, the duty does it.
+    if (batch.some((job) => job.dependsOn !== undefined)) ready((await unblock(db, batch.length).catch(() => undefined))?.readied ?? []);
   }
 
   function tellOfNew(batch: readonly NewJob[], answers: readonly Enqueued[], now: number): void {
@@ -110,7 +120,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
     engine,
     jobs,
     leases: {
-      claim: (request) => claim(db, workers, bounds, request),
+      claim: (request) => claim(db, workers, bounds, guess, request),
       claimSuspect: (request) => claimSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
@@ -142,6 +152,11 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
       },
       paused: () => pausedLanes(db),
     },
+    tasks: {
+      publish: (tasks) => publishTasks(db, tasks),
+      get: (names, tx) => getTasks(tx === undefined ? db : foreignDb(db, tx), names),
+    },
+    schedules: postgresSchedules({ db, low, hint: (hint) => hints.give(hint), stored }),
     duties: {
       pulse: () => pulse(db, low),
       async promote(limit) {
@@ -150,10 +165,10 @@ export function postgresStore({ db, engine, self, clock = systemClock, onClose }
         return report;
       },
       async expire(limit) {
-        const { count, readied, finished } = await expire(db, low, limit);
+        const { readied, finished } = await expire(db, low, limit);
         ready(readied);
         if (finished.length > 0) hints.give({ kind: "finished", jobs: finished });
-        return count;
+        return finished.length;
       },
       async unblock(limit) {
         const { count, readied } = await unblock(db, limit);

@@ -17,6 +17,7 @@ interface Entry {
 
 /** ms between claims of one lane from its bound instead of its hint */
 const SWEEP = 250;
+const MOST_SEEN = 100_000;
 /** ms an empty lane is remembered, so that its dead rows are not walked in search of new lanes */
 const REMEMBER = 60_000;
 
@@ -27,12 +28,13 @@ const REMEMBER = 60_000;
  */
 export class LaneBounds {
   readonly #entries = new Map<LaneKey, Entry>();
+  readonly #seen = new Map<Lane, Entry>();
   readonly #safe = new SafePoint();
   constructor(readonly monotonic: () => number) {}
 
   /** Where to claim from. `sure`: nothing of the lane is below; otherwise something may be, seen by the next sweep. */
   from(lane: Lane): { readonly seq: number; readonly sure: boolean } {
-    const entry = this.#entries.get(laneKey(lane)) ?? this.#enter(lane);
+    const entry = this.#find(lane) ?? this.#enter(lane);
     const now = this.monotonic();
     if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return { seq: entry.hint, sure: false };
     entry.sweptAt = now;
@@ -41,7 +43,7 @@ export class LaneBounds {
 
   /** The last seq a claim took, in order: what is left begins behind it, above or below what other claims took. */
   claimed(lane: Lane, seq: number): void {
-    const entry = this.#entries.get(laneKey(lane));
+    const entry = this.#find(lane);
     if (entry !== undefined) entry.hint = seq + 1;
   }
 
@@ -75,9 +77,24 @@ export class LaneBounds {
       entry.live = head !== undefined;
       if (entry.live) entry.seenAt = now;
       entry.bound = Math.max(entry.bound, Math.min(head ?? safe, safe));
-      if (!entry.live && now - entry.seenAt > REMEMBER) this.#entries.delete(laneKey(lane));
+      if (!entry.live && now - entry.seenAt > REMEMBER) {
+        this.#entries.delete(laneKey(lane));
+        this.#seen.clear();
+      }
     });
     for (const lane of found.fresh) this.#enter(lane).live = true;
+  }
+
+  /** Claims name the same lanes again and again, by the same objects: told apart by those, their names need not be read. */
+  #find(lane: Lane): Entry | undefined {
+    const seen = this.#seen.get(lane);
+    if (seen !== undefined) return seen;
+    const entry = this.#entries.get(laneKey(lane));
+    if (entry !== undefined) {
+      if (this.#seen.size >= MOST_SEEN) this.#seen.clear();
+      this.#seen.set(lane, entry);
+    }
+    return entry;
   }
 
   live(): readonly Lane[] {

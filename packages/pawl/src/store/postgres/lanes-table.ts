@@ -11,6 +11,10 @@ export class LanesTable {
   #last: Lane | undefined;
   #lastNumber = 0;
 
+  get size(): number {
+    return this.#lanes.length;
+  }
+
   number(lane: Lane): number {
     if (lane === this.#last) return this.#lastNumber;
     const key = laneKey(lane);

@@ -2,8 +2,16 @@ import type { Lane } from "../../core/lane.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
 import type { LaneBounds } from "./lane-bounds.js";
+import { SEQ_STEP } from "./parcels.js";
 
 const LANE = "(r.queue, r.band, r.tenant, r.task)";
+
+/** The first lane between two others that has rows in either table. */
+function between(from: string, to: string): string {
+  const first = (table: string) =>
+    `(select r.queue, r.band, r.tenant, r.task from ${table} r where ${LANE} > ${from} and ${LANE} < ${to} order by r.queue, r.band, r.tenant, r.task limit 1)`;
+  return `${first("pawl.ready")} union all ${first("pawl.parcel")} order by queue, band, tenant, task limit 1`;
+}
 
 /**
  * Looks for work: the head of every known lane from its bound on, and unknown lanes in the gaps between known ones
@@ -28,19 +36,19 @@ const LIVE = statement(
   ),
   walk as (
     select g.q2, g.b2, g.t2, g.k2, f.queue, f.band, f.tenant, f.task from gap g cross join lateral (
-      select r.queue, r.band, r.tenant, r.task from pawl.ready r
-      where ${LANE} > (g.q1 collate "C", g.b1, g.t1 collate "C", g.k1 collate "C") and ${LANE} < (g.q2 collate "C", g.b2, g.t2 collate "C", g.k2 collate "C")
-      order by r.queue, r.band, r.tenant, r.task limit 1
+      ${between('(g.q1 collate "C", g.b1, g.t1 collate "C", g.k1 collate "C")', '(g.q2 collate "C", g.b2, g.t2 collate "C", g.k2 collate "C")')}
     ) f where g.q2 is not null
     union all
     select w.q2, w.b2, w.t2, w.k2, f.queue, f.band, f.tenant, f.task from walk w cross join lateral (
-      select r.queue, r.band, r.tenant, r.task from pawl.ready r
-      where ${LANE} > (w.queue, w.band, w.tenant, w.task) and ${LANE} < (w.q2 collate "C", w.b2, w.t2 collate "C", w.k2 collate "C")
-      order by r.queue, r.band, r.tenant, r.task limit 1
+      ${between("(w.queue, w.band, w.tenant, w.task)", '(w.q2 collate "C", w.b2, w.t2 collate "C", w.k2 collate "C")')}
     ) f
   ),
   head as (
-    select k.no, (select r.seq from pawl.ready r where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq >= k.bound order by r.seq limit 1) as seq
+    select k.no, least(
+      (select r.seq from pawl.ready r where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq >= k.bound order by r.seq limit 1),
+      (select r.seq from pawl.parcel r
+       where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq > k.bound - ${SEQ_STEP} order by r.seq limit 1)
+    ) as seq
     from known k
   )
   select 'head' as what, no::int, seq::text as a, null::text as queue, null::int2 as band, null::text as tenant, null::text as task from head

@@ -37,5 +37,6 @@ export class LowWaters {
   readonly scheduled = new LowWater(CLOCK_MARGIN);
   readonly lease = new LowWater(CLOCK_MARGIN);
   readonly timer = new LowWater(CLOCK_MARGIN);
+  readonly tick = new LowWater(CLOCK_MARGIN);
   readonly delta = new LowWater(NUMBER_MARGIN);
 }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { pawlError } from "../../core/error.js";
 import { systemClock } from "../../runtime/clock.js";
+import { type BackfillProgress, backfill } from "./backfill.js";
 import { type Db, renameSchema, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import { firstId, makePartitions, monthOf, partitionStatements, storeNow } from "./partitions.js";
@@ -11,24 +12,33 @@ export interface Migration {
   readonly name: string;
   readonly up: string;
   readonly down: string;
+  /** of a step that moves rows: how, in batches, once `up` is applied */
+  readonly batch?: string;
   readonly oldest: number;
 }
 
 const FOLDER = new URL("./migrations/", import.meta.url);
 
-/** `0002_name.sql`, with its reverse in `0002_name.down.sql`. A first line `-- oldest: 2` shuts out older binaries. */
+/**
+ * `0002_name.sql`, with its reverse in `0002_name.down.sql`, and `0002_name.batch.sql` where it moves rows. A first line
+ * `-- oldest: 2` shuts out older binaries.
+ */
 export function readMigrations(folder: URL = FOLDER): readonly Migration[] {
-  return readdirSync(folder)
-    .filter((file) => file.endsWith(".sql") && !file.endsWith(".down.sql"))
+  const files = readdirSync(folder);
+  const read = (file: string) => readFileSync(new URL(file, folder), "utf8");
+  return files
+    .filter((file) => /^\d+_\w+\.sql$/.test(file))
     .sort()
     .map((file) => {
-      const up = readFileSync(new URL(file, folder), "utf8");
+      const stem = file.replace(/\.sql$/, "");
+      const up = read(file);
       const number = Number.parseInt(file, 10);
       return {
         number,
-        name: file.replace(/^\d+_/, "").replace(/\.sql$/, ""),
+        name: stem.replace(/^\d+_/, ""),
         up,
-        down: readFileSync(new URL(file.replace(/\.sql$/, ".down.sql"), folder), "utf8"),
+        down: read(`${stem}.down.sql`),
+        ...(files.includes(`${stem}.batch.sql`) ? { batch: read(`${stem}.batch.sql`) } : {}),
         oldest: Number(/^-- oldest: (\d+)/m.exec(up)?.[1] ?? number - 1),
       };
     });
@@ -45,6 +55,9 @@ create table if not exists pawl.migration (
 const HAS_SCHEMA = statement("has_schema", "select to_regclass('pawl.migration') is not null as found");
 const APPLIED = statement("applied", "select number, oldest from pawl.migration order by number desc limit 1");
 const LOCK = statement("lock_migrations", "select pg_advisory_xact_lock(hashtext('pawl.migrations'))::text");
+const BEGIN_BACKFILL = statement("begin_backfill", "insert into pawl.backfill (number, name) values ($1, $2)");
+const UNDER_WAY = statement("backfills", "select number from pawl.backfill order by number");
+const FORGET_BACKFILL = statement("forget_backfill", "delete from pawl.backfill where number = $1");
 const RECORD = statement("record_migration", "insert into pawl.migration (number, name, oldest) values ($1, $2, $3)");
 const FORGET = statement("forget_migration", "delete from pawl.migration where number = $1");
 
@@ -60,21 +73,38 @@ export async function schemaOf(db: Db): Promise<Schema> {
   return applied ?? { number: 0, oldest: 0 };
 }
 
+/** Steps whose rows are not all moved. */
+async function unfinished(db: Db, migrations: readonly Migration[]): Promise<readonly Migration[]> {
+  if (migrations.every(({ batch }) => batch === undefined)) return [];
+  const numbers = new Set((await db.query<{ number: number }>(UNDER_WAY)).map(({ number }) => number));
+  return migrations.filter(({ number }) => numbers.has(number));
+}
+
 /** Refuses a database a newer Pawl has changed beyond what this one can work on, and one that is not migrated. */
 export async function checkSchema(db: Db, migrations = readMigrations()): Promise<Schema> {
   const known = migrations.at(-1)?.number ?? 0;
   const found = await schemaOf(db);
   if (found.number > known && found.oldest > known) throw pawlError("schema_newer", { found: found.number, known });
   if (found.number < known) throw pawlError("schema_missing", { found: found.number, known });
+  const [halfway] = await unfinished(db, migrations);
+  if (halfway !== undefined) throw pawlError("schema_missing", { found: `${halfway.number}, not all of whose rows are moved yet,`, known });
   return found;
 }
 
+/** Whether there is anything for `migrate` to do. */
+export async function isBehind(db: Db, migrations = readMigrations()): Promise<boolean> {
+  const { number } = await schemaOf(db);
+  return number < (migrations.at(-1)?.number ?? 0) || (await unfinished(db, migrations)).length > 0;
+}
+
 /** Applies what is missing, each step in a transaction of its own; many processes may try at once. */
-export async function migrate(db: Db, migrations = readMigrations()): Promise<Schema> {
-  const known = migrations.at(-1)?.number ?? 0;
-  if ((await schemaOf(db)).number < known) {
+export async function migrate(db: Db, migrations = readMigrations(), onProgress?: (progress: BackfillProgress) => void): Promise<Schema> {
+  if (await isBehind(db, migrations)) {
     if ((await schemaOf(db)).number === 0) await bootstrap(db);
-    for (const migration of migrations) await applyOne(db, migration);
+    for (const migration of migrations) {
+      await applyOne(db, migration);
+      if (migration.batch !== undefined) await backfill(db, { ...migration, batch: migration.batch }, onProgress);
+    }
   }
   const schema = await checkSchema(db, migrations);
   await makePartitions(db);
@@ -83,6 +113,7 @@ export async function migrate(db: Db, migrations = readMigrations()): Promise<Sc
 
 async function bootstrap(db: Db): Promise<void> {
   await db.transaction(async (tx) => {
+    await tx.run("set local statement_timeout = 0");
     await tx.query(LOCK);
     for (const text of statements(renameSchema(BOOTSTRAP, db.schema))) await tx.run(text);
   });
@@ -105,12 +136,14 @@ async function applyOne(db: Db, migration: Migration): Promise<void> {
 
 async function tryOne(db: Db, migration: Migration): Promise<void> {
   await db.transaction(async (tx) => {
+    await tx.run("set local statement_timeout = 0");
     await tx.query(LOCK);
     await tx.run(`set local lock_timeout = ${LOCK_PATIENCE}`);
     const [applied] = await tx.query<Schema>(APPLIED);
     if ((applied?.number ?? 0) >= migration.number) return;
     for (const text of statements(renameSchema(migration.up, db.schema))) await tx.run(text);
     if (migration.number === 1) await startSpan(db, tx);
+    if (migration.batch !== undefined) await tx.query(BEGIN_BACKFILL, [migration.number, migration.name]);
     await tx.query(RECORD, [migration.number, migration.name, migration.oldest]);
   });
 }
@@ -135,6 +168,7 @@ export async function rollback(db: Db, to: number, migrations = readMigrations()
       await tx.query(LOCK);
       const [applied] = await tx.query<Schema>(APPLIED);
       if ((applied?.number ?? 0) !== migration.number) return;
+      if (migration.batch !== undefined) await tx.query(FORGET_BACKFILL, [migration.number]);
       for (const text of statements(renameSchema(migration.down, db.schema))) await tx.run(text);
       await tx.query(FORGET, [migration.number]);
     });

@@ -1,5 +1,7 @@
 import { hostname } from "node:os";
-import { isPawlError, pawlError } from "../../core/error.js";
+import { type Duration, milliseconds } from "../../core/duration.js";
+import { isPawlError, type PawlError, pawlError } from "../../core/error.js";
+import { Backoff } from "../../runtime/backoff.js";
 import { type Clock, systemClock } from "../../runtime/clock.js";
 import { newBootId } from "../../runtime/identity.js";
 import type { Store, StoreInfo } from "../port.js";
@@ -8,7 +10,7 @@ import type { Driver } from "./drivers/driver.js";
 import { pgDriver } from "./drivers/pg.js";
 import type { EmbeddedConnection } from "./embedded/index.js";
 import { postgresStore } from "./index.js";
-import { checkSchema, migrate } from "./migrate.js";
+import { checkSchema, isBehind, migrate, type Schema } from "./migrate.js";
 
 export type PostgresPlace = { readonly url: string } | { readonly folder: string };
 
@@ -25,15 +27,27 @@ export interface PostgresOptions {
   readonly connections?: number;
   /** ms after which an unanswered statement is given up */
   readonly statementTimeout?: number;
-  /** ms to wait for a server that is not up yet */
-  readonly patience?: number;
+  /** how long to wait for a server that is not up yet */
+  readonly patience?: Duration | "forever";
+  /** hears what keeps it waiting: at once, and every five seconds */
+  readonly onWaiting?: (what: Waiting) => void;
   /** the clock of tests */
   readonly now?: () => number;
   readonly clock?: Clock;
 }
 
+/** What keeps `open` waiting: a server that cannot be reached, or rows that a migration moves. */
+export type Waiting =
+  | { readonly for: "server"; readonly error: PawlError /** ms so far */; readonly waited: number }
+  | { readonly for: "migration"; readonly migration: string; readonly moved: number };
+
 const STATEMENT_TIMEOUT = 30_000;
-const PATIENCE = 5_000;
+/** Longer than a database takes to restart, shorter than a person waits for an answer. */
+const PATIENCE = 30_000;
+const NO_TIMEOUT = 0;
+const SAY_EVERY = 5_000;
+/** of a server that is not there: soon after it is, everybody is back, and not all at once */
+const LOOKS = { min: 100, max: 1_000 };
 
 /** Opens the store at a URL or in a folder, and brings its schema up to date. */
 export async function openPostgres(place: PostgresPlace, options: PostgresOptions = {}): Promise<Store> {
@@ -48,23 +62,33 @@ export async function openPostgres(place: PostgresPlace, options: PostgresOption
   return openPgliteIn(place.folder, options);
 }
 
-function openAt(url: string, options: PostgresOptions): Promise<Store> {
-  const driver = pgDriver({
-    config: { connectionString: url, ...(options.connections === undefined ? {} : { max: options.connections }) },
-    ...(options.listenUrl === undefined ? {} : { listenConfig: { connectionString: options.listenUrl } }),
-    prepare: options.prepare ?? "auto",
-    statementTimeout: options.statementTimeout ?? STATEMENT_TIMEOUT,
-  });
-  return finish(driver, { engine: "postgres", place: withoutSecrets(url), durability: "power loss" }, options);
+async function openAt(url: string, options: PostgresOptions): Promise<Store> {
+  if (namesSeveralHosts(url)) throw pawlError("store_hosts", { url: withoutSecrets(url) });
+  const driver = (statementTimeout: number, most = options.connections) =>
+    pgDriver({
+      config: { connectionString: url, ...(most === undefined ? {} : { max: most }) },
+      ...(options.listenUrl === undefined ? {} : { listenConfig: { connectionString: options.listenUrl } }),
+      prepare: options.prepare ?? "auto",
+      statementTimeout,
+    });
+  return finish(
+    driver(options.statementTimeout ?? STATEMENT_TIMEOUT),
+    { engine: "postgres", place: withoutSecrets(url), durability: "power loss" },
+    options,
+    { migrator: () => driver(NO_TIMEOUT, 1) },
+  );
 }
 
 async function openNative(folder: string, options: PostgresOptions): Promise<Store> {
   const { startEmbedded } = await import("./embedded/index.js");
   const server = await startEmbedded(folder);
-  const config = { ...server.connection, ssl: false, ...(options.connections === undefined ? {} : { max: options.connections }) };
-  const driver = pgDriver({ config, prepare: "auto", statementTimeout: options.statementTimeout ?? STATEMENT_TIMEOUT });
-  return finish(driver, { engine: "embedded", place: folder, url: urlOf(server.connection), durability: "power loss" }, options, () =>
-    server.release(),
+  const driver = (statementTimeout: number, most = options.connections) =>
+    pgDriver({ config: { ...server.connection, ssl: false, ...(most === undefined ? {} : { max: most }) }, prepare: "auto", statementTimeout });
+  return finish(
+    driver(options.statementTimeout ?? STATEMENT_TIMEOUT),
+    { engine: "embedded", place: folder, url: urlOf(server.connection), durability: "power loss" },
+    options,
+    { migrator: () => driver(NO_TIMEOUT, 1), onClose: () => server.release() },
   );
 }
 
@@ -73,23 +97,40 @@ async function openPgliteIn(folder: string, options: PostgresOptions): Promise<S
   return finish(await openPglite(folder), { engine: "pglite", place: folder, durability: "process" }, options);
 }
 
+export interface Around {
+  /** for migrations, which may take their time: no statement of theirs is given up */
+  readonly migrator?: () => Driver;
+  readonly onClose?: () => Promise<void>;
+}
+
 /** Migrates (or checks), reads what the server is, and puts the store together. Nothing stays open if that fails. */
 export async function finish(
   driver: Driver,
   known: Pick<StoreInfo, "engine" | "place" | "url" | "durability">,
   options: PostgresOptions,
-  onClose?: () => Promise<void>,
+  { migrator, onClose }: Around = {},
 ): Promise<Store> {
   const clock = options.clock ?? systemClock;
-  const db = openDb(driver, {
-    place: known.place,
-    ...(options.schema === undefined ? {} : { schema: options.schema }),
-    ...(options.now === undefined ? {} : { now: options.now }),
-  });
+  const on = (one: Driver) =>
+    openDb(one, {
+      place: known.place,
+      ...(options.schema === undefined ? {} : { schema: options.schema }),
+      ...(options.now === undefined ? {} : { now: options.now }),
+    });
+  const db = on(driver);
+  const say = everyNow(clock, options.onWaiting);
+  async function bringUpToDate(): Promise<Schema> {
+    if (options.migrate === false) return checkSchema(db);
+    const moving = (progress: { readonly migration: string; readonly moved: number }) => say(() => ({ for: "migration", ...progress }));
+    if (migrator === undefined || !(await isBehind(db))) return migrate(db, undefined, moving);
+    const patient = migrator();
+    return migrate(on(patient), undefined, moving).finally(() => patient.close());
+  }
   try {
-    await untilUp(db, clock, options.patience ?? PATIENCE);
-    const schema = options.migrate === false ? await checkSchema(db) : await migrate(db);
-    const server = await describe(db);
+    const { server, schema } = await untilUp({ clock, say, patience: options.patience }, async () => ({
+      server: await describe(db),
+      schema: await bringUpToDate(),
+    }));
     // With commits that do not wait for the disk, what was acknowledged may be lost with the power.
     const durability = server.safe ? known.durability : "process";
     const engine: StoreInfo = { ...known, durability, version: server.version, schema: schema.number };
@@ -111,23 +152,49 @@ async function describe(db: Db): Promise<{ version: string; safe: boolean }> {
   return row as { version: string; safe: boolean };
 }
 
-/** A server that starts at the same moment as we do is waited for; one that refuses us is not. */
-async function untilUp(db: Db, clock: Clock, patience: number): Promise<void> {
-  const giveUp = clock.monotonic() + patience;
+interface Wait {
+  readonly clock: Clock;
+  readonly say: (what: () => Waiting) => void;
+  readonly patience: PostgresOptions["patience"];
+}
+
+/** A server that is not up yet, or goes down meanwhile, is waited for; one that refuses us is not. */
+async function untilUp<T>({ clock, say, patience = PATIENCE }: Wait, attempt: () => Promise<T>): Promise<T> {
+  const longest = patience === "forever" ? Number.POSITIVE_INFINITY : milliseconds(patience);
+  const began = clock.monotonic();
+  const backoff = new Backoff(clock, LOOKS);
   for (;;) {
     try {
-      await describe(db);
-      return;
+      return await attempt();
     } catch (error) {
-      if (!isPawlError(error, "store_unreachable") || clock.monotonic() >= giveUp) throw error;
-      await new Promise<void>((resolve) => clock.after(100, resolve));
+      const waited = clock.monotonic() - began;
+      if (!isPawlError(error, "store_unreachable") || waited >= longest) throw error;
+      say(() => ({ for: "server", error, waited }));
+      await new Promise<void>((resolve) => clock.after(Math.min(backoff.next(), longest - waited), resolve));
     }
   }
+}
+
+function everyNow(clock: Clock, tell: PostgresOptions["onWaiting"]): (what: () => Waiting) => void {
+  let saidAt = Number.NEGATIVE_INFINITY;
+  return (what) => {
+    const now = clock.monotonic();
+    if (tell === undefined || now - saidAt < SAY_EVERY) return;
+    saidAt = now;
+    tell(what());
+  };
 }
 
 function urlOf({ host, port, user, database, password }: EmbeddedConnection): string {
   const login = password === undefined ? user : `${user}:${encodeURIComponent(password)}`;
   return `postgres://${login}@/${database}?host=${encodeURIComponent(host)}&port=${port}`;
+}
+
+/** As libpq takes them; the driver would look for one host of that name. */
+function namesSeveralHosts(url: string): boolean {
+  const [, login = "", query = ""] = /^\w+:\/\/([^/?]*)[^?]*\??(.*)$/.exec(url) ?? [];
+  const hosts = login.slice(login.lastIndexOf("@") + 1);
+  return hosts.includes(",") || (new URLSearchParams(query).get("host") ?? "").includes(",");
 }
 
 function withoutSecrets(url: string): string {

@@ -21,6 +21,11 @@ export function monthOf(at: number, offset = 0): Month {
   return { name: `${start.getUTCFullYear()}_${String(start.getUTCMonth() + 1).padStart(2, "0")}`, from, to };
 }
 
+/** When a month of that name begins, or one so many after it. */
+export function startOf(name: string, offset = 0): number {
+  return monthOf(Date.parse(`${name.replace("_", "-")}-01T00:00:00Z`), offset).from;
+}
+
 /** The smallest id due at that time. */
 export function firstId(at: number): string {
   const hex = Math.max(0, at).toString(16).padStart(12, "0");

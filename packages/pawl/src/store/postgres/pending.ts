@@ -8,6 +8,7 @@ import { outcomeCode, stateCode } from "./codes.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { LanesTable, laneCte } from "./lanes-table.js";
+import { openParcels } from "./parcels.js";
 
 /**
  * The primitives of every change that is not on the hot path: take jobs out of the table they wait in, put them into
@@ -48,6 +49,7 @@ type TakenRow = LaneColumns & { state: PendingJob["state"]; id: JobId; spent: nu
 /** Takes the jobs out of wherever they wait. What is not answered waits nowhere: it is running, finished or unknown. */
 export async function take(on: Queryable, ids: readonly JobId[]): Promise<readonly PendingJob[]> {
   if (ids.length === 0) return [];
+  await openParcels(on, ids);
   const rows = await on.query<TakenRow>(TAKE, [plainArray(ids)]);
   return rows.map((row) => ({
     id: row.id,

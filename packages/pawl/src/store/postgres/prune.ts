@@ -4,43 +4,49 @@ import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import { stateCode } from "./codes.js";
 import { dropJobs } from "./control.js";
-import { count } from "./counts.js";
+import { count, forgetTallies } from "./counts.js";
 import { type Db, NOW, renameSchema, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
+import { exclusively, type HeldDuty } from "./exclusive.js";
 import { readFacts, withoutStarted } from "./facts.js";
-import { existingMonths, firstId, makePartitions, monthOf, PARTITIONED, storeNow } from "./partitions.js";
+import { existingMonths, firstId, makePartitions, monthOf, PARTITIONED, startOf, storeNow } from "./partitions.js";
 import { history } from "./read.js";
 import { watchHolders } from "./watch.js";
+import { forgetWorkers } from "./workers.js";
 
 /**
  * Keeps the store at its size: months made ahead, old ones let go, and everything that has a time to live forgotten
- * when it is over. Every step is small, may be interrupted anywhere, and is taken up by the next call.
+ * when it is over. Every step is small, may be interrupted anywhere, and is taken up by the next call. Jobs are let go
+ * by one process at a time, so that each is exported once.
  */
 export async function prune(db: Db, rules: PruneRules): Promise<PruneReport> {
   const madePartitions = await makePartitions(db);
-  const { dropped: gone, droppedPartitions } = await dropOldMonths(db, rules);
-  const kept = await dropKept(db, rules);
-  const dead = await dropDead(db, rules);
-  return { madePartitions, droppedPartitions, dropped: gone + kept + dead, forgotten: await forget(db, rules.limit) };
+  const letGo = await exclusively(db, "prune", async (duty) => {
+    const { dropped, droppedPartitions } = await dropOldMonths(db, rules, duty);
+    return { droppedPartitions, dropped: dropped + (await dropKept(db, rules, duty)) + (await dropDead(db, rules, duty)) };
+  });
+  const { dropped = 0, droppedPartitions = [] } = letGo ?? {};
+  const workers = droppedPartitions.length === 0 ? 0 : await forgetWorkers(db);
+  return { madePartitions, droppedPartitions, dropped, forgotten: workers + (await forget(db, rules.limit)) };
 }
 
 // --- whole months ------------------------------------------------------------------------------------------------
 
 const RAISE_FLOOR = statement("raise_floor", "update pawl.span set floor = $1::uuid, floor_ms = $2::float8 where floor < $1::uuid");
 
-async function dropOldMonths(db: Db, rules: PruneRules): Promise<{ dropped: number; droppedPartitions: readonly string[] }> {
+async function dropOldMonths(db: Db, rules: PruneRules, duty: HeldDuty): Promise<{ dropped: number; droppedPartitions: readonly string[] }> {
   const now = await storeNow(db, db);
   const droppedPartitions: string[] = [];
   let dropped = 0;
   for (const name of await existingMonths(db)) {
-    const month = monthOf(Date.parse(`${name.replace("_", "-")}-01T00:00:00Z`));
+    const month = monthOf(startOf(name));
     if (month.to > now - rules.finished) break;
     // From here on, new attempts of its jobs go to attempt_kept.
     await db.query(RAISE_FLOOR, [firstId(month.to), month.to]);
     const keep: Keep = { name, limit: rules.limit, since: now - rules.finished };
     while ((await db.transaction((tx) => keepSome(tx, keep))) === keep.limit);
-    if (rules.exportFinished !== undefined) await exportMonth(db, name, rules);
-    const jobs = await detach(db, keep);
+    if (rules.exportFinished !== undefined) await exportMonth(db, name, rules, duty);
+    const jobs = await detach(db, keep, duty);
     if (jobs === undefined) break;
     dropped += jobs;
     droppedPartitions.push(name);
@@ -87,18 +93,22 @@ async function keepSome(tx: Transaction, { name, limit, since }: Keep): Promise<
   return ids.length;
 }
 
-async function exportMonth(db: Db, name: string, rules: PruneRules): Promise<void> {
+/** In order of ids, from where the last one who was at it got to: what was seen is not shown again. */
+async function exportMonth(db: Db, name: string, rules: PruneRules, duty: HeldDuty): Promise<void> {
   const next = statement(`export_${name}`, `select id from pawl.job_${name} where id > $1::uuid order by id limit $2`);
-  let after = "00000000-0000-0000-0000-000000000000";
+  const [month, seen] = duty.progress?.split(" ") ?? [];
+  let after = month === name && seen !== undefined ? seen : "00000000-0000-0000-0000-000000000000";
   for (;;) {
     const rows = await db.query<{ id: JobId }>(next, [after, rules.limit]);
-    if (rows.length === 0) return;
+    const last = rows.at(-1);
+    if (last === undefined) return;
     await exportJobs(
       db,
       rows.map((row) => row.id),
       rules,
     );
-    after = (rows.at(-1) as { id: JobId }).id;
+    after = last.id;
+    await duty.reached(`${name} ${after}`);
   }
 }
 
@@ -112,7 +122,7 @@ async function exportJobs(db: Db, ids: readonly JobId[], rules: PruneRules): Pro
 const LOCK_PATIENCE = 50;
 
 /** Lets go of a month, or answers undefined if somebody holds its tables: the next call tries again. */
-async function detach(db: Db, keep: Keep): Promise<number | undefined> {
+async function detach(db: Db, keep: Keep, duty: HeldDuty): Promise<number | undefined> {
   const { name } = keep;
   const lost = statement(
     `month_${name}`,
@@ -126,6 +136,7 @@ async function detach(db: Db, keep: Keep): Promise<number | undefined> {
   const size = statement(`size_${name}`, `select count(*)::int as jobs from pawl.job_${name}`);
   try {
     return await db.transaction(async (tx) => {
+      await duty.fence(tx);
       await tx.run(`set local lock_timeout = ${LOCK_PATIENCE}`);
       // From here on nobody writes into the month; whoever did since the last look, unaware of the floor, is looked after.
       await tx.run(renameSchema(`lock table ${PARTITIONED.map((table) => `pawl.${table}_${name}`).join(", ")} in share mode`, db.schema));
@@ -155,8 +166,8 @@ const OLD_KEPT = statement(
    limit $3`,
 );
 
-function dropKept(db: Db, rules: PruneRules): Promise<number> {
-  return dropInBatches(db, rules, () => db.query<{ id: JobId }>(OLD_KEPT, [db.now(), rules.finished, rules.limit]));
+function dropKept(db: Db, rules: PruneRules, duty: HeldDuty): Promise<number> {
+  return dropInBatches(db, rules, duty, () => db.query<{ id: JobId }>(OLD_KEPT, [db.now(), rules.finished, rules.limit]));
 }
 
 const OLD_DEAD = statement(
@@ -164,19 +175,20 @@ const OLD_DEAD = statement(
   `select id from pawl.dead where died_at <= ${NOW} - $2::float8 * interval '1 millisecond' order by died_at limit $3`,
 );
 
-function dropDead(db: Db, rules: PruneRules): Promise<number> {
-  return dropInBatches(db, rules, () => db.query<{ id: JobId }>(OLD_DEAD, [db.now(), rules.dead, rules.limit]));
+function dropDead(db: Db, rules: PruneRules, duty: HeldDuty): Promise<number> {
+  return dropInBatches(db, rules, duty, () => db.query<{ id: JobId }>(OLD_DEAD, [db.now(), rules.dead, rules.limit]));
 }
 
 const LOCK_DEAD = statement("lock_dead", "select id from pawl.dead where id = any($1::uuid[]) order by id for update");
 
-async function dropInBatches(db: Db, rules: PruneRules, next: () => Promise<readonly { id: JobId }[]>): Promise<number> {
+async function dropInBatches(db: Db, rules: PruneRules, duty: HeldDuty, next: () => Promise<readonly { id: JobId }[]>): Promise<number> {
   let dropped = 0;
   for (;;) {
     const ids = (await next()).map((row) => row.id);
     if (ids.length === 0) return dropped;
     if (rules.exportFinished !== undefined) await exportJobs(db, ids, rules);
     dropped += await db.transaction(async (tx) => {
+      await duty.fence(tx);
       // What somebody redrives or drops meanwhile is no longer ours to let go.
       await tx.query(LOCK_DEAD, [plainArray(ids)]);
       const facts = (await readFacts(tx, ids)).filter((job) => isFinished(job.state));
@@ -220,7 +232,7 @@ async function forget(db: Db, limit: number): Promise<number> {
       if ((row?.n ?? 0) < limit) break;
     }
   }
-  return forgotten + (await forgetKeys(db, limit));
+  return forgotten + (await forgetTallies(db)) + (await forgetKeys(db, limit));
 }
 
 /** A key whose job is finished (or gone) holds nothing, unless its period is not over. */

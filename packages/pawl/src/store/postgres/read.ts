@@ -22,9 +22,9 @@ export async function get(db: Db, scope: Scope, id: JobId): Promise<JobRecord | 
   return facts === undefined ? undefined : withoutStarted(facts);
 }
 
-/** Where the ids of a state are found, each with an index on id. */
+/** Where the ids of a state are found. */
 const SOURCES: Readonly<Record<State | "any", string>> = {
-  ready: "(select id from pawl.ready union all select id from pawl.suspect)",
+  ready: "pawl.any_ready",
   scheduled: "pawl.scheduled",
   parked: "pawl.parked",
   blocked: "pawl.blocked",

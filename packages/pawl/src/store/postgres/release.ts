@@ -1,5 +1,4 @@
-import { type DeathPolicy, releaseOf } from "../../core/dependency.js";
-import { failure } from "../../core/failure.js";
+import { type DeathPolicy, doomedBy, releaseOf } from "../../core/dependency.js";
 import type { JobId } from "../../core/id.js";
 import type { State } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
@@ -53,7 +52,7 @@ export async function release(db: Db, on: Queryable, ended: readonly Ended[]): P
       [...new Set(satisfied.map((tie) => tie.child))].filter((child) => !doomed.has(child)),
     );
     readied.push(...freed);
-    wave = await doom(db, on, doomed, states);
+    wave = await doom(db, on, doomed);
   }
   return readied;
 }
@@ -84,21 +83,13 @@ async function unblock(db: Db, on: Queryable, children: readonly JobId[]): Promi
   return placements.filter((job) => job.to === "ready").map((job) => job.lane);
 }
 
-async function doom(db: Db, on: Queryable, doomed: ReadonlyMap<JobId, JobId>, states: ReadonlyMap<JobId, State>): Promise<readonly Ended[]> {
+async function doom(db: Db, on: Queryable, doomed: ReadonlyMap<JobId, JobId>): Promise<readonly Ended[]> {
   const victims = await take(on, [...doomed.keys()]);
   if (victims.length === 0) return [];
   await on.query(UNTIE, [plainArray(victims.map((job) => job.id))]);
   await on.query(UNASK, [plainArray(victims.map((job) => job.id))]);
-  const placements = victims.map((job): Placement => {
-    const parent = doomed.get(job.id) as JobId;
-    return {
-      id: job.id,
-      lane: job.lane,
-      to: "dead",
-      spent: 0,
-      crashes: 0,
-      failure: failure("dependency", `job ${parent}, which it depends on, is ${states.get(parent)}`),
-    };
+  const placements = victims.map(({ id, lane }): Placement => {
+    return { id, lane, to: "dead", spent: 0, crashes: 0, failure: doomedBy(doomed.get(id) as JobId) };
   });
   await put(db, on, placements);
   await markDead(db, on, placements);

@@ -16,9 +16,11 @@ export async function renew(db: Db, worker: number, leases: readonly LeaseId[], 
   return { held: rows.map((row) => row.id) };
 }
 
+/** A lease lists the jobs settled under it too, until it ends: they may be somebody else's by now. */
 const INTENTS = statement(
   "lease_intents",
-  `select i.job, i.kind from pawl.intent i where i.job in (select unnest(jobs) from pawl.lease where id = any($2::bigint[]) and worker = $1)`,
+  `select i.job, i.kind from pawl.lease l cross join lateral unnest(l.jobs) as u(job) join pawl.intent i on i.job = u.job
+   where l.id = any($2::bigint[]) and l.worker = $1 and not exists (select from pawl.any_attempt a where a.job = i.job and a.lease = l.id)`,
 );
 
 export async function intents(

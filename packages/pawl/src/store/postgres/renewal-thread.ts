@@ -1,18 +1,15 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import pg from "pg";
+import type pg from "pg";
 import type { LeaseId } from "../../core/id.js";
 import { plainArray } from "./arrays.js";
 import { PgliteClient } from "./drivers/pglite-client.js";
-import type { FromThread, RenewalData, ToThread } from "./renewal.js";
+import type { FromThread, ThreadData } from "./renewal.js";
+import { RenewalTable } from "./renewal-table.js";
 
-/** One lease to keep: renewed each `every` ms until `until`. */
-interface Held {
-  next: number;
-  until: number;
-}
-
-const { link, statement, worker, duration, every } = workerData as RenewalData;
-const held = new Map<LeaseId, Held>();
+const { link, statement, worker, duration, every, memory } = workerData as ThreadData;
+const table = new RenewalTable(memory);
+/** When the leases that were renewed or lost are due again, by place. */
+const next: ({ readonly lease: bigint; readonly at: number } | undefined)[] = [];
 const TICK = Math.max(20, Math.min(500, every / 4));
 
 type Run = (values: unknown[]) => Promise<readonly { id: LeaseId }[]>;
@@ -22,12 +19,16 @@ function now(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** A connection made when first needed and replaced when it fails: what is due stays due until it works. */
+/**
+ * A connection made when first needed and replaced when it fails: what is due stays due until it works. The driver too
+ * is loaded when it is needed: most leases end before.
+ */
 function overPg(config: Readonly<Record<string, unknown>>): Run {
   let client: pg.Client | undefined;
   return async (values) => {
     if (client === undefined) {
-      const next = new pg.Client({
+      const { default: driver } = await import("pg");
+      const next = new driver.Client({
         application_name: "pawl renewal",
         ...config,
         connectionTimeoutMillis: 3_000,
@@ -55,33 +56,22 @@ function overPort(port: MessagePort): Run {
   return async (values) => (await client.ask({ kind: "query", text: statement.text, values })).rows as unknown as readonly { id: LeaseId }[];
 }
 
-parentPort?.on("message", (message: ToThread) => {
-  if (message === "stop") process.exit(0);
-  else if ("drop" in message) for (const lease of message.drop) held.delete(lease);
-  else {
-    const known = held.get(message.hold);
-    if (known === undefined) held.set(message.hold, { next: message.from + every, until: message.until });
-    else known.until = message.until;
-  }
-});
-
 async function renewDue(): Promise<void> {
   const at = now();
-  const due: LeaseId[] = [];
-  for (const [lease, state] of held) {
-    if (state.until <= at) held.delete(lease);
-    else if (state.next <= at) due.push(lease);
+  const due = new Map<LeaseId, number>();
+  for (let place = 0; place < table.used; place++) {
+    const entry = table.at(place);
+    if (entry === undefined || entry.until <= at) continue;
+    const known = next[place];
+    const dueAt = known?.lease === entry.lease ? known.at : entry.from + every;
+    if (dueAt <= at) due.set(String(entry.lease) as LeaseId, place);
   }
-  if (due.length === 0) return;
-  const rows = await run([null, worker, duration, plainArray(due)]);
+  if (due.size === 0) return;
+  const rows = await run([null, worker, duration, plainArray([...due.keys()])]);
   const renewed = rows.map((row) => row.id);
   const kept = new Set(renewed);
-  const lost = due.filter((lease) => !kept.has(lease));
-  for (const lease of renewed) {
-    const state = held.get(lease);
-    if (state !== undefined) state.next = at + every;
-  }
-  for (const lease of lost) held.delete(lease);
+  for (const [lease, place] of due) next[place] = { lease: BigInt(lease), at: kept.has(lease) ? at + every : Number.POSITIVE_INFINITY };
+  const lost = [...due.keys()].filter((lease) => !kept.has(lease));
   tell({ renewed, at });
   if (lost.length > 0) tell({ lost, why: "the store no longer has it" });
 }
@@ -92,7 +82,7 @@ function tell(message: FromThread): void {
 
 /** A failed renewal is simply still due at the next tick: the worker stops by itself if that takes too long. */
 async function tick(): Promise<void> {
-  await renewDue().catch(() => {});
+  await renewDue().catch((error: unknown) => tell({ trouble: error instanceof Error ? error.message : String(error) }));
   setTimeout(tick, TICK);
 }
 setTimeout(tick, TICK);

@@ -1,9 +1,11 @@
+import { type PawlError, pawlError } from "../../core/error.js";
 import type { LeaseId } from "../../core/id.js";
 import { spawnThread } from "../../runtime/thread.js";
 import type { Renewer } from "../port.js";
 import type { RenewalLink, Statement } from "./drivers/driver.js";
+import { RenewalTable } from "./renewal-table.js";
 
-/** What the thread is started with. Times in it are absolute: `performance.timeOrigin` plus `performance.now()`. */
+/** What the thread is started with. */
 export interface RenewalData {
   readonly link: RenewalLink;
   readonly statement: Statement;
@@ -11,19 +13,17 @@ export interface RenewalData {
   readonly duration: number;
   readonly every: number;
 }
-interface Hold {
-  readonly hold: LeaseId;
-  readonly from: number;
-  readonly until: number;
+export interface ThreadData extends RenewalData {
+  /** of the `RenewalTable` */
+  readonly memory: SharedArrayBuffer;
 }
-export type ToThread = Hold | { readonly drop: readonly LeaseId[] } | "stop";
 export type FromThread =
   | "up"
   | { readonly renewed: readonly LeaseId[]; readonly at: number }
-  | { readonly lost: readonly LeaseId[]; readonly why: string };
+  | { readonly lost: readonly LeaseId[]; readonly why: string }
+  | { readonly trouble: string };
 
 const LONGEST_REST = 1_000;
-const TELL_AFTER = 20;
 
 function absolute(monotonic: number): number {
   return performance.timeOrigin + monotonic;
@@ -31,15 +31,16 @@ function absolute(monotonic: number): number {
 
 /**
  * Renews from a thread of its own, with a connection of its own: a blocked event loop does not lose its leases. What it
- * takes to start the thread is asked for until it is had, and a thread that dies is replaced and told of all leases.
+ * takes to start the thread is asked for until it is had, and a thread that dies is replaced.
  */
 export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
-  const holds = new Map<LeaseId, Hold>();
-  const dropped: LeaseId[] = [];
-  let telling: NodeJS.Timeout | undefined;
+  const table = new RenewalTable();
+  const places = new Map<LeaseId, number>();
+  const free: number[] = [];
   let thread: import("node:worker_threads").Worker | undefined;
   let renewed: (lease: LeaseId, at: number) => void = () => {};
   let lost: (lease: LeaseId, why: string) => void = () => {};
+  let trouble: (error: PawlError) => void = () => {};
   let failures = 0;
   let stopped = false;
   let isUp = () => {};
@@ -51,51 +52,58 @@ export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
     if (!stopped) data().then(spawn).catch(startLater);
   }
 
-  function startLater(): void {
+  function startLater(cause: unknown): void {
     thread = undefined;
-    if (!stopped) setTimeout(start, Math.min(LONGEST_REST, 50 * 2 ** Math.min(failures++, 10))).unref();
+    if (stopped) return;
+    trouble(pawlError("renewal_failed", { reason: cause instanceof Error ? cause.message : `its thread ended with ${cause}` }, cause));
+    setTimeout(start, Math.min(LONGEST_REST, 50 * 2 ** Math.min(failures++, 10))).unref();
   }
 
   function spawn(given: RenewalData): void {
     if (stopped) return;
     const transferList = given.link.kind === "port" ? [given.link.port] : [];
-    const next = spawnThread(import.meta.url, "./renewal-thread.js", { workerData: given, transferList, name: "pawl renewal" });
+    const next = spawnThread(import.meta.url, "./renewal-thread.js", {
+      workerData: { ...given, memory: table.memory } satisfies ThreadData,
+      transferList,
+      name: "pawl renewal",
+    });
     next.unref();
-    next.on("error", () => {}); // its exit follows
-    next.once("exit", startLater);
+    let cause: unknown;
+    next.on("error", (error) => {
+      cause = error; // its exit follows
+    });
+    next.once("exit", (code) => startLater(cause ?? code));
     next.on("message", (message: FromThread) => {
       if (message === "up") {
         failures = 0;
         isUp();
       } else if ("renewed" in message) for (const lease of message.renewed) renewed(lease, message.at - performance.timeOrigin);
-      else for (const lease of message.lost) lost(lease, message.why);
+      else if ("lost" in message) for (const lease of message.lost) lost(lease, message.why);
+      else trouble(pawlError("renewal_failed", { reason: message.trouble }));
     });
     thread = next;
-    for (const hold of holds.values()) post(hold);
-  }
-
-  function post(message: ToThread): void {
-    thread?.postMessage(message);
-  }
-
-  function tellDropped(): void {
-    telling = undefined;
-    post({ drop: dropped.splice(0) });
   }
 
   start();
   return {
     ready,
     hold(lease, latestDeadline) {
-      const hold: Hold = { hold: lease, from: absolute(performance.now()), until: absolute(latestDeadline) };
-      holds.set(lease, hold);
-      post(hold);
+      const until = absolute(latestDeadline);
+      const known = places.get(lease);
+      if (known !== undefined) {
+        table.extend(known, until);
+        return;
+      }
+      const place = free.pop() ?? places.size;
+      places.set(lease, place);
+      table.put(place, lease, absolute(performance.now()), until);
     },
     drop(lease) {
-      holds.delete(lease);
-      // Most leases live for milliseconds: tell of them in bulk. But soon: one that was given up must run out.
-      dropped.push(lease);
-      if (telling === undefined) telling = setTimeout(tellDropped, TELL_AFTER).unref();
+      const place = places.get(lease);
+      if (place === undefined) return;
+      table.clear(place);
+      places.delete(lease);
+      free.push(place);
     },
     onRenewed(call) {
       renewed = call;
@@ -103,9 +111,11 @@ export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
     onLost(call) {
       lost = call;
     },
+    onTrouble(call) {
+      trouble = call;
+    },
     async stop() {
       stopped = true;
-      post("stop");
       await thread?.terminate();
     },
   };

@@ -1,5 +1,5 @@
 import type { JobId, LeaseId } from "../../core/id.js";
-import { type Intent, isFinished } from "../../core/job.js";
+import { type Asked, isFinished } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { type Patch, withIntent } from "../../core/outcome.js";
 import type { Settlement } from "../port.js";
@@ -20,7 +20,10 @@ const SETTLED_BEFORE = statement(
   "settled_before",
   "select g.job, g.lease::text from unnest($1::bigint[], $2::uuid[]) as g(lease, job) where exists (select from pawl.any_attempt a where a.job = g.job and a.lease = g.lease)",
 );
-const INTENTS = statement("intents_of", "select job, kind from pawl.intent where job = any($1::uuid[])");
+const INTENTS = statement(
+  "intents_of",
+  "select job, kind as intent, coalesce(reason, 'cancelled') as reason from pawl.intent where job = any($1::uuid[])",
+);
 const FORGET_INTENTS = statement("forget_intents", "delete from pawl.intent where job = any($1::uuid[])");
 
 /**
@@ -48,9 +51,7 @@ export async function applyPatches(db: Db, on: Queryable, worker: number, settle
   const known = new Set(before.map((row) => `${row.lease}:${row.job}`));
   const fresh = settlements.filter((item) => !known.has(`${item.lease}:${item.job}`));
   if (fresh.length === 0) return [];
-  const asked = new Map(
-    (await on.query<{ job: JobId; kind: Intent }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row.kind]),
-  );
+  const asked = new Map((await on.query<Asked & { job: JobId }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row]));
   const decided = fresh.map((item) => ({ ...item, patch: withIntent(item.patch, asked.get(item.job)) }));
   await append(on, worker, decided);
   await place(db, on, decided);

@@ -1,5 +1,5 @@
-import type { JobId, LeaseId } from "../../core/id.js";
-import { isFinished } from "../../core/job.js";
+import type { LeaseId } from "../../core/id.js";
+import type { State } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
 import { isSuspect } from "../../core/outcome.js";
@@ -12,56 +12,55 @@ import { LanesTable } from "./lanes-table.js";
 import { settleGuarded } from "./settle-guarded.js";
 import type { Workers } from "./workers.js";
 
+/** In the message of the failure, for people who read the server's log. */
+const UNFIT = "pawl settles these one by one";
+
 /**
  * The hot exit: one statement that locks the leases in order, checks that each job is in its lease, appends the
- * attempts (the insert is the acknowledgement), lowers `open` by the rows really inserted, and moves the jobs on.
+ * attempts (the insert is the acknowledgement), lowers `open`, and moves the jobs on. It settles all of a batch or
+ * nothing, so that nothing has to be derived from what it really settled. It settles nothing and
+ * - says so, where something was asked of a job or jobs wait for one (`guard`). What came after the snapshot it cannot
+ *   see: intents are left to `carryOut`; for the rest the lease is marked as `watched`, which `own` does see;
+ * - fails, where one of them does not fit (stale, or its partition is going) or was settled before.
+ * Both are rare, and `settle-guarded.ts` then does the same in several statements.
  *
- * - `guard`: where something was asked of a job, or jobs wait for one that ends, it does nothing and says so;
- *   `settle-guarded.ts` then does the same with those looked after. Both are rare. What came after the snapshot it
- *   cannot see: intents are left to `carryOut`; for the rest the lease is marked as `watched`, which `own` does see.
  * - `own` returns the lease as it is after the lock; `open` is taken from there, never from the snapshot.
- * - attempts of jobs below the floor go to attempt_kept, unless the old partition has them already.
+ * - leases are sent once, and referred to by number; times as microseconds since the first of them. That is less to
+ *   send and to parse.
+ * - what most settlements have in common is left out (`usual`): unnest pads short arrays with nulls.
  * - the rows of a batch are matched by IN inside CASE, which Postgres must do by hashing: it believes that an array
  *   parameter has ten elements, and would join two such sets of five hundred by a nested loop.
+ * - the failure is a cast that cannot succeed: SQL has no other word for it. It depends on a count, or the planner
+ *   would try it beforehand.
  */
-const IS_SETTLED = "case when (f.job, f.lease) in (select job, lease from settled) then true else false end";
-const LANE = "($3::text[])[f.lane] as queue, ($4::int2[])[f.lane] as band, ($5::text[])[f.lane] as tenant, ($6::text[])[f.lane] as task";
 const SETTLE = statement(
   "settle",
   `
-  with given as materialized (
-    select g.*, to_timestamp(g.started / 1000) as started_at, to_timestamp(g.finished / 1000) as finished_at
-    from unnest($7::bigint[], $8::uuid[], $9::int[], $10::int2[], $11::int2[], $12::int2[], $13::int2[], $14::float8[], $15::float8[], $16::float8[], $17::bool[], $18::text[], $19::text[], $20::text[], $21::text[])
-      as g(lease, job, lane, outcome, next, spent, crashes, started, finished, delay, suspect, output, failure, kind, name)
-  ),
-  guard as materialized (
-    select exists (select from pawl.dependency where parent = any($22::uuid[])) or exists (select from pawl.intent where job = any($8::uuid[])) as raised
+  with guard as materialized (
+    select exists (select from pawl.dependency where parent = any($6::uuid[])) or exists (select from pawl.intent where job = any($6::uuid[])) as raised
   ),
   own as materialized (
-    select id, open, watched, jobs from pawl.lease where id = any($23::bigint[]) and worker = $2 order by id for update
+    select id, open, watched, jobs from pawl.lease where id = any($3::bigint[]) and worker = $2 order by id for update
   ),
   aside as materialized (select raised or exists (select from own where watched) as raised from guard),
-  fit as materialized (
-    select * from given g where not (select raised from aside)
-      and case when (g.lease, g.job) in (select own.id, u.job from own cross join lateral unnest(own.jobs) as u(job)) then true else false end
-  ),
+  free as materialized (select own.*, c.settled from own join unnest($3::bigint[], $4::int[]) as c(id, settled) on c.id = own.id where not (select raised from aside)),
   fresh as (
     insert into pawl.attempt (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
-    select lease, started_at, finished_at, job, $2, outcome, next, spent, crashes, output::json, failure::json from fit where job >= (select floor from pawl.span)
-    on conflict do nothing returning job, lease
+    select ($3::bigint[])[g.lease], to_timestamp($37 + g.started / 1e6), to_timestamp($37 + g.finished / 1e6), g.job, $2,
+      coalesce(g.outcome, ${outcomeCode("succeeded")}), coalesce(g.next, ${stateCode("succeeded")}), coalesce(g.spent, 1), coalesce(g.crashes, 0), g.output::json, g.failure::json
+    from unnest($5::int[], $6::uuid[], $7::bigint[], $8::bigint[], $9::int2[], $10::int2[], $11::int2[], $12::int2[], $13::text[], $14::text[])
+      as g(lease, job, started, finished, outcome, next, spent, crashes, output, failure)
+    where g.job >= (select floor from pawl.span)
+      and case when (($3::bigint[])[g.lease], g.job) in (select o.id, u.job from free o cross join lateral unnest(o.jobs) as u(job)) then true else false end
+    returning 1
   ),
-  fresh_kept as (
-    insert into pawl.attempt_kept (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
-    select lease, started_at, finished_at, job, $2, outcome, next, spent, crashes, output::json, failure::json from fit f
-    where job < (select floor from pawl.span) and not exists (select from pawl.attempt a where a.job = f.job and a.lease = f.lease)
-    on conflict do nothing returning job, lease
-  ),
-  settled as materialized (select job, lease from fresh union all select job, lease from fresh_kept),
-  done as materialized (select lease, count(*)::int as n from settled group by lease),
-  closed as (delete from pawl.lease l using own o join done d on d.lease = o.id where l.id = o.id and o.open <= d.n),
-  lowered as (update pawl.lease l set open = o.open - d.n from own o join done d on d.lease = o.id where l.id = o.id and o.open > d.n),
+  closed as (delete from pawl.lease l using free o where l.id = o.id and o.open <= o.settled),
+  lowered as (update pawl.lease l set open = o.open - o.settled from free o where l.id = o.id and o.open > o.settled),
   moved as materialized (
-    select f.*, ${LANE} from fit f where f.next <> ${stateCode("succeeded")} and f.next <> ${stateCode("cancelled")} and ${IS_SETTLED}
+    select m.*, ($15::text[])[m.lane] as queue, ($16::int2[])[m.lane] as band, ($17::text[])[m.lane] as tenant, ($18::text[])[m.lane] as task
+    from unnest($19::uuid[], $20::int[], $21::int2[], $22::int2[], $23::int2[], $24::float8[], $25::bool[], $26::text[], $27::text[])
+      as m(job, lane, next, spent, crashes, delay, suspect, kind, name)
+    where not (select raised from aside)
   ),
   r as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
     select job, band, spent, crashes, queue, tenant, task from moved where next = ${stateCode("ready")} and not suspect),
@@ -73,11 +72,10 @@ const SETTLE = statement(
     select ${NOW}, job, band, queue, tenant, task, kind, name from moved where next = ${stateCode("dead")}),
   counted as (
     insert into pawl.delta (queue, task, running, succeeded, ready, scheduled, dead, cancelled)
-    select ($3::text[])[f.lane], ($6::text[])[f.lane], -count(*), count(*) filter (where f.next = ${stateCode("succeeded")}), count(*) filter (where f.next = ${stateCode("ready")}),
-      count(*) filter (where f.next = ${stateCode("scheduled")}), count(*) filter (where f.next = ${stateCode("dead")}), count(*) filter (where f.next = ${stateCode("cancelled")})
-    from fit f where ${IS_SETTLED} group by f.lane
+    select * from unnest($28::text[], $29::text[], $30::int[], $31::int[], $32::int[], $33::int[], $34::int[], $35::int[]) where not (select raised from aside)
   )
-  select (select raised from aside) as raised, (select count(*)::int from settled) as settled`,
+  select raised, case when raised then true when (select count(*) from fresh) = $36 then true
+    else ('${UNFIT}: only ' || (select count(*) from fresh) || ' of ' || $36 || ' fit')::bool end as settled from aside`,
 );
 
 const CLASSIFY = statement(
@@ -110,15 +108,27 @@ async function settleDistinct(db: Db, worker: number, settlements: readonly Sett
     const readied = await settleGuarded(db, on, worker, settlements);
     return { answers: await classify(on, worker, settlements), readied };
   }
-  const [answer] = await db.query<{ raised: boolean; settled: number }>(SETTLE, [db.now(), worker, ...parameters(settlements)]);
-  if (answer?.raised) {
-    return db.transaction(async (own) => {
-      const readied = await settleGuarded(db, own, worker, settlements);
-      return { answers: await classify(own, worker, settlements), readied };
-    });
+  if (await settleAll(db, worker, settlements)) return { answers: settlements.map(() => "settled"), readied: [] };
+  return db.transaction(async (own) => {
+    const readied = await settleGuarded(db, own, worker, settlements);
+    return { answers: await classify(own, worker, settlements), readied };
+  });
+}
+
+async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<boolean> {
+  try {
+    const [answer] = await db.query<{ raised: boolean }>(SETTLE, [db.now(), worker, ...parameters(settlements)]);
+    return answer?.raised === false;
+  } catch (error) {
+    if (isUnfit(error)) return false;
+    throw error;
   }
-  if (answer?.settled === settlements.length) return { answers: settlements.map(() => "settled"), readied: [] };
-  return { answers: await classify(db, worker, settlements), readied: [] };
+}
+
+/** One of them does not fit, or the row of one is there already. */
+function isUnfit(error: unknown): boolean {
+  const { code, message } = (error as { cause?: { code?: string; message?: string } }).cause ?? {};
+  return code === "23505" || (code === "22P02" && message !== undefined && message.includes(UNFIT));
 }
 
 /** Which of them are on record, now or from before. What the reaper recorded in their place makes them stale. */
@@ -131,37 +141,155 @@ async function classify(on: Queryable, worker: number, settlements: readonly Set
   return rows.map((row) => (row.known ? "settled" : "stale"));
 }
 
-function parameters(settlements: readonly Settlement[]): string[] {
-  const lanes = new LanesTable();
-  const leases = new Set<LeaseId>();
-  const ends: JobId[] = [];
-  const columns: (string | number | boolean | undefined)[][] = Array.from({ length: 11 }, () => new Array(settlements.length));
-  const [lease, job, lane, outcome, next, spent, crashes, started, finished, delay, suspect] = columns as Required<typeof columns> & { length: 11 };
-  let details = false;
-  settlements.forEach((item, i) => {
+type Column = (string | number | boolean | undefined)[];
+
+function parameters(settlements: readonly Settlement[]): readonly (string | number)[] {
+  const leases = new Leases();
+  const tallies = new Tallies();
+  const moved = new Moved();
+  const [lease, job, started, finished]: [Column, Column, Column, Column] = [[], [], [], []];
+  const since = Math.floor((settlements[0] as Settlement).startedAt / 1000);
+  const microseconds = (at: number) => Math.round((at - since * 1000) * 1000);
+  let usual = true;
+  let plain = true;
+  for (const item of settlements) {
     const { patch } = item;
-    leases.add(item.lease);
-    if (isFinished(patch.next)) ends.push(item.job);
-    (lease as unknown[])[i] = item.lease;
-    (job as unknown[])[i] = item.job;
-    (lane as unknown[])[i] = lanes.number(item.lane);
-    (outcome as unknown[])[i] = outcomeCode(patch.outcome);
-    (next as unknown[])[i] = stateCode(patch.next);
-    (spent as unknown[])[i] = patch.spent;
-    (crashes as unknown[])[i] = patch.crashes;
-    (started as unknown[])[i] = item.startedAt;
-    (finished as unknown[])[i] = item.finishedAt;
-    (delay as unknown[])[i] = patch.delay;
-    (suspect as unknown[])[i] = isSuspect(patch.crashes);
-    details ||= patch.output !== undefined || patch.failure !== undefined;
-  });
-  const texts = details
-    ? [
-        textArray(settlements.map(({ patch }) => patch.output)),
-        textArray(settlements.map(({ patch }) => (patch.failure === undefined ? undefined : JSON.stringify(patch.failure)))),
-        textArray(settlements.map(({ patch }) => patch.failure?.kind ?? "error")),
-        textArray(settlements.map(({ patch }) => patch.failure?.name ?? "error")),
-      ]
-    : [ALL_NULL, ALL_NULL, ALL_NULL, ALL_NULL];
-  return [...lanes.parameters(), ...columns.map((column) => plainArray(column)), ...texts, plainArray(ends), plainArray([...leases])];
+    lease.push(leases.number(item.lease));
+    job.push(item.job);
+    started.push(microseconds(item.startedAt));
+    finished.push(microseconds(item.finishedAt));
+    tallies.add(item.lane, patch.next);
+    usual &&= patch.next === "succeeded" && patch.spent === 1 && patch.crashes === 0;
+    plain &&= patch.output === undefined && patch.failure === undefined;
+    if (patch.next !== "succeeded" && patch.next !== "cancelled") moved.add(item);
+  }
+  return [
+    ...leases.parameters(),
+    plainArray(lease),
+    plainArray(job),
+    plainArray(started),
+    plainArray(finished),
+    ...(usual ? ALL_USUAL : unusual(settlements)),
+    plain ? ALL_NULL : textArray(settlements.map(({ patch }) => patch.output)),
+    plain ? ALL_NULL : textArray(settlements.map(({ patch }) => (patch.failure === undefined ? undefined : JSON.stringify(patch.failure)))),
+    ...moved.parameters(),
+    ...tallies.parameters(),
+    settlements.length,
+    since,
+  ];
+}
+
+/** The leases of a batch, and how many of its settlements are of each. */
+class Leases {
+  readonly #ids: LeaseId[] = [];
+  readonly #counts: number[] = [];
+  readonly #numbers = new Map<LeaseId, number>();
+  #last: LeaseId | undefined;
+  #number = 0;
+
+  /** Its number in the batch, from 1; one more settlement is of it. */
+  number(lease: LeaseId): number {
+    if (lease !== this.#last) {
+      this.#last = lease;
+      this.#number = this.#numbers.get(lease) ?? this.#add(lease);
+    }
+    (this.#counts[this.#number - 1] as number)++;
+    return this.#number;
+  }
+
+  #add(lease: LeaseId): number {
+    const number = this.#ids.push(lease);
+    this.#counts.push(0);
+    this.#numbers.set(lease, number);
+    return number;
+  }
+
+  parameters(): readonly string[] {
+    return [plainArray(this.#ids), plainArray(this.#counts)];
+  }
+}
+
+/** outcome, next, spent and crashes of a first attempt that succeeded: what the statement takes for granted */
+const ALL_USUAL = [ALL_NULL, ALL_NULL, ALL_NULL, ALL_NULL];
+
+function unusual(settlements: readonly Settlement[]): readonly string[] {
+  return [
+    plainArray(settlements.map(({ patch }) => outcomeCode(patch.outcome))),
+    plainArray(settlements.map(({ patch }) => stateCode(patch.next))),
+    plainArray(settlements.map(({ patch }) => patch.spent)),
+    plainArray(settlements.map(({ patch }) => patch.crashes)),
+  ];
+}
+
+/** The jobs that go on: back to a lane, to the calendar, or to the dead. */
+class Moved {
+  readonly #lanes = new LanesTable();
+  readonly #items: Settlement[] = [];
+  readonly #numbers: number[] = [];
+
+  add(item: Settlement): void {
+    this.#items.push(item);
+    this.#numbers.push(this.#lanes.number(item.lane));
+  }
+
+  parameters(): readonly string[] {
+    const items = this.#items;
+    return [
+      ...this.#lanes.parameters(),
+      plainArray(items.map((item) => item.job)),
+      plainArray(this.#numbers),
+      plainArray(items.map(({ patch }) => stateCode(patch.next))),
+      plainArray(items.map(({ patch }) => patch.spent)),
+      plainArray(items.map(({ patch }) => patch.crashes)),
+      plainArray(items.map(({ patch }) => patch.delay)),
+      plainArray(items.map(({ patch }) => isSuspect(patch.crashes))),
+      textArray(items.map(({ patch }) => patch.failure?.kind ?? "error")),
+      textArray(items.map(({ patch }) => patch.failure?.name ?? "error")),
+    ];
+  }
+}
+
+const COUNTED = ["succeeded", "ready", "scheduled", "dead", "cancelled"] as const;
+
+interface Tally {
+  readonly queue: string;
+  readonly task: string;
+  all: number;
+  readonly next: Map<State, number>;
+}
+
+/** How many jobs of each queue and task went where: a row of counts per pair, however many lanes it has. */
+class Tallies {
+  readonly #tallies: Tally[] = [];
+  #last: Lane | undefined;
+  #tally: Tally | undefined;
+
+  add(lane: Lane, next: State): void {
+    if (lane !== this.#last) {
+      this.#tally = this.#of(lane);
+      this.#last = lane;
+    }
+    const tally = this.#tally as Tally;
+    tally.all++;
+    tally.next.set(next, (tally.next.get(next) ?? 0) + 1);
+  }
+
+  #of({ queue, task }: Lane): Tally {
+    let tally = this.#tallies.find((one) => one.queue === queue && one.task === task);
+    if (tally === undefined) {
+      tally = { queue, task, all: 0, next: new Map() };
+      this.#tallies.push(tally);
+    }
+    return tally;
+  }
+
+  parameters(): readonly string[] {
+    const tallies = this.#tallies;
+    return [
+      textArray(tallies.map(({ queue }) => queue)),
+      textArray(tallies.map(({ task }) => task)),
+      plainArray(tallies.map(({ all }) => -all)),
+      ...COUNTED.map((state) => plainArray(tallies.map(({ next }) => next.get(state) ?? 0))),
+    ];
+  }
 }

@@ -4,6 +4,7 @@ import { DriverError, poisonsConnection } from "../errors.js";
 import type { Driver, Listener, Row, Statement, Transaction } from "./driver.js";
 import { hangUp } from "./pg-hang-up.js";
 import { pgListen } from "./pg-listen.js";
+import { Unreplicated } from "./pg-replication.js";
 
 export interface PgOptions {
   readonly config: pg.PoolConfig;
@@ -32,8 +33,10 @@ export function pgDriver(options: PgOptions): Driver {
   pool.on("error", () => {});
   // Between the pool's handing one out and our having it, the same packet may bring its end.
   const clients = new Set<pg.PoolClient>();
+  const unreplicated = new Unreplicated();
   pool.on("connect", (client) => {
     client.on("error", () => {});
+    unreplicated.watch(client);
     client.once("end", () => clients.delete(client));
     clients.add(client);
   });
@@ -67,8 +70,10 @@ export function pgDriver(options: PgOptions): Driver {
       : { text: statement.text, values: values as unknown[] };
     try {
       const result = await client.query(query);
+      unreplicated.check(client);
       return result.rows as Row[];
     } catch (error) {
+      if (error instanceof DriverError) throw error;
       const code = sqlState(error);
       if (named && (code === "26000" || code === "42P05")) {
         // A pooler gave this statement to another server connection: nothing ran. Go on without names.
@@ -108,6 +113,7 @@ export function pgDriver(options: PgOptions): Driver {
           const result = await work(transactionOn(client, (statement, values) => send(client, statement, values, true)));
           const ended = await plain(client, "commit");
           if (ended.command !== "COMMIT") throw new DriverError("refused", "25P02", new Error("the transaction was rolled back"));
+          unreplicated.check(client);
           broken = false;
           return result;
         } catch (error) {

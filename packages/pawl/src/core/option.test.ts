@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import { checkKeys, checkOneOf, nearest } from "./option.js";
+
+const OPTIONS = ["queue", "priority", "retry", "timeout", "deadline", "expire", "crashLimit", "atMostOnce", "dependsOn", "key"];
+
+describe("the nearest option", () => {
+  test.each([
+    ["retires", "retry"],
+    ["retries", "retry"],
+    ["prioritty", "priority"],
+    ["PRIORITY", "priority"],
+    ["timout", "timeout"],
+    ["dependson", "dependsOn"],
+    ["depends_on", "dependsOn"],
+    ["crashlimits", "crashLimit"],
+    ["kye", undefined],
+    ["keys", "key"],
+    ["colour", undefined],
+    ["", undefined],
+  ])("to %s is %s", (given, meant) => {
+    expect(nearest(given, OPTIONS)).toBe(meant);
+  });
+
+  test("is looked for in a few steps, however long the name is", () => {
+    expect(nearest("x".repeat(1_000_000), OPTIONS)).toBeUndefined();
+  });
+});
+
+describe("an error about an option", () => {
+  test("names the option, the one that was meant, and all there are", () => {
+    expect(() => checkKeys({ timout: 1 }, new Set(OPTIONS), "queues.mail.")).toThrow(
+      /option queues\.mail\.timout is invalid: there is no such option \(did you mean timeout\?\); there are queue, priority/,
+    );
+  });
+
+  test("names no option where none is near", () => {
+    expect(() => checkKeys({ colour: 1 }, new Set(["key"]))).toThrow("there is no such option; there are key.");
+  });
+
+  test("names the choice that was meant", () => {
+    expect(() => checkOneOf("onDeath", "dye", ["die", "run", "wait"])).toThrow('"dye" (did you mean die?) is none of die, run, wait');
+  });
+});

@@ -1,0 +1,71 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Definition, MissedPolicy, OverlapPolicy } from "./schedule.js";
+import { type DuePlan, duePlan, firstTick, ticksBetween } from "./schedule-plan.js";
+
+const START = Date.UTC(2026, 0, 15, 12);
+const MINUTE = 60_000;
+
+function definition(given: { overlap: OverlapPolicy; every?: number; jitter?: number } & Partial<MissedPolicy>): Definition {
+  const { overlap, every = MINUTE, jitter, ...missed } = given;
+  return {
+    rule: { kind: "every", every },
+    ...(jitter === undefined ? {} : { jitter }),
+    overlap,
+    job: { lane: { queue: "q", band: 5, tenant: "t", task: "k" }, input: "null", options: undefined },
+    missed: { policy: "latest", tolerance: MINUTE, window: 60 * MINUTE, cap: 100, pace: 1_000, ...missed },
+  };
+}
+
+const SITUATIONS = fc.record({
+  policy: fc.constantFrom<MissedPolicy["policy"]>("skip", "latest", "all"),
+  overlap: fc.constantFrom<OverlapPolicy>("allow", "skip", "wait", "cancel"),
+  every: fc.constantFrom(1_000, 10_000, MINUTE, 7 * MINUTE),
+  jitter: fc.constantFrom(0, 500, 90_000),
+  tolerance: fc.constantFrom(0, 5_000, MINUTE),
+  window: fc.constantFrom(0, 10 * MINUTE, 600 * MINUTE),
+  cap: fc.integer({ min: 1, max: 50 }),
+  away: fc.integer({ min: 0, max: 200 * MINUTE }),
+  /** how many jobs are found unfinished, look by look */
+  unfinished: fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 20 }),
+});
+
+describe("what becomes of ticks that are due", () => {
+  it("each is accounted for once, in order, whatever the policies and however long nobody looked", () => {
+    fc.assert(
+      fc.property(SITUATIONS, ({ away, unfinished, ...given }) => {
+        const plain = definition(given);
+        const accounted: number[] = [];
+        let now = START + away;
+        let place = firstTick(plain, "s", START);
+        let looks = 0;
+        for (; place.looksAt !== undefined && place.looksAt <= now; looks++) {
+          // What waits for an unfinished job waits for ever if it never ends.
+          const standing = looks > 200 ? 0 : (unfinished[looks % unfinished.length] as number);
+          const plan: DuePlan = duePlan({ seed: "s", definition: plain, next: place.next as number, unfinished: standing }, now);
+          const gaps = plan.gaps.flatMap(({ from, to }) => ticksBetween(plain, "s", from, to, 100_000));
+          expect(gaps.length).toBe(plan.gaps.reduce((sum, { count }) => sum + count, 0));
+          accounted.push(...[...gaps, ...plan.fires.map(({ at }) => at)].sort((a, b) => a - b));
+          if (plan.looksAt !== undefined) expect(plan.looksAt).toBeGreaterThanOrEqual(now);
+          if (given.overlap !== "allow") expect(plan.fires.length, "one at a time").toBeLessThanOrEqual(1);
+          if (given.overlap === "skip" && standing > 0) expect(plan.fires).toEqual([]);
+          place = plan;
+          // Time passes while it is caught up with, but no new tick comes due for it.
+          now = Math.max(now, Math.min(plan.looksAt ?? now, START + away + given.every - 1));
+          if (looks > 20_000) throw new Error("no end");
+        }
+        const until = accounted.at(-1) ?? START;
+        expect(accounted).toEqual(ticksBetween(plain, "s", START + 1, until, 100_000));
+        expect(new Set(accounted).size).toBe(accounted.length);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it("a tick that its jitter moved is not looked at before its time", () => {
+    const jittered = definition({ overlap: "skip", jitter: 30_000 });
+    const { next = 0, looksAt = 0 } = firstTick(jittered, "s", START);
+    expect(duePlan({ seed: "s", definition: jittered, next, unfinished: 0 }, looksAt - 1)).toEqual({ fires: [], gaps: [], next, looksAt });
+    expect(duePlan({ seed: "s", definition: jittered, next, unfinished: 0 }, looksAt).fires).toHaveLength(1);
+  });
+});

@@ -1,0 +1,20 @@
+import type { Priority } from "./job.js";
+
+/**
+ * What the jobs of a task are unless they say otherwise, as far as it must be known where they are enqueued: ms and
+ * numbers, whatever way the code said it. How a job is run (retries, timeout) is read where it runs.
+ */
+export interface StoredDefaults {
+  readonly queue?: string;
+  readonly priority?: Priority;
+  readonly deadline?: number;
+  readonly expire?: number;
+  readonly crashLimit?: number;
+  readonly atMostOnce?: true;
+}
+
+/** A task as the store knows it, for those who have its name and not its code. */
+export interface TaskRecord {
+  readonly name: string;
+  readonly defaults: StoredDefaults;
+}

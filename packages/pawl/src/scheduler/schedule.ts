@@ -1,0 +1,229 @@
+import { cronOf } from "../core/cron.js";
+import { DEFAULTS } from "../core/defaults.js";
+import type { Duration } from "../core/duration.js";
+import { pawlError } from "../core/error.js";
+import { checkName } from "../core/name.js";
+import { checkDuration, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
+import { type Definition, type MissedPolicy, type OverlapPolicy, type ScheduledJob, type ScheduleRef, seedOf } from "../core/schedule.js";
+import { MOST_TICKS } from "../core/schedule-plan.js";
+import { type DstPolicy, instantIn, nextTick, type Rule, type Timing } from "../core/schedule-rule.js";
+import { zoneOf } from "../core/zone.js";
+import type { AnyTask, Task } from "../worker/task.js";
+import { checkInstant } from "./check.js";
+import type { EnqueueOptions } from "./options.js";
+
+/** A Date, ms since 1970, or an ISO 8601 text; a text without an offset is a time in the schedule's zone. */
+export type Instant = Date | number | string;
+
+/** When a schedule ticks, and what becomes of the ticks that cannot fire as planned. One of `cron`, `every` and `at`. */
+export interface ScheduleTimes {
+  /** five or six fields, as in docs/schedules.md */
+  readonly cron?: string;
+  /** counted from `start`, or from 1970: elapsed time, whatever the clocks do */
+  readonly every?: Duration;
+  readonly at?: Instant;
+  /** of the tz database; UTC if left out */
+  readonly zone?: string;
+  readonly start?: Instant;
+  readonly end?: Instant;
+  /** of schedules with a fixed time of day: where the clocks skip it, and where they show it twice */
+  readonly dst?: Partial<DstPolicy>;
+  readonly missed?: MissedPolicy["policy"] | MissedOptions;
+  readonly overlap?: OverlapPolicy;
+  /** moves the whole schedule by a part of this, its own and always the same */
+  readonly spread?: Duration;
+  /** moves each tick by a part of this, its own and always the same */
+  readonly jitter?: Duration;
+  /** how many of its finished jobs are kept */
+  readonly keep?: { readonly succeeded?: number; readonly dead?: number };
+}
+
+export interface MissedOptions {
+  readonly policy?: MissedPolicy["policy"];
+  /** how late a tick may be and still be on time */
+  readonly tolerance?: Duration;
+  /** how old a missed tick may be to be made up for; `all` asks for it */
+  readonly window?: Duration;
+  /** of `all`: how many are made up for, the newest ones */
+  readonly cap?: number;
+  /** of `all`: the time between two of them */
+  readonly pace?: Duration;
+}
+
+/** What each of its jobs is enqueued with; the tick says the rest. */
+export type ScheduledJobOptions = Omit<EnqueueOptions, "delay" | "runAt" | "tenant" | "request" | "dependsOn" | "onDeath" | "tx">;
+
+export interface ScheduleOptions<In = unknown> extends ScheduleTimes {
+  readonly tenant?: string;
+  readonly input?: In;
+  readonly job?: ScheduledJobOptions;
+}
+
+/** Input may be left out where the task takes none. */
+export type ScheduleGiven<In> = undefined extends In ? ScheduleOptions<In> : ScheduleOptions<In> & { readonly input: In };
+
+/** A schedule that is part of the code, for `open(url, { schedules: [...] })`. */
+export interface CodeSchedule {
+  readonly name: string;
+  readonly task: AnyTask | string;
+  readonly options: ScheduleOptions;
+}
+
+export function schedule<In, Out, Parsed>(name: string, task: Task<In, Out, Parsed>, options: ScheduleGiven<NoInfer<In>>): CodeSchedule;
+export function schedule(name: string, task: string, options: ScheduleOptions): CodeSchedule;
+export function schedule(name: string, task: AnyTask | string, options: ScheduleOptions): CodeSchedule {
+  return { name: checkName("schedule", name), task, options };
+}
+
+const TIME_NAMES = {
+  cron: true,
+  every: true,
+  at: true,
+  zone: true,
+  start: true,
+  end: true,
+  dst: true,
+  missed: true,
+  overlap: true,
+  spread: true,
+  jitter: true,
+  keep: true,
+} satisfies Record<keyof ScheduleTimes, true>;
+export const TIME_KEYS: ReadonlySet<string> = new Set(Object.keys(TIME_NAMES));
+const OPTION_KEYS: ReadonlySet<string> = new Set([...TIME_KEYS, "tenant", "input", "job"]);
+const JOB_KEYS: ReadonlySet<string> = new Set(
+  Object.keys({
+    queue: true,
+    priority: true,
+    retry: true,
+    timeout: true,
+    deadline: true,
+    expire: true,
+    crashLimit: true,
+    tags: true,
+    key: true,
+    unique: true,
+  } satisfies Record<keyof ScheduledJobOptions, true>),
+);
+
+export function checkScheduleOptions(options: unknown): ScheduleOptions {
+  const given = checkObject("options", options) as ScheduleOptions;
+  checkKeys(given, OPTION_KEYS);
+  if (given.job !== undefined) checkKeys(checkObject("job", given.job), JOB_KEYS, "job.");
+  return given;
+}
+
+const DST_KEYS = new Set(["gap", "overlap"]);
+const MISSED_KEYS = new Set(["policy", "tolerance", "window", "cap", "pace"]);
+const KEEP_KEYS = new Set(["succeeded", "dead"]);
+const SHORTEST = 1_000;
+const MOST_KEPT = 10_000;
+
+/** All that a caller says about a schedule, checked, in stored form. What could never tick is refused here. */
+export function definitionOf(ref: ScheduleRef, times: ScheduleTimes, job: ScheduledJob): Definition {
+  const zone = times.zone ?? DEFAULTS.schedule.zone;
+  if (typeof zone !== "string") throw pawlError("zone_unknown", { zone: show(zone) });
+  zoneOf(zone);
+  const dst = checkDst(times.dst);
+  const instant = (option: "start" | "end" | "at", value: Instant) => checkCivil(option, value, zone, dst);
+  const start = times.start === undefined ? undefined : instant("start", times.start);
+  const end = times.end === undefined ? undefined : instant("end", times.end);
+  if (start !== undefined && end !== undefined && end < start) throw invalid("end", "it is before the start");
+  const timing: Timing = {
+    rule: checkRule(times, zone, dst, instant),
+    ...(start === undefined ? {} : { start }),
+    ...(end === undefined ? {} : { end }),
+    ...(times.spread === undefined ? {} : { spread: checkDuration("spread", times.spread) }),
+    ...(times.jitter === undefined ? {} : { jitter: checkDuration("jitter", times.jitter) }),
+  };
+  const never = neverReason(timing, seedOf(ref));
+  if (never !== undefined) throw pawlError("schedule_never", { schedule: show(ref.name), reason: never });
+  const keep = checkKeep(times.keep);
+  return {
+    ...timing,
+    missed: checkMissed(times.missed),
+    overlap: checkOneOf("overlap", times.overlap ?? DEFAULTS.schedule.overlap, ["allow", "skip", "wait", "cancel"]),
+    ...(keep === undefined ? {} : { keep }),
+    job,
+  };
+}
+
+/** Some day of the calendar, from which all that ever come will come. */
+const ANY_DAY = Date.UTC(2000, 0, 1);
+
+function neverReason(timing: Timing, seed: string): string | undefined {
+  const { rule, start, end } = timing;
+  if (rule.kind === "cron" && cronOf(rule.expression, seed).from(ANY_DAY) === undefined) return `no date is ${show(rule.expression)}`;
+  if (start === undefined && end === undefined) return undefined;
+  return nextTick(timing, seed, -1) === undefined ? "no tick falls between its start and its end" : undefined;
+}
+
+function checkRule(times: ScheduleTimes, zone: string, dst: DstPolicy, instant: (option: "at", value: Instant) => number): Rule {
+  const given = (["cron", "every", "at"] as const).filter((name) => times[name] !== undefined);
+  if (given.length !== 1) throw invalid("cron", given.length === 0 ? "say cron, every or at" : `${given.join(" and ")} are given: choose one`);
+  if (times.at !== undefined) return { kind: "at", at: instant("at", times.at) };
+  if (times.every !== undefined) {
+    const every = checkPeriod("every", times.every);
+    if (every < SHORTEST) throw invalid("every", `it is shorter than ${SHORTEST} ms`);
+    return { kind: "every", every };
+  }
+  if (typeof times.cron !== "string") throw pawlError("cron_invalid", { expression: show(times.cron), reason: "it is not a text" });
+  return { kind: "cron", expression: times.cron.trim().replace(/\s+/g, " "), zone, dst };
+}
+
+const CIVIL = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)?$/;
+
+function checkCivil(option: string, value: unknown, zone: string, dst: DstPolicy): number {
+  if (typeof value !== "string" || !CIVIL.test(value)) return checkInstant(option, value);
+  const civil = Date.parse(`${value.length === 10 ? `${value}T00:00` : value.replace(" ", "T")}Z`);
+  return checkInstant(option, instantIn(zone, checkInstant(option, civil), dst));
+}
+
+function checkDst(given: ScheduleTimes["dst"] = {}): DstPolicy {
+  checkKeys(checkObject("dst", given), DST_KEYS, "dst.");
+  return {
+    gap: checkOneOf("dst.gap", given.gap ?? "shift", ["shift", "skip"]),
+    overlap: checkOneOf("dst.overlap", given.overlap ?? "first", ["first", "second", "both"]),
+  };
+}
+
+function checkMissed(given: ScheduleTimes["missed"] = {}): MissedPolicy {
+  const asked: MissedOptions = typeof given === "string" ? { policy: given } : given;
+  checkKeys(checkObject("missed", asked), MISSED_KEYS, "missed.");
+  const { missed, tolerance, window, cap, pace } = DEFAULTS.schedule;
+  const policy = checkOneOf("missed", asked.policy ?? missed, ["skip", "latest", "all"]);
+  if (policy === "all" && asked.window === undefined) throw invalid("missed.window", "all asks for how far back: say, 24h");
+  return {
+    policy,
+    tolerance: checkDuration("missed.tolerance", asked.tolerance ?? tolerance),
+    window: checkDuration("missed.window", asked.window ?? window),
+    cap: checkWhole("missed.cap", asked.cap ?? cap, 1, MOST_TICKS),
+    pace: checkDuration("missed.pace", asked.pace ?? pace),
+  };
+}
+
+function checkKeep(given: ScheduleTimes["keep"]): Definition["keep"] {
+  if (given === undefined) return undefined;
+  checkKeys(checkObject("keep", given), KEEP_KEYS, "keep.");
+  const { succeeded, dead } = given;
+  return {
+    ...(succeeded === undefined ? {} : { succeeded: checkWhole("keep.succeeded", succeeded, 0, MOST_KEPT) }),
+    ...(dead === undefined ? {} : { dead: checkWhole("keep.dead", dead, 0, MOST_KEPT) }),
+  };
+}
+
+/** The same in the words of a caller, for showing it and for changing a part of it. */
+export function timesOf({ rule, start, end, spread, jitter, missed, overlap, keep }: Definition): ScheduleTimes {
+  return {
+    ...(rule.kind === "cron" ? { cron: rule.expression, zone: rule.zone, dst: rule.dst } : {}),
+    ...(rule.kind === "every" ? { every: rule.every } : {}),
+    ...(rule.kind === "at" ? { at: new Date(rule.at) } : {}),
+    ...(start === undefined ? {} : { start: new Date(start) }),
+    ...(end === undefined ? {} : { end: new Date(end) }),
+    ...(spread === undefined ? {} : { spread }),
+    ...(jitter === undefined ? {} : { jitter }),
+    missed,
+    overlap,
+    ...(keep === undefined ? {} : { keep }),
+  };
+}

@@ -1,0 +1,1 @@
+drop table pawl.schedule, pawl.tick, pawl.tick_gap;

@@ -1,0 +1,51 @@
+-- Schedules, and what became of each of their ticks.
+
+-- `next` is the first tick that is not accounted for, `looks_at` when somebody is to see to it: never before the moment it is
+-- written, and null while the schedule is paused or over. `open`: jobs of its ticks that may be unfinished.
+create table pawl.schedule (
+  id bigint generated always as identity primary key,
+  next timestamptz,
+  looks_at timestamptz,
+  created_at timestamptz not null,
+  changed_at timestamptz not null,
+  missing_since timestamptz,
+  paused_since timestamptz,
+  revision int not null,
+  keeps bool not null,
+  tenant text collate "C" not null,
+  name text collate "C" not null,
+  app text collate "C",
+  open uuid[] not null default '{}',
+  definition json not null,
+  unique (tenant, name)
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+create index schedule_looks_at on pawl.schedule (looks_at) where looks_at is not null;
+create index schedule_app on pawl.schedule (app) where app is not null;
+create index schedule_keeps on pawl.schedule (id) where keeps;
+
+-- One row per tick that has a job: the index is what makes it the only one. (What people trigger has a time of its own, which
+-- may be that of a tick.) `dropped`: its job is gone.
+create table pawl.tick (
+  schedule bigint not null,
+  at timestamptz not null,
+  fired_at timestamptz not null,
+  job uuid not null,
+  merged int not null,
+  way text not null check (way in ('fired', 'late', 'triggered', 'backfilled')),
+  dropped bool not null default false
+);
+create unique index tick_once on pawl.tick (schedule, at, (way = 'triggered'));
+create index tick_fired_at on pawl.tick (fired_at);
+
+-- One row per run of ticks that have none.
+create table pawl.tick_gap (
+  schedule bigint not null,
+  from_at timestamptz not null,
+  to_at timestamptz not null,
+  seen_at timestamptz not null,
+  merged_into timestamptz,
+  count int not null,
+  skipped text
+);
+create index tick_gap_schedule on pawl.tick_gap (schedule, to_at);
+create index tick_gap_seen_at on pawl.tick_gap (seen_at);

@@ -1,0 +1,231 @@
+import type { JobId } from "../../core/id.js";
+import { type Definition, type ScheduleRecord, type ScheduleRef, seedOf } from "../../core/schedule.js";
+import { firstTick } from "../../core/schedule-plan.js";
+import { plannedAt } from "../../core/schedule-rule.js";
+import type { ScheduleFilter, SchedulePage, SchedulePut, SchedulePutAnswer, Scope } from "../port.js";
+import { plainArray, textArray } from "./arrays.js";
+import { type Db, ms, statement } from "./db.js";
+import type { Queryable, Transaction } from "./drivers/driver.js";
+import { readSpan } from "./span.js";
+
+/** Schedules as such: made, changed, paused, listed. What they do when their time comes is in `schedules-tick.ts`. */
+
+const COLUMNS = `s.id::text, s.tenant, s.name, s.definition::text, s.revision, s.app, array_to_string(s.open, ',') as open,
+  ${ms("s.next")} as next, ${ms("s.looks_at")} as looks_at, ${ms("s.created_at")} as created_at, ${ms("s.changed_at")} as changed_at,
+  ${ms("s.missing_since")} as missing_since, ${ms("s.paused_since")} as paused_since`;
+
+interface Row {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly definition: string;
+  readonly revision: number;
+  readonly app: string | null;
+  readonly open: string;
+  readonly next: number | null;
+  readonly looks_at: number | null;
+  readonly created_at: number;
+  readonly changed_at: number;
+  readonly missing_since: number | null;
+  readonly paused_since: number | null;
+}
+
+/** A schedule, and what only the store knows of it. */
+export interface ScheduleRow {
+  readonly id: string;
+  readonly record: ScheduleRecord;
+  readonly open: readonly JobId[];
+}
+
+function rowOf(row: Row): ScheduleRow {
+  const { tenant, name, revision, app, next, looks_at, missing_since, paused_since } = row;
+  const record: ScheduleRecord = {
+    tenant,
+    name,
+    definition: JSON.parse(row.definition) as Definition,
+    revision,
+    ...(app === null ? {} : { app }),
+    ...(missing_since === null ? {} : { missingSince: missing_since }),
+    ...(paused_since === null ? {} : { pausedSince: paused_since }),
+    ...(next === null ? {} : { next }),
+    ...(looks_at === null ? {} : { looksAt: looks_at }),
+    createdAt: row.created_at,
+    changedAt: row.changed_at,
+  };
+  return { id: row.id, record, open: row.open === "" ? [] : (row.open.split(",") as JobId[]) };
+}
+
+const GET = statement("get_schedule", `select ${COLUMNS} from pawl.schedule s where tenant = $1 and name = $2`);
+const LOCK = statement("lock_schedule", `select ${COLUMNS} from pawl.schedule s where tenant = $1 and name = $2 for update`);
+
+export async function findSchedule(on: Queryable, { tenant, name }: ScheduleRef): Promise<ScheduleRow | undefined> {
+  const [row] = await on.query<Row>(GET, [tenant, name]);
+  return row === undefined ? undefined : rowOf(row);
+}
+
+/** Nobody else ticks, changes or removes it before the transaction is over. */
+export async function lockSchedule(tx: Transaction, { tenant, name }: ScheduleRef): Promise<ScheduleRow | undefined> {
+  const [row] = await tx.query<Row>(LOCK, [tenant, name]);
+  return row === undefined ? undefined : rowOf(row);
+}
+
+const LIST = statement(
+  "list_schedules",
+  `select ${COLUMNS} from pawl.schedule s
+   where ($2::text is null or tenant = $2) and ($3::text is null or (tenant, name) > ($3, $4::text))
+     and ($5::bool is null or (missing_since is not null) = $5) and ($6::bool is null or (paused_since is not null) = $6)
+   order by tenant, name limit $1`,
+);
+
+export async function listSchedules(
+  db: Db,
+  scope: Scope,
+  filter: ScheduleFilter,
+  page: { readonly limit: number; readonly after?: ScheduleRef },
+): Promise<SchedulePage> {
+  const { limit, after } = page;
+  const tenant = scope === "everyone" ? null : scope.tenant;
+  const values = [limit + 1, tenant, after?.tenant ?? null, after?.name ?? null, filter.missing ?? null, filter.paused ?? null];
+  const found = (await db.query<Row>(LIST, values)).map((row) => rowOf(row).record);
+  const schedules = found.slice(0, limit);
+  const last = schedules.at(-1);
+  return { schedules, ...(found.length > limit && last !== undefined ? { next: { tenant: last.tenant, name: last.name } } : {}) };
+}
+
+/** One deploy after the other: of two processes that start at once, the second finds everything as it wants it. */
+const LOCK_PUTS = statement("lock_puts", "select pg_advisory_xact_lock(hashtext('pawl.schedules'))::text");
+const LOCK_MANY = statement(
+  "lock_schedules",
+  `select ${COLUMNS} from pawl.schedule s join unnest($1::text[], $2::text[]) as g(tenant, name) on s.tenant = g.tenant and s.name = g.name
+   order by s.id for update of s`,
+);
+const GIVEN = `unnest($3::text[], $4::text[], $5::text[], $6::bool[], $7::float8[], $8::float8[]) as g(tenant, name, definition, keeps, next, looks_at)`;
+const INSERT = statement(
+  "insert_schedules",
+  `insert into pawl.schedule (tenant, name, definition, revision, app, keeps, next, looks_at, created_at, changed_at)
+   select g.tenant, g.name, g.definition::json, 1, $2, g.keeps, to_timestamp(g.next / 1000), to_timestamp(g.looks_at / 1000), c.now, c.now
+   from ${GIVEN}, (select to_timestamp($1::float8 / 1000) as now) c`,
+);
+const UPDATE = statement(
+  "update_schedules",
+  `update pawl.schedule s set definition = g.definition::json, revision = s.revision + 1, app = $2, keeps = g.keeps, missing_since = null,
+     next = to_timestamp(g.next / 1000), looks_at = case when s.paused_since is null then to_timestamp(g.looks_at / 1000) end,
+     changed_at = to_timestamp($1::float8 / 1000)
+   from ${GIVEN} where s.tenant = g.tenant and s.name = g.name`,
+);
+const ADOPT = statement(
+  "adopt_schedules",
+  "update pawl.schedule s set app = coalesce($2, s.app), missing_since = null where id = any($1::bigint[]) and (missing_since is not null or app is distinct from coalesce($2, app))",
+);
+const FLAG = statement(
+  "flag_schedules",
+  `update pawl.schedule s set missing_since = coalesce(missing_since, to_timestamp($1::float8 / 1000))
+   where app = $2 and not exists (select from unnest($3::text[], $4::text[]) as g(tenant, name) where g.tenant = s.tenant and g.name = s.name)
+   returning tenant, name`,
+);
+
+export interface PutReport {
+  readonly answers: readonly SchedulePutAnswer[];
+  readonly missing: readonly ScheduleRef[];
+  /** ms until the first of the new ones */
+  readonly dueIn?: number;
+}
+
+export function putSchedules(db: Db, entries: readonly SchedulePut[], app: string | undefined): Promise<PutReport> {
+  return db.transaction(async (tx) => {
+    await tx.query(LOCK_PUTS);
+    const tenants = textArray(entries.map(({ tenant }) => tenant));
+    const names = textArray(entries.map(({ name }) => name));
+    const there = new Map((await tx.query<Row>(LOCK_MANY, [tenants, names])).map((row) => [seedOf(row), row]));
+    // After the wait for the locks: a time from before it may be one that the duties no longer look at.
+    const { now } = await readSpan(db, tx);
+    const answers = entries.map((entry): SchedulePutAnswer => {
+      const row = there.get(seedOf(entry));
+      if (row === undefined) return "created";
+      return row.definition === JSON.stringify(entry.definition) ? "unchanged" : "changed";
+    });
+    const write = async (which: typeof INSERT, answer: SchedulePutAnswer): Promise<readonly number[]> => {
+      const given = entries.filter((_, index) => answers[index] === answer);
+      if (given.length === 0) return [];
+      const firsts = given.map((entry) => firstTick(entry.definition, seedOf(entry), now));
+      await tx.query(which, [
+        now,
+        app ?? null,
+        textArray(given.map(({ tenant }) => tenant)),
+        textArray(given.map(({ name }) => name)),
+        textArray(given.map(({ definition }) => JSON.stringify(definition))),
+        plainArray(given.map(({ definition }) => definition.keep !== undefined)),
+        plainArray(firsts.map(({ next }) => next)),
+        plainArray(firsts.map(({ looksAt }) => looksAt)),
+      ]);
+      return firsts.flatMap(({ looksAt }) => looksAt ?? []);
+    };
+    const times = [...(await write(INSERT, "created")), ...(await write(UPDATE, "changed"))];
+    const same = entries.flatMap((entry, index) => (answers[index] === "unchanged" ? (there.get(seedOf(entry)) as Row).id : []));
+    if (same.length > 0) await tx.query(ADOPT, [plainArray(same), app ?? null]);
+    const missing = app === undefined ? [] : await tx.query<{ tenant: string; name: string }>(FLAG, [now, app, tenants, names]);
+    const ordered = missing.map(({ tenant, name }) => ({ tenant, name })).sort((a, b) => (seedOf(a) < seedOf(b) ? -1 : 1));
+    return { answers, missing: ordered, ...(times.length === 0 ? {} : { dueIn: times.reduce((a, b) => Math.min(a, b)) - now }) };
+  });
+}
+
+const PAUSE = statement(
+  "pause_schedule",
+  "update pawl.schedule set paused_since = coalesce(paused_since, to_timestamp($2::float8 / 1000)), looks_at = null where id = $1::bigint",
+);
+const RESUME = statement(
+  "resume_schedule",
+  "update pawl.schedule set paused_since = null, looks_at = to_timestamp($2::float8 / 1000) where id = $1::bigint",
+);
+
+/** Takes effect for every tick whose step begins afterwards: the row is locked by both. */
+export function pauseSchedule(db: Db, ref: ScheduleRef): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const row = await lockSchedule(tx, ref);
+    if (row !== undefined) await tx.query(PAUSE, [row.id, (await readSpan(db, tx)).now]);
+    return row !== undefined;
+  });
+}
+
+export function resumeSchedule(db: Db, ref: ScheduleRef): Promise<{ readonly known: boolean; readonly dueIn?: number }> {
+  return db.transaction(async (tx) => {
+    const row = await lockSchedule(tx, ref);
+    if (row === undefined) return { known: false };
+    const { next, definition, pausedSince } = row.record;
+    if (pausedSince === undefined) return { known: true };
+    const { now } = await readSpan(db, tx);
+    const looksAt = next === undefined ? undefined : Math.max(now, plannedAt(definition, seedOf(ref), next));
+    await tx.query(RESUME, [row.id, looksAt ?? null]);
+    return { known: true, ...(looksAt === undefined ? {} : { dueIn: looksAt - now }) };
+  });
+}
+
+const REMOVE = ["delete from pawl.tick where schedule", "delete from pawl.tick_gap where schedule", "delete from pawl.schedule where id"].map(
+  (text, index) => statement(`remove_schedule_${index}`, `${text} = $1::bigint`),
+);
+
+export function removeSchedule(db: Db, ref: ScheduleRef): Promise<boolean> {
+  return db.transaction(async (tx) => {
+    const row = await lockSchedule(tx, ref);
+    if (row === undefined) return false;
+    for (const one of REMOVE) await tx.query(one, [row.id]);
+    return true;
+  });
+}
+
+const DUE = statement(
+  "due_schedules",
+  `select ${COLUMNS}, ${ms("c.now")} as now
+   from (select coalesce(to_timestamp($1::float8 / 1000), statement_timestamp()) as now) c
+   cross join lateral (select * from pawl.schedule where looks_at >= to_timestamp($3::float8 / 1000) and looks_at <= c.now order by looks_at limit $2 for update skip locked) s`,
+);
+
+export interface DueRow extends ScheduleRow {
+  readonly now: number;
+}
+
+/** Several processes share the work by skipping each other's rows. */
+export async function lockDue(db: Db, tx: Transaction, limit: number, from: number): Promise<readonly DueRow[]> {
+  const rows = await tx.query<Row & { now: number }>(DUE, [db.now(), limit, from]);
+  return rows.map((row) => ({ ...rowOf(row), now: row.now }));
+}

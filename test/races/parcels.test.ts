@@ -1,0 +1,91 @@
+import { expect } from "vitest";
+import type { JobId } from "../../packages/pawl/src/core/id.js";
+import { BOB, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import { EVERYWHERE, races } from "../support/race.js";
+import { CLAIM_PARCELS, OPEN_SNAPSHOT } from "./pieces.js";
+
+/** More than enough for one row. */
+async function parcel(w: World): Promise<readonly JobId[]> {
+  const answers = await w.store.jobs.enqueue(Array.from({ length: 20 }, () => w.newJob()));
+  return answers.map((answer) => (answer as { id: JobId }).id);
+}
+
+const LOCKED_OUT = "a claim passes by the parcels that another holds, and says that it did";
+
+async function nobodyFails(_world: World, _ids: unknown, answers: readonly unknown[]): Promise<void> {
+  expect(JSON.stringify(answers)).not.toContain("threw");
+}
+
+races((race) => {
+  race(
+    "two claims out of one parcel",
+    {
+      setup: parcel,
+      racers: [
+        { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_PARCELS] },
+        { run: (w) => w.claimIds({ limit: 5, worker: BOB }), splits: [CLAIM_PARCELS] },
+      ],
+      notSerial: LOCKED_OUT,
+      holds: nobodyFails,
+    },
+    [
+      {
+        clause: "a parcel is locked before it is opened",
+        without: [{ statement: "claim", from: "for update skip locked", to: "" }],
+        because: /is in lease \d+ and lease|to contain .threw./,
+      },
+      {
+        clause: "what is put back is what was not taken",
+        without: [{ statement: "claim", from: "jobs[given + 1 :]", to: "jobs" }],
+        because: /is in lease .* and parcel/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "two claims that empty one parcel",
+    {
+      setup: parcel,
+      racers: [
+        { run: (w) => w.claimIds({ limit: 15 }), splits: [CLAIM_PARCELS] },
+        { run: (w) => w.claimIds({ limit: 15, worker: BOB }), splits: [CLAIM_PARCELS] },
+      ],
+      notSerial: LOCKED_OUT,
+      holds: nobodyFails,
+    },
+    [],
+    EVERYWHERE,
+  );
+
+  race(
+    "a claim out of a parcel and a cancel of one of its jobs",
+    {
+      setup: parcel,
+      racers: [
+        { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_PARCELS] },
+        {
+          run: (w, ids) => w.store.jobs.cancel("everyone", ids[10] as JobId, "no need"),
+          stops: ["facts", "open_parcels", "take", "commit"],
+          splits: [OPEN_SNAPSHOT],
+        },
+      ],
+      notSerial: LOCKED_OUT,
+      holds: nobodyFails,
+    },
+    [
+      {
+        clause: "what becomes ready is what was really deleted",
+        without: [
+          {
+            statement: "open_parcels",
+            from: "from opened o cross join lateral",
+            to: "from (select p.* from pawl.parcel p join found f using (queue, band, tenant, task, seq)) o cross join lateral",
+          },
+        ],
+        because: /is in lease \d+ and ready|to contain .threw./,
+      },
+    ],
+    EVERYWHERE,
+  );
+});

@@ -1,0 +1,138 @@
+import type { Definition } from "../../packages/pawl/src/core/schedule.js";
+import { HOUR, lane, MINUTE, SECOND, START, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import { type Pieces, splitBefore } from "../support/interleave.js";
+import { EVERYWHERE, races } from "../support/race.js";
+
+const REF = { tenant: "acme", name: "s" };
+const minutely = (overlap: Definition["overlap"] = "allow", every = MINUTE): Definition => ({
+  rule: { kind: "every", every },
+  overlap,
+  missed: { policy: "latest", tolerance: MINUTE, window: HOUR, cap: 100, pace: SECOND },
+  job: { lane: lane(), input: "null", options: undefined },
+});
+
+async function due(w: World, overlap?: Definition["overlap"]): Promise<void> {
+  await w.store.schedules.put([{ ...REF, definition: minutely(overlap) }]);
+  w.clock.advance(MINUTE);
+}
+const tick = async (w: World) => (await w.store.schedules.tick(10, () => w.tail())).jobs;
+
+/** How the schedule ends up, beside its jobs. What was locked by another at its time is looked at again. */
+async function ending(w: World): Promise<unknown> {
+  await tick(w);
+  await w.store.duties.unblock(100);
+  await w.store.duties.carryOut(100);
+  const ticks = await w.store.schedules.ticks(REF, { limit: 100 });
+  const { revision, app, next, looksAt, pausedSince } = (await w.store.schedules.get(REF)) ?? {};
+  return [{ revision, app, next, looksAt, pausedSince }, ticks.map((entry) => ("at" in entry ? { at: entry.at, way: entry.way } : entry))];
+}
+
+const TICK: Pieces = { stops: ["due_schedules", "record_ticks"], splits: [splitBefore("due_schedules", "looks_at >= to_timestamp($3")] };
+const BY_NAME: Pieces = { stops: ["lock_schedule", "commit"] };
+const UNLOCKED_DUE = { statement: "due_schedules", from: "for update skip locked", to: "" };
+
+races((race) => {
+  race(
+    "two processes at the same tick (D1)",
+    {
+      setup: (w) => due(w),
+      racers: [
+        { run: tick, ...TICK },
+        { run: tick, ...TICK },
+      ],
+      afterwards: ending,
+    },
+    [{ clause: "due schedules are locked until the commit", without: [UNLOCKED_DUE], because: /no order/ }],
+    EVERYWHERE,
+  );
+
+  race(
+    "three processes at the same tick",
+    {
+      setup: (w) => due(w, "skip"),
+      racers: Array.from({ length: 3 }, () => ({ run: tick, stops: ["record_ticks"] })),
+      afterwards: ending,
+    },
+    [],
+  );
+
+  race(
+    "a tick and a pause",
+    {
+      setup: (w) => due(w),
+      racers: [
+        { run: tick, ...TICK },
+        { run: (w) => w.store.schedules.pause(REF), ...BY_NAME },
+      ],
+      afterwards: ending,
+    },
+    [{ clause: "due schedules are locked until the commit", without: [UNLOCKED_DUE], because: /no order/ }],
+  );
+
+  race(
+    "a tick and the removal of its schedule",
+    {
+      setup: (w) => due(w),
+      racers: [
+        { run: tick, ...TICK },
+        { run: (w) => w.store.schedules.remove(REF), ...BY_NAME },
+      ],
+      afterwards: ending,
+    },
+    [],
+  );
+
+  race(
+    "a tick and a deploy that changes its schedule",
+    {
+      setup: (w) => due(w),
+      racers: [
+        { run: tick, ...TICK },
+        { run: (w) => w.store.schedules.put([{ ...REF, definition: minutely("allow", HOUR) }], "shop"), stops: ["lock_schedules", "commit"] },
+      ],
+      afterwards: ending,
+    },
+    [],
+  );
+
+  race(
+    "a tick and a backfill of that tick",
+    {
+      setup: (w) => due(w),
+      racers: [
+        { run: tick, ...TICK },
+        {
+          run: (w) => w.store.schedules.backfill(REF, { ticks: [START, START + MINUTE], after: 0, pace: 0, tail: () => w.tail() }),
+          stops: ["lock_schedule", "fired_among", "commit"],
+        },
+      ],
+      afterwards: ending,
+    },
+    [
+      {
+        clause: "a backfill locks its schedule",
+        without: [{ statement: "lock_schedule", from: "for update", to: "" }],
+        because: /no order/,
+      },
+    ],
+  );
+
+  race(
+    "two deploys of the same new schedule (D3)",
+    {
+      setup: async () => undefined,
+      racers: Array.from({ length: 2 }, () => ({
+        run: (w: World) => w.store.schedules.put([{ ...REF, definition: minutely() }], "shop"),
+        stops: ["lock_schedules", "commit"],
+      })),
+      afterwards: ending,
+    },
+    [
+      {
+        clause: "one deploy after the other",
+        without: [{ statement: "lock_puts", from: "pg_advisory_xact_lock(hashtext('pawl.schedules'))", to: "1" }],
+        because: /no order/,
+      },
+    ],
+  );
+});

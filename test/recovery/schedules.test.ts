@@ -1,0 +1,93 @@
+import { describe, expect, it } from "vitest";
+import { schedule } from "../../packages/pawl/src/index.js";
+import { eventually } from "../support/eventually.js";
+import { freshStage } from "../support/fresh-stage.js";
+import { describeOn } from "../support/servers.js";
+import { STEADY, type Stage } from "../support/stage.js";
+
+/** Every tick of these is made up for, however long nobody was there to see it. */
+const EVERY = { overlap: "allow", missed: { policy: "all", window: "1h", cap: 1_000, pace: 0 } } as const;
+const NAMES = Array.from({ length: 20 }, (_, n) => `s${n}`);
+
+interface Account {
+  readonly name: string;
+  readonly ticks: number;
+  readonly jobs: number;
+  readonly distinct: number;
+  readonly seconds: number;
+}
+
+/** What each schedule has to show: its ticks, the jobs that say they are for one of them, and the time between the first and the last. */
+function accounts(stage: Stage): Promise<readonly Account[]> {
+  return stage.rows<Account>(`
+    select s.name, count(*)::int as ticks, (extract(epoch from max(t.at) - min(t.at)) + 1)::int as seconds,
+      (select count(*)::int from pawl.any_job j where j.options->'tick'->>'schedule' = s.name) as jobs,
+      (select count(distinct j.options->'tick'->>'at')::int from pawl.any_job j where j.options->'tick'->>'schedule' = s.name) as distinct
+    from pawl.schedule s join pawl.tick t on t.schedule = s.id group by s.id, s.name order by s.name`);
+}
+
+function expectOneJobPerTick(found: readonly Account[]): void {
+  expect(found).toHaveLength(NAMES.length);
+  for (const { name, ticks, jobs, distinct, seconds } of found)
+    expect({ name, jobs, distinct, seconds }, "one job per tick, and none left out").toEqual({ name, jobs: ticks, distinct: ticks, seconds: ticks });
+}
+
+describeOn("embedded18", () => {
+  describe("schedules", () => {
+    it("make exactly one job per tick while the processes that see to them are killed with -9, one after the other, at any moment (D2)", async () => {
+      await using stage = await freshStage();
+      for (const name of NAMES) await stage.pawl.schedules.put(name, "quick", { every: "1s", ...EVERY });
+      const made = () => stage.one<number>("select count(*)::int from pawl.tick");
+      let holders = await Promise.all([stage.worker(STEADY.work, STEADY.open), stage.spawn(undefined, STEADY.open).ready()]);
+      for (let round = 0; round < 6; round++) {
+        const before = await made();
+        const [victim, heir] = holders;
+        const next = stage.spawn(round % 2 === 0 ? undefined : STEADY.work, STEADY.open);
+        // Just when a tick is being seen to: some of its schedules have their job, the others not yet.
+        await eventually("ticks go on", async () => (await made()) > before);
+        await victim?.kill();
+        holders = [heir as (typeof holders)[number], await next.ready()];
+      }
+      const before = await made();
+      await eventually("they go on without the dead", async () => (await made()) >= before + 3 * NAMES.length);
+      for (const name of NAMES) await stage.pawl.schedules.pause(name);
+      expectOneJobPerTick(await accounts(stage));
+    }, 120_000);
+
+    it("make up for the time in which nobody was there, once, with many who begin at the same moment", async () => {
+      await using stage = await freshStage();
+      for (const name of NAMES) await stage.pawl.schedules.put(name, "quick", { every: "1s", ...EVERY });
+      const first = await stage.spawn(undefined, STEADY.open).ready();
+      await eventually("the first ticks are there", async () => (await accounts(stage)).length === NAMES.length);
+      await first.kill();
+      const started = await stage.one<number>("select extract(epoch from now())::float8");
+      await eventually("four seconds have passed", async () => (await stage.one<number>("select extract(epoch from now())::float8")) > started + 4);
+      const many = Array.from({ length: 3 }, () => stage.spawn(undefined, STEADY.open));
+      await Promise.all(many.map((one) => one.ready()));
+      await eventually(
+        "all is made up for",
+        async () => (await stage.one<number>("select count(*)::int from pawl.schedule where looks_at < now() - interval '1 second'")) === 0,
+      );
+      for (const name of NAMES) await stage.pawl.schedules.pause(name);
+      expectOneJobPerTick(await accounts(stage));
+    }, 120_000);
+
+    it("of one deploy started many times at once are stored once (A13, D3)", async () => {
+      await using stage = await freshStage();
+      const schedules = NAMES.map((name) => schedule(name, "quick", { cron: "0 0 * * *", zone: "Europe/Berlin" }));
+      const many = Array.from({ length: 4 }, () => stage.spawn(undefined, { ...STEADY.open, schedules }));
+      await Promise.all(many.map((one) => one.ready()));
+      const stored = await stage.rows("select distinct revision, missing_since, count(*)::int as n from pawl.schedule group by 1, 2");
+      expect(stored).toEqual([{ revision: 1, missing_since: null, n: NAMES.length }]);
+
+      const missing = async () => (await stage.pawl.schedules.list({ missing: true })).schedules.map(({ name }) => name);
+      await stage.spawn(undefined, { ...STEADY.open, schedules: schedules.slice(2) }).ready();
+      expect(await missing(), "a deploy that drops some marks them").toEqual(["s0", "s1"]);
+      await stage.spawn(undefined, { ...STEADY.open, schedules: [], app: "another" }).ready();
+      expect(await missing(), "another application marks nothing").toEqual(["s0", "s1"]);
+      await stage.spawn(undefined, { ...STEADY.open, schedules }).ready();
+      expect(await missing(), "and one that has them again takes them up").toEqual([]);
+      expect(await stage.one("select max(revision) from pawl.schedule")).toBe(1);
+    }, 60_000);
+  });
+});

@@ -1,0 +1,80 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { expect, test } from "vitest";
+import { tailSource } from "../../packages/pawl/src/core/id.js";
+import type { NewJob } from "../../packages/pawl/src/core/job.js";
+import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
+import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
+import { finish } from "../../packages/pawl/src/store/postgres/open.js";
+import { eventually } from "../support/eventually.js";
+import { describeOn, freshDatabase } from "../support/servers.js";
+
+const tail = tailSource((size) => randomBytes(size));
+const job = (more: Partial<NewJob> = {}): NewJob => ({
+  tail: tail(),
+  lane: { queue: "default", band: 5, tenant: "acme", task: "notify" },
+  input: "1",
+  options: undefined,
+  ...more,
+});
+
+/** Tells which statements are sent inside transactions. */
+function watched(inner: Driver, inside: string[]): Driver {
+  return {
+    ...inner,
+    transaction: (work) =>
+      inner.transaction((tx) =>
+        work({
+          query: (statement, values) => {
+            inside.push(statement.text);
+            return tx.query(statement, values);
+          },
+          run: (text, values) => {
+            inside.push(text);
+            return tx.run(text, values);
+          },
+        }),
+      ),
+  };
+}
+
+describeOn("embedded18", () => {
+  test("E4: enqueues send at most one NOTIFY in 20 ms, however many they are, and never in a transaction, nor in the caller's", async () => {
+    await using database = await freshDatabase();
+    const inside: string[] = [];
+    const driver = watched(pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 }), inside);
+    const store = await finish(driver, { engine: "postgres", place: "test", durability: "process" }, {});
+    const listener = new pg.Client(database.config);
+    await listener.connect();
+    const heard: string[] = [];
+    listener.on("notification", ({ payload }) => heard.push(payload ?? ""));
+    await listener.query("listen pawl");
+    try {
+      const began = performance.now();
+      for (let round = 0; round < 100; round++) {
+        await Promise.all([store.jobs.enqueue([job()]), store.jobs.enqueue([job()]), store.jobs.enqueue([job({ request: `r-${round}` })])]);
+      }
+      const took = performance.now() - began;
+      await eventually("they are heard", () => heard.some((payload) => payload.includes("notify")));
+      await listener.query("select 1");
+      expect(heard.filter((payload) => payload.includes('"ready"')).length, `in ${Math.round(took)} ms`).toBeLessThanOrEqual(took / 20 + 2);
+      expect(inside.length, "there were transactions").toBeGreaterThan(100);
+      expect(inside.filter((text) => /notify/i.test(text.replaceAll("pawl_notify", "notify")))).toEqual([]);
+
+      const callers: string[] = [];
+      await listener.query("begin");
+      await store.jobs.enqueue([job(), job({ request: "own" })], {
+        query: (text, values) => {
+          callers.push(text);
+          return listener.query(text, values as unknown[]);
+        },
+      });
+      await listener.query("commit");
+      expect(callers.length).toBeGreaterThan(0);
+      expect(callers.filter((text) => /notify/i.test(text))).toEqual([]);
+    } finally {
+      await listener.end();
+      await store.close();
+    }
+  });
+});

@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import { DAY, KILLED, MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { ExportedJob, PruneReport } from "../../packages/pawl/src/store/port.js";
+import { Processes } from "../support/processes.js";
+import { describeOn, type ServerName } from "../support/servers.js";
+import { gate } from "../support/world.js";
+
+const KEEP = { finished: 30 * DAY, dead: 90 * DAY, limit: 2 };
+/** The month in which every test begins is past its time. */
+const SPRING = 55 * DAY;
+
+async function finishedJobs(world: World, count: number): Promise<readonly string[]> {
+  const ids = [];
+  for (let n = 0; n < count; n++) {
+    const id = await world.add();
+    await world.run(id);
+    ids.push(id);
+  }
+  return ids;
+}
+/** A prune whose export waits before its second batch. */
+function pruneThatStops(world: World, exported: string[]): { readonly stopped: Promise<void>; goOn(): void; readonly report: Promise<PruneReport> } {
+  const stopped = gate();
+  const released = gate();
+  let batches = 0;
+  const exportFinished = async (batch: readonly ExportedJob[]) => {
+    if (++batches === 2) {
+      stopped.open();
+      await released.opened;
+    }
+    exported.push(...batch.map(({ job }) => job.id));
+  };
+  return { stopped: stopped.opened, goOn: () => released.open(), report: world.store.duties.prune({ ...KEEP, exportFinished }) };
+}
+const exporting = (exported: string[]) => ({
+  ...KEEP,
+  exportFinished: async (batch: readonly ExportedJob[]) => void exported.push(...batch.map(({ job }) => job.id)),
+});
+
+for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly ServerName[]) {
+  describeOn(server, () => {
+    test("while one process exports, another that prunes exports nothing and lets go of nothing", async () => {
+      await using processes = await Processes.open(server);
+      const { clock } = processes;
+      const [one, other] = [processes.start(), processes.start()];
+      const ids = await finishedJobs(one, 6);
+      clock.advance(SPRING);
+      const exported: string[] = [];
+      const slow = pruneThatStops(one, exported);
+      await slow.stopped;
+      expect(await other.store.duties.prune(exporting(exported))).toMatchObject({ dropped: 0, droppedPartitions: [] });
+      expect(await other.state(ids[0] as never)).toBe("succeeded");
+      slow.goOn();
+      expect(await slow.report).toMatchObject({ dropped: 6 });
+      expect(exported.sort(), "each of them once").toEqual([...ids].sort());
+    });
+
+    test("one that vanished while it exported is followed after a minute, from where it was", async () => {
+      await using processes = await Processes.open(server);
+      const { clock } = processes;
+      const [one, other] = [processes.start(), processes.start()];
+      const ids = await finishedJobs(one, 6);
+      clock.advance(SPRING);
+      const exported: string[] = [];
+      const killed = pruneThatStops(one, exported);
+      await killed.stopped;
+      expect(await other.store.duties.prune(exporting(exported))).toMatchObject({ dropped: 0 });
+      clock.advance(MINUTE);
+      expect(await other.store.duties.prune(exporting(exported))).toMatchObject({ dropped: 6 });
+      expect(exported.sort(), "each of them once").toEqual([...ids].sort());
+      killed.goOn();
+      expect(await killed.report, "should it come back").toMatchObject({ dropped: 0 });
+    });
+
+    test("one that stood still for longer than its time finds that it is another's turn, and lets go of nothing", async () => {
+      await using processes = await Processes.open(server);
+      const { clock } = processes;
+      const [one, other] = [processes.start(), processes.start()];
+      const old = await one.add();
+      await one.run(old, KILLED);
+      clock.advance(90 * DAY);
+      const frozen = gate();
+      const exports = gate();
+      const report = one.store.duties.prune({
+        ...KEEP,
+        async exportFinished() {
+          exports.open();
+          await frozen.opened;
+        },
+      });
+      await exports.opened;
+      clock.advance(MINUTE);
+      const holds = gate();
+      const done = gate();
+      const others = other.store.duties.prune({
+        ...KEEP,
+        async exportFinished() {
+          holds.open();
+          await done.opened;
+        },
+      });
+      await holds.opened;
+      frozen.open();
+      expect(await report).toMatchObject({ dropped: 0 });
+      expect(await one.state(old), "it is the other's to let go").toBe("dead");
+      done.open();
+      expect(await others).toMatchObject({ dropped: 1 });
+    });
+
+    test("an export that failed goes on with the batch that it failed at", async () => {
+      await using processes = await Processes.open(server);
+      const { clock } = processes;
+      const one = processes.start();
+      const ids = await finishedJobs(one, 6);
+      clock.advance(SPRING);
+      const exported: string[] = [];
+      const failing = {
+        ...KEEP,
+        async exportFinished(batch: readonly ExportedJob[]) {
+          if (exported.length === 4) throw new Error("the archive is full");
+          exported.push(...batch.map(({ job }) => job.id));
+        },
+      };
+      await expect(one.store.duties.prune(failing)).rejects.toThrow("the archive is full");
+      expect(await one.store.duties.prune(exporting(exported))).toMatchObject({ dropped: 6 });
+      expect(exported).toEqual(ids);
+    });
+  });
+}

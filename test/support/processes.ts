@@ -1,0 +1,52 @@
+import pg from "pg";
+import { TestClock, World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { Store } from "../../packages/pawl/src/store/port.js";
+import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
+import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
+import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
+import { migrate } from "../../packages/pawl/src/store/postgres/migrate.js";
+import { storeOn } from "./race.js";
+import { type Address, type Database, freshDatabase, type ServerName } from "./servers.js";
+
+/** Several stores on one database under one clock: each is a process of its own, as far as the database can tell. */
+export class Processes implements AsyncDisposable {
+  readonly clock = new TestClock();
+  readonly #stores: Store[] = [];
+
+  private constructor(
+    private readonly database: Database,
+    /** the test's own connection, past any pooler */
+    readonly control: pg.Client,
+  ) {}
+
+  static async open(server: ServerName = "embedded18"): Promise<Processes> {
+    const database = await freshDatabase(server);
+    const control = new pg.Client(database.directConfig);
+    await control.connect();
+    const processes = new Processes(database, control);
+    const driver = driverOn(database.directConfig);
+    await migrate(openDb(driver, { place: "test", now: processes.clock.now }));
+    await driver.close();
+    return processes;
+  }
+
+  start(): World {
+    const store = storeOn(driverOn(this.database.config), this.clock);
+    this.#stores.push(store);
+    return new World(store, this.clock);
+  }
+
+  async column<T>(text: string): Promise<readonly T[]> {
+    return (await this.control.query<[T]>({ text, rowMode: "array" })).rows.map(([value]) => value);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const store of this.#stores) await store.close();
+    await this.control.end();
+    await this.database.drop();
+  }
+}
+
+function driverOn(config: Address & { readonly database: string }): Driver {
+  return pgDriver({ config: { ...config, max: 3 }, prepare: "auto", statementTimeout: 30_000 });
+}
