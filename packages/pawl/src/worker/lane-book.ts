@@ -14,7 +14,7 @@ interface Ring {
 }
 
 /** Lanes of a band looked at by one claim: a claim takes hundreds of jobs, so thousands of lanes come in turn. */
-const WINDOW = 512;
+const WINDOW = 128;
 
 /** The lanes known to have work, by band. What is not known costs nothing: a hint or the poll brings it. */
 export class LaneBook {

@@ -34,8 +34,9 @@ function answer({ parcels, packed, left }: { readonly parcels: string; readonly 
  * Takes the next jobs of each offered lane, from the lane's lower bound on, under one new lease. A lane's jobs are rows
  * of `ready` and parcels, in one order. Parcels are few: they are locked first, and say up to where rows can matter.
  * - what is locked is materialized, or the planner may run its LIMIT more than once;
- * - rows and parcels are merged by `lined` only where there are parcels: how much of each the lane's quota takes, and
- *   then (`dealt`) the claim's limit;
+ * - rows and parcels are merged by `lined` only in lanes that have parcels: how much of each the lane's quota takes, and
+ *   then (`dealt`) the claim's limit. The rows of other lanes have what that leaves;
+ * - lanes that are known to have no parcels are not asked for them (`packed`);
  * - rows and parcels are deleted by an array of their addresses: a join might scan the table. What is known of them was
  *   read when they were locked. They are never updated: the address of a version that is newer than the snapshot would
  *   lead nowhere (and Postgres 18 has been seen to crash where it judges a row again in a statement that prunes
@@ -53,23 +54,23 @@ function claimText(several: boolean): string {
   const offeredLane = several ? ", o.queue, o.task" : "";
   return `
   with offered as materialized (
-    select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[]) with ordinality as o(queue, band, tenant, task, bound, quota, no)
+    select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[], $12::bool[]) with ordinality as o(queue, band, tenant, task, bound, quota, packed, no)
     where not exists (select from pawl.pause p where (p.kind = 'queue' and p.name = o.queue) or (p.kind = 'task' and p.name = o.task))
   ),
   locked as materialized (
-    select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from offered o cross join lateral (
+    select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from (select * from offered where packed) o cross join lateral (
       select q.ctid as tid, q.seq, q.size as count, q.jobs from pawl.parcel q
       where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP}
       order by q.seq limit $11 for update skip locked
     ) q
   ),
   full_at as materialized (
-    select no, min(seq) as seq from (select no, seq, quota, sum(count) over (partition by no order by seq) as upto from locked) l where upto >= quota group by no
+    select no, min(seq) filter (where upto >= quota) as full from (select no, seq, quota, sum(count) over (partition by no order by seq) as upto from locked) l group by no
   ),
   picked as materialized (
-    select o.no, o.quota${offeredLane}, p.* from offered o left join full_at f on f.no = o.no cross join lateral (
+    select o.no, o.quota, f.no is not null as mixed${offeredLane}, p.* from offered o left join full_at f on f.no = o.no cross join lateral (
       select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
-      where ${ofLane("r")} and r.seq >= o.bound and (f.seq is null or r.seq < f.seq)
+      where ${ofLane("r")} and r.seq >= o.bound and (f.full is null or r.seq < f.full)
       order by r.seq limit o.quota for update skip locked
     ) p limit $4
   ),
@@ -77,15 +78,15 @@ function claimText(several: boolean): string {
     select *, least(count, quota - (upto - count)) as share from (
       select *, sum(count) over (partition by no order by seq) as upto from (
         select no, quota${lane}, tid, seq, count, jobs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
-        union all select no, quota${lane}, tid, seq, 1, null, id, spent, crashes from picked where exists (select from locked)
+        union all select no, quota${lane}, tid, seq, 1, null, id, spent, crashes from picked where mixed
       ) i
     ) i where upto - count < quota
   ),
   dealt as materialized (
-    select *, least(share, $4 - (in_all - share)) as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < $4
+    select *, least(share, $4 - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < $4
   ),
   opened as materialized (
-    select k.tid, k.seq, k.count, k.queue, k.band, k.tenant, k.task, k.jobs, d.given::int from dealt d join locked k on k.seq = d.seq where d.id is null
+    select k.tid, k.seq, k.count, k.queue, k.band, k.tenant, k.task, k.jobs, d.given from dealt d join locked k on k.seq = d.seq where d.id is null
   ),
   emptied as (delete from pawl.parcel where ctid = any(array(select tid from opened))),
   put_back as (
@@ -93,14 +94,14 @@ function claimText(several: boolean): string {
     select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :] from opened where given < count
   ),
   taken as materialized (
-    select no, id, seq, spent, crashes, tid${lane} from picked where not exists (select from locked)
+    (select no, id, seq, spent, crashes, tid${lane} from picked where not mixed limit $4 - (select coalesce(sum(given), 0) from dealt))
     union all select no, id, seq, spent, crashes, tid${lane} from dealt where id is not null
     union all
     select d.no, u.id, d.seq + u.place - 1, 0, 0, null${lane}
-    from dealt d cross join lateral unnest(d.jobs[1 : d.given::int]) with ordinality as u(id, place) where d.id is null
+    from dealt d cross join lateral unnest(d.jobs[1 : d.given]) with ordinality as u(id, place) where d.id is null
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
-  ${hold(several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq)), " : "", "false")},
+  ${hold(several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : "", "false")},
   counted as (
     insert into pawl.delta (queue, task, ready, running)
     ${several ? "select queue, task, -count(*), count(*) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
@@ -147,7 +148,12 @@ interface AnswerRow {
 /** What the jobs of a claim are besides their facts, in the order they became ready. */
 interface About {
   /** of several lanes: the number of each job's, from 1, and its place there */
-  readonly lanes?: { readonly no: readonly number[]; readonly seq: readonly number[] };
+  readonly lanes?: {
+    readonly no: readonly number[];
+    readonly seq: readonly number[];
+    /** numbers of the lanes that had parcels */
+    readonly packed: readonly number[] | null;
+  };
   /** of a suspect */
   readonly lane?: Lane;
   readonly last: number;
@@ -220,12 +226,14 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, guess:
       plainArray(from.map(({ seq }) => seq)),
       plainArray(quotas.map(({ quota }) => quota)),
       guess.parcelsFor(request.limit),
+      plainArray(from.map(({ packed }) => packed)),
     ]);
     const taken = read(row);
     if (row !== undefined) guess.saw(row.parcels, row.packed);
     const left = row?.left === true;
     const count = taken?.jobs.length ?? 0;
     const offers = byOffer(quotas, taken);
+    if (taken?.lanes !== undefined) bounds.unpacked(quotas, taken.lanes.packed ?? []);
     let more: true | undefined = left || undefined;
     offers.forEach((offer, index) => {
       if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last);

@@ -1,4 +1,5 @@
 import { compareLanes, type Lane, type LaneKey, laneKey } from "../../core/lane.js";
+import type { Quota } from "../../core/offer.js";
 import { SafePoint } from "./safe-point.js";
 
 /** What this process knows of one lane. */
@@ -11,6 +12,8 @@ interface Entry {
   /** when `bound` was last used for a claim, so that stragglers below `hint` are found */
   sweptAt: number;
   live: boolean;
+  /** it may have parcels */
+  packed: boolean;
   /** when the lane was last seen live */
   seenAt: number;
 }
@@ -32,13 +35,16 @@ export class LaneBounds {
   readonly #safe = new SafePoint();
   constructor(readonly monotonic: () => number) {}
 
-  /** Where to claim from. `sure`: nothing of the lane is below; otherwise something may be, seen by the next sweep. */
-  from(lane: Lane): { readonly seq: number; readonly sure: boolean } {
+  /**
+   * Where to claim from. `sure`: nothing of the lane is below; otherwise something may be, seen by the next sweep.
+   * `packed`: it may have parcels.
+   */
+  from(lane: Lane): { readonly seq: number; readonly sure: boolean; readonly packed: boolean } {
     const entry = this.#find(lane) ?? this.#enter(lane);
     const now = this.monotonic();
-    if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return { seq: entry.hint, sure: false };
+    if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return { seq: entry.hint, sure: false, packed: entry.packed };
     entry.sweptAt = now;
-    return { seq: entry.bound, sure: true };
+    return { seq: entry.bound, sure: true, packed: entry.packed };
   }
 
   /** The last seq a claim took, in order: what is left begins behind it, above or below what other claims took. */
@@ -47,11 +53,23 @@ export class LaneBounds {
     if (entry !== undefined) entry.hint = seq + 1;
   }
 
+  /** Of the lanes of a claim, only those had parcels. The others are asked again when something is heard of them. */
+  unpacked(quotas: readonly Quota[], packed: readonly number[]): void {
+    const had = new Set(packed);
+    quotas.forEach(({ lane }, index) => {
+      const entry = had.has(index + 1) ? undefined : this.#find(lane);
+      if (entry !== undefined) entry.packed = false;
+    });
+  }
+
   /** New rows may be anywhere from the bound on. */
   wake(lane: Lane): void {
     const entry = this.#entries.get(laneKey(lane));
     if (entry === undefined) this.#enter(lane);
-    else entry.sweptAt = Number.NEGATIVE_INFINITY;
+    else {
+      entry.sweptAt = Number.NEGATIVE_INFINITY;
+      entry.packed = true;
+    }
   }
 
   /** Every remembered lane in order, with the bound to look from. */
@@ -75,6 +93,7 @@ export class LaneBounds {
       if (entry === undefined) return;
       const head = found.heads[index];
       entry.live = head !== undefined;
+      entry.packed = true;
       if (entry.live) entry.seenAt = now;
       entry.bound = Math.max(entry.bound, Math.min(head ?? safe, safe));
       if (!entry.live && now - entry.seenAt > REMEMBER) {
@@ -106,7 +125,7 @@ export class LaneBounds {
     const key = laneKey(lane);
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      entry = { lane, bound: 0, hint: 0, sweptAt: Number.NEGATIVE_INFINITY, live: false, seenAt: this.monotonic() };
+      entry = { lane, bound: 0, hint: 0, sweptAt: Number.NEGATIVE_INFINITY, live: false, packed: true, seenAt: this.monotonic() };
       this.#entries.set(key, entry);
     }
     return entry;

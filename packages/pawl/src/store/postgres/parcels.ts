@@ -11,7 +11,7 @@ export interface ParcelSize {
 }
 
 /** A claim takes that many at most, so a whole parcel is the usual case. */
-export const PARCELS: ParcelSize = { from: 16, most: 500 };
+export const PARCELS: ParcelSize = { from: 2, most: 500 };
 
 /** How many parcels a claim should lock: enough for what it wants, and no more, as others find them locked. */
 export class ParcelGuess {
