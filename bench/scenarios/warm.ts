@@ -49,6 +49,7 @@ export async function drainedWarm(turn: Turn, backlog: readonly Jobs[], { proces
   await producer.pause();
   for (const child of children) await child.forget(count);
   for (const jobs of backlog) await store(turn, producer, jobs);
+  if (delayed > 0) await calm(turn);
   if ((await Promise.all(children.map((child) => child.report()))).some((ran) => ran.count > 0)) throw new Error("a paused worker ran jobs");
   const before = await Promise.all(children.map((child) => child.watched()));
 
@@ -80,6 +81,22 @@ async function store(turn: Turn, producer: Child, jobs: Jobs): Promise<void> {
   for (let stored = 0; stored < count; stored += CHUNK) {
     await producer.enqueueMany({ ...jobs, from: from + stored, count: Math.min(CHUNK, count - stored) });
     turn.say(`${Math.min(count, stored + CHUNK).toLocaleString("en")} jobs stored`);
+  }
+}
+
+const CALM_MS = 240_000;
+
+/** Millions of rows leave the server writing and vacuuming for a while: that is the price of storing them, not of their being there. */
+async function calm(turn: Turn): Promise<void> {
+  turn.say("waiting until the server has nothing left to write or to vacuum");
+  const patience = monotonic() + CALM_MS;
+  for (let looks = 0; looks < 3 && monotonic() < patience; ) {
+    await turn.inspect.query("checkpoint");
+    await sleep(1_000);
+    const [row] = await turn.inspect.query<{ readonly busy: string }>(
+      "select count(*) as busy from pg_stat_activity where backend_type = 'autovacuum worker'",
+    );
+    looks = Number(row?.busy) === 0 ? looks + 1 : 0;
   }
 }
 

@@ -57,7 +57,7 @@ describeOn("embedded18", () => {
       const took = performance.now() - began;
       await eventually("they are heard", () => heard.some((payload) => payload.includes("notify")));
       await listener.query("select 1");
-      expect(heard.filter((payload) => payload.includes('"ready"')).length, `in ${Math.round(took)} ms`).toBeLessThanOrEqual(took / 5 + 2);
+      expect(heard.filter((payload) => payload.includes('"ready"')).length, `in ${Math.round(took)} ms`).toBeLessThanOrEqual(took / 4 + 2);
       expect(inside.length, "there were transactions").toBeGreaterThan(100);
       expect(inside.filter((text) => /notify/i.test(text.replaceAll("pawl_notify", "notify")))).toEqual([]);
 
