@@ -61,7 +61,7 @@ function claimText(several: boolean): string {
     select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from (select * from offered where packed) o cross join lateral (
       select q.ctid as tid, q.seq, q.size as count, q.jobs from pawl.parcel q
       where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP}
-      order by q.seq limit $11 for update skip locked
+      order by q.seq limit ceil(o.quota / $11::float8)::int + 1 for update skip locked
     ) q
   ),
   full_at as materialized (
@@ -110,7 +110,7 @@ function claimText(several: boolean): string {
     parcels: "(select count(*) from locked)",
     packed: "(select coalesce(sum(count), 0) from locked)",
     left: `o.count < $4 and exists (
-      select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit $11 + 1) q
+      select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit ceil(o.quota / $11::float8)::int + 2) q
       where q.seq <> all(array(select seq from opened where given = count))
     )`,
   })}`;
@@ -225,7 +225,7 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, guess:
       ...laneParameters(quotas),
       plainArray(from.map(({ seq }) => seq)),
       plainArray(quotas.map(({ quota }) => quota)),
-      guess.parcelsFor(request.limit),
+      guess.jobs,
       plainArray(from.map(({ packed }) => packed)),
     ]);
     const taken = read(row);

@@ -13,7 +13,7 @@ export interface ParcelSize {
 /** A claim takes that many at most, so a whole parcel is the usual case. */
 export const PARCELS: ParcelSize = { from: 2, most: 500 };
 
-/** How many parcels a claim should lock: enough for what it wants, and no more, as others find them locked. */
+/** How many jobs a parcel holds, lately: a claim locks as many as it wants, and one more, as others find them locked. */
 export class ParcelGuess {
   #jobs: number;
 
@@ -21,8 +21,8 @@ export class ParcelGuess {
     this.#jobs = from;
   }
 
-  parcelsFor(jobs: number): number {
-    return Math.ceil(jobs / this.#jobs) + 1;
+  get jobs(): number {
+    return this.#jobs;
   }
 
   saw(parcels: number, jobs: number): void {
