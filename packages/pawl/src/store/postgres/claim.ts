@@ -4,162 +4,13 @@ import type { Lane } from "../../core/lane.js";
 import type { Quota } from "../../core/offer.js";
 import type { Claimed, ClaimedJob, ClaimRequest } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
-import { type Db, ms, NOW, statement } from "./db.js";
+import { type About, type AnswerRow, CLAIM, CLAIM_LANES, CLAIM_SUSPECT, FIELD, RECORD } from "./claim-statements.js";
+import type { Db } from "./db.js";
 import { type Facts, readApart } from "./facts-apart.js";
 import type { LaneBounds } from "./lane-bounds.js";
-import { type ParcelGuess, SEQ_STEP } from "./parcels.js";
+import { laneParameters } from "./lanes-table.js";
+import type { ParcelGuess } from "./parcels.js";
 import type { Workers } from "./workers.js";
-
-/** Between the facts of two jobs, and between those of one: JSON cannot hold these characters anywhere. */
-const RECORD = "\u001e";
-const FIELD = "\u001f";
-/** Bytes from which on an input is read apart, so that the facts of a claim stay one text of a modest size. */
-const LARGE = 65_536;
-
-/**
- * One row: the lease, its jobs in order, what was asked of them, and the facts of each in one text, which costs both
- * sides a fraction of a row per job.
- */
-function answer({ parcels, packed, left }: { readonly parcels: string; readonly packed: string; readonly left: string }): string {
-  return `
-  select l.id::text as lease, ${ms(NOW)} as now, array_to_string(o.jobs, ',') as jobs, o.about,
-    (select string_agg(j.id::text || j.input::text || case when j.options is null then '' else E'${FIELD}' || ${ms("j.due_at")} || E'${FIELD}' || j.options::text end, E'${RECORD}')
-     from pawl.job j where j.id = any(o.ids) and j.id >= o.ids[1] and j.id <= o.ids[o.count] and pg_column_size(j.input) < ${LARGE}) as facts,
-    case when exists (select from pawl.intent) then (select json_object_agg(i.job, i.kind)::text from pawl.intent i where i.job = any(o.ids)) end as intents,
-    ${parcels}::int as parcels, ${packed}::int as packed, ${left} as left
-  from own o left join leased l on true`;
-}
-
-/**
- * Takes the next jobs of each offered lane, from the lane's lower bound on, under one new lease. A lane's jobs are rows
- * of `ready` and parcels, in one order. Parcels are few: they are locked first, and say up to where rows can matter.
- * - what is locked is materialized, or the planner may run its LIMIT more than once;
- * - rows and parcels are merged by `lined` only in lanes that have parcels: how much of each the lane's quota takes, and
- *   then (`dealt`) the claim's limit. The rows of other lanes have what that leaves;
- * - lanes that are known to have no parcels are not asked for them (`packed`);
- * - rows and parcels are deleted by an array of their addresses: a join might scan the table. What is known of them was
- *   read when they were locked. They are never updated: the address of a version that is newer than the snapshot would
- *   lead nowhere (and Postgres 18 has been seen to crash where it judges a row again in a statement that prunes
- *   partitions);
- * - facts are looked up by a sorted array of ids between its ends: one walk through the index of the partitions that
- *   can hold them, where a join would look into every partition for each job. One that is missing dies alone.
- */
-const CLAIM = statement("claim", claimText(false));
-/** The same for jobs of several lanes: which one each is of. */
-const CLAIM_LANES = statement("claim_lanes", claimText(true));
-
-function claimText(several: boolean): string {
-  const ofLane = (table: string) => `${table}.queue = o.queue and ${table}.band = o.band and ${table}.tenant = o.tenant and ${table}.task = o.task`;
-  const lane = several ? ", queue, task" : "";
-  const offeredLane = several ? ", o.queue, o.task" : "";
-  return `
-  with offered as materialized (
-    select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[], $12::bool[]) with ordinality as o(queue, band, tenant, task, bound, quota, packed, no)
-    where not exists (select from pawl.pause p where (p.kind = 'queue' and p.name = o.queue) or (p.kind = 'task' and p.name = o.task))
-  ),
-  locked as materialized (
-    select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from (select * from offered where packed) o cross join lateral (
-      select q.ctid as tid, q.seq, q.size as count, q.jobs from pawl.parcel q
-      where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP}
-      order by q.seq limit ceil(o.quota / $11::float8)::int + 1 for update skip locked
-    ) q
-  ),
-  full_at as materialized (
-    select no, min(seq) filter (where upto >= quota) as full from (select no, seq, quota, sum(count) over (partition by no order by seq) as upto from locked) l group by no
-  ),
-  picked as materialized (
-    select o.no, o.quota, f.no is not null as mixed${offeredLane}, p.* from offered o left join full_at f on f.no = o.no cross join lateral (
-      select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
-      where ${ofLane("r")} and r.seq >= o.bound and (f.full is null or r.seq < f.full)
-      order by r.seq limit o.quota for update skip locked
-    ) p limit $4
-  ),
-  lined as materialized (
-    select *, least(count, quota - (upto - count)) as share from (
-      select *, sum(count) over (partition by no order by seq) as upto from (
-        select no, quota${lane}, tid, seq, count, jobs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
-        union all select no, quota${lane}, tid, seq, 1, null, id, spent, crashes from picked where mixed
-      ) i
-    ) i where upto - count < quota
-  ),
-  dealt as materialized (
-    select *, least(share, $4 - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < $4
-  ),
-  opened as materialized (
-    select k.tid, k.seq, k.count, k.queue, k.band, k.tenant, k.task, k.jobs, d.given from dealt d join locked k on k.seq = d.seq where d.id is null
-  ),
-  emptied as (delete from pawl.parcel where ctid = any(array(select tid from opened))),
-  put_back as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs)
-    select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :] from opened where given < count
-  ),
-  taken as materialized (
-    (select no, id, seq, spent, crashes, tid${lane} from picked where not mixed limit $4 - (select coalesce(sum(given), 0) from dealt))
-    union all select no, id, seq, spent, crashes, tid${lane} from dealt where id is not null
-    union all
-    select d.no, u.id, d.seq + u.place - 1, 0, 0, null${lane}
-    from dealt d cross join lateral unnest(d.jobs[1 : d.given]) with ordinality as u(id, place) where d.id is null
-  ),
-  left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
-  ${hold(several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : "", "false")},
-  counted as (
-    insert into pawl.delta (queue, task, ready, running)
-    ${several ? "select queue, task, -count(*), count(*) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
-  )
-  ${answer({
-    parcels: "(select count(*) from locked)",
-    packed: "(select coalesce(sum(count), 0) from locked)",
-    left: `o.count < $4 and exists (
-      select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit ceil(o.quota / $11::float8)::int + 2) q
-      where q.seq <> all(array(select seq from opened where given = count))
-    )`,
-  })}`;
-}
-
-/** The lease over what was `taken`, and its jobs in order with what is not their facts. */
-function hold(more: string, alone: string): string {
-  return `own as materialized (
-    select count(*) as count, array_agg(id order by id) as ids, array_agg(id order by seq) as jobs,
-      json_build_object(${more}'last', max(seq), 'spent', case when max(spent) > 0 then array_agg(spent order by seq) end,
-        'crashes', case when max(crashes) > 0 then array_agg(crashes order by seq) end)::text as about
-    from taken
-  ),
-  leased as (
-    insert into pawl.lease (claimed_at, until, worker, open, alone, jobs)
-    select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, count, ${alone}, jobs from own where count > 0
-    returning id
-  )`;
-}
-
-interface AnswerRow {
-  readonly lease: LeaseId | null;
-  readonly now: number;
-  readonly jobs: string;
-  readonly about: string;
-  readonly facts: string | null;
-  readonly intents: string | null;
-  /** parcels it locked, and the jobs in them */
-  readonly parcels: number;
-  readonly packed: number;
-  /** parcels that others hold, or that were locked and not emptied, may be left */
-  readonly left: boolean;
-}
-
-/** What the jobs of a claim are besides their facts, in the order they became ready. */
-interface About {
-  /** of several lanes: the number of each job's, from 1, and its place there */
-  readonly lanes?: {
-    readonly no: readonly number[];
-    readonly seq: readonly number[];
-    /** numbers of the lanes that had parcels */
-    readonly packed: readonly number[] | null;
-  };
-  /** of a suspect */
-  readonly lane?: Lane;
-  readonly last: number;
-  readonly spent: readonly number[] | null;
-  readonly crashes: readonly number[] | null;
-}
 
 interface Taken extends About {
   readonly lease: LeaseId;
@@ -222,7 +73,7 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, guess:
       worker,
       request.duration,
       request.limit,
-      ...laneParameters(quotas),
+      ...laneParameters(quotas.map(({ lane }) => lane)),
       plainArray(from.map(({ seq }) => seq)),
       plainArray(quotas.map(({ quota }) => quota)),
       guess.jobs,
@@ -247,15 +98,6 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, guess:
   }
 }
 
-function laneParameters(quotas: readonly Quota[]): readonly string[] {
-  return [
-    textArray(quotas.map(({ lane }) => lane.queue)),
-    plainArray(quotas.map(({ lane }) => lane.band)),
-    textArray(quotas.map(({ lane }) => lane.tenant)),
-    textArray(quotas.map(({ lane }) => lane.task)),
-  ];
-}
-
 function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly Offer[] {
   const offers = quotas.map((quota): Offer => ({ ...quota, places: [], last: undefined }));
   if (taken === undefined) return offers;
@@ -273,25 +115,6 @@ function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly O
   }
   return offers;
 }
-
-const CLAIM_SUSPECT = statement(
-  "claim_suspect",
-  `
-  with pick as materialized (
-    select p.tid from unnest($4::text[]) o(task) cross join lateral (
-      select u.ctid as tid, u.seq from pawl.suspect u
-      where u.task = o.task and ($5::text[] is null or u.queue = any($5::text[]))
-        and not exists (select from pawl.pause p where (p.kind = 'queue' and p.name = u.queue) or (p.kind = 'task' and p.name = u.task))
-      order by u.seq limit 1 for update skip locked
-    ) p order by p.seq limit 1
-  ),
-  taken as materialized (
-    delete from pawl.suspect u using pick where u.ctid = pick.tid returning u.id, u.seq, u.spent, u.crashes, u.queue, u.band, u.tenant, u.task
-  ),
-  ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true")},
-  counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
-  ${answer({ parcels: "0", packed: "0", left: "false" })}`,
-);
 
 export async function claimSuspect(
   db: Db,

@@ -115,7 +115,7 @@ export async function enqueuePlain(
     const idOf = idsDueAt(clampDue(at.now, at));
     return { now: at.now, answers: jobs.map(({ tail }) => ({ kind: "created", id: idOf(tail) })) };
   }
-  const [at] = (await on.query<Span>(ENQUEUE, [db.now(), ...facts(jobs), ...times(jobs)])) as [Span];
+  const [at] = (await on.query<Span>(ENQUEUE, [db.now(), ...plainFacts(jobs), ...times(jobs)])) as [Span];
   return { now: at.now, answers: jobs.map((job) => ({ kind: "created", id: jobId(clampDue(dueTime(job, at.now), at), job.tail) })) };
 }
 
@@ -142,9 +142,8 @@ function isPlainNow(job: NewJob): boolean {
   return job.delay === undefined && job.runAt === undefined && job.options?.expire === undefined && job.options?.deadline === undefined;
 }
 
-function facts(jobs: readonly NewJob[]): readonly string[] {
-  const lanes = new LanesTable();
-  const numbers = jobs.map((job) => lanes.number(job.lane));
+/** What both statements are sent; `numbers` of the lanes may be left out where there is only one. */
+function facts(lanes: LanesTable, jobs: readonly NewJob[], numbers: readonly number[]): readonly string[] {
   return [
     ...lanes.parameters(),
     plainArray(jobs.map((job) => job.tail)),
@@ -154,19 +153,20 @@ function facts(jobs: readonly NewJob[]): readonly string[] {
   ];
 }
 
+function plainFacts(jobs: readonly NewJob[]): readonly string[] {
+  const lanes = new LanesTable();
+  const numbers = jobs.map((job) => lanes.number(job.lane));
+  return facts(lanes, jobs, numbers);
+}
+
 function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly string[] {
   const table = new LanesTable();
   const numbers = given.map((job) => table.number(job.lane));
   const { jobs, lanes, parcels } = pack(given, numbers, table.size, size);
-  const only = table.size === 1;
   const counts = new Array<number>(table.size).fill(0);
   for (const lane of lanes) (counts[lane - 1] as number)++;
   return [
-    ...table.parameters(),
-    plainArray(jobs.map((job) => job.tail)),
-    only ? ALL_NULL : plainArray(lanes),
-    `[${jobs.map((job) => job.input).join(",")}]`,
-    sparse(jobs, textArray, optionsText),
+    ...facts(table, jobs, table.size === 1 ? [] : lanes),
     plainArray(parcels.flatMap(({ first, last }, index) => new Array<number>(last - first + 1).fill(index + 1))),
     plainArray(parcels.map(({ lane }) => lane)),
     plainArray(parcels.map(({ first }) => first)),

@@ -28,16 +28,19 @@ export class LanesTable {
     return number;
   }
 
-  /** queue, band, tenant, task */
-  parameters(): [string, string, string, string] {
-    const lanes = this.#lanes;
-    return [
-      textArray(lanes.map((lane) => lane.queue)),
-      plainArray(lanes.map((lane) => lane.band)),
-      textArray(lanes.map((lane) => lane.tenant)),
-      textArray(lanes.map((lane) => lane.task)),
-    ];
+  parameters(): readonly string[] {
+    return laneParameters(this.#lanes);
   }
+}
+
+/** queue, band, tenant, task: an array of each */
+export function laneParameters(lanes: readonly Lane[]): readonly string[] {
+  return [
+    textArray(lanes.map((lane) => lane.queue)),
+    plainArray(lanes.map((lane) => lane.band)),
+    textArray(lanes.map((lane) => lane.tenant)),
+    textArray(lanes.map((lane) => lane.task)),
+  ];
 }
 
 /** The same as a CTE named `lane`, for the four parameters that begin at `$first`. */
