@@ -122,13 +122,15 @@ async function bootstrap(db: Db): Promise<void> {
 /** ms a step waits for a table in use: whoever queues up behind it waits no longer. Then it lets go and tries again. */
 const LOCK_PATIENCE = 50;
 const MOST_TRIES = 200;
+/** It waited too long for a table, or in a circle with those who use it: nothing of it was done. */
+const LET_GO: ReadonlySet<unknown> = new Set(["55P03", "40P01"]);
 
 async function applyOne(db: Db, migration: Migration): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
       return await tryOne(db, migration);
     } catch (error) {
-      if ((error as { code?: unknown }).code !== "55P03" || tries === MOST_TRIES) throw error;
+      if (!LET_GO.has((error as { code?: unknown }).code) || tries === MOST_TRIES) throw error;
       await new Promise<void>((resolve) => systemClock.after(LOCK_PATIENCE + 50 * systemClock.random(), resolve));
     }
   }
