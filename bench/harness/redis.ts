@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
-const SETTINGS = { appendonly: "yes", appendfsync: "everysec", save: "", maxmemory: "0" };
+const SETTINGS = { appendonly: "yes", appendfsync: "always", save: "", maxmemory: "0" };
 
 export const redisSettings = Object.entries(SETTINGS)
   .map(([name, value]) => `${name} ${value || '""'}`)
