@@ -12,6 +12,10 @@ const LOOK_MS = 2;
 /** longer than any system takes to record what it has run */
 const RECORDED_MS = 60_000;
 
+/** A peer that takes longer than this for a turn, and is so far behind that no luck would bring it near, takes one. */
+const LONG_TURN_MS = 30_000;
+const FAR_BEHIND = 4;
+
 export type RunnableSystem = SystemAbout & SystemEntry;
 
 export interface BenchParts {
@@ -42,10 +46,12 @@ export function benchOf(parts: BenchParts): Bench {
       const taking = options.systems === undefined ? systems : systems.filter(({ name }) => asked.has(name));
       const repetitions = options.runs ?? runs;
       const samples = new Map<string, F[]>(taking.map(({ name }) => [name, []]));
+      const took = new Map<string, number>();
       for (let run = 1; run <= repetitions; run++) {
         for (const system of taking) {
           const title = [scenario.name, options.title, `run ${run} of ${repetitions}`, system.label].filter(Boolean).join(", ");
-          if (system.name in skipped) continue;
+          if (system.name in skipped || isHopeless(system.name, samples, took)) continue;
+          const began = monotonic();
           const figures = await oneTurn(parts, system, options, title, measure).catch((error: Error) => {
             if (isOurs(system.name) || parts.stopping.aborted) throw error;
             skipped[system.name] = error.message;
@@ -53,6 +59,7 @@ export function benchOf(parts: BenchParts): Bench {
           });
           if (figures === undefined) continue;
           samples.get(system.name)?.push(figures);
+          took.set(system.name, monotonic() - began);
           progress.note(`${title}: ${summary(figures)}`);
         }
       }
@@ -60,6 +67,12 @@ export function benchOf(parts: BenchParts): Bench {
       return samples;
     },
   };
+}
+
+function isHopeless(name: string, samples: Samples<Figures>, took: ReadonlyMap<string, number>): boolean {
+  const rate = (of: string) => Math.max(0, ...(samples.get(of) ?? []).map(({ perSecond = 0 }) => perSecond));
+  if (isOurs(name) || (took.get(name) ?? 0) < LONG_TURN_MS || rate(name) === 0) return false;
+  return [...samples.keys()].some((other) => !isOurs(other) && rate(other) > FAR_BEHIND * rate(name));
 }
 
 async function oneTurn<F extends Figures>(
