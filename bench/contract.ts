@@ -42,12 +42,24 @@ export interface Input {
   readonly at?: number;
   /** when it is due, ms since 1970 */
   readonly due?: number;
+  /** how long its handler takes; left out: no time */
+  readonly ms?: number;
+  /** what it is limited by, where the system has limits */
+  readonly key?: string;
 }
 
 /** A job to enqueue. `input.due`, if given, is when it shall run. */
 export interface Planned {
   readonly input: Input;
   readonly tenant?: string;
+  readonly limited?: Limited;
+}
+
+/** A schedule to store. `input.due`, if given, is the tick that is waited for. */
+export interface PlannedSchedule {
+  readonly tenant: string;
+  readonly input: Input;
+  readonly times: { readonly cron: string; readonly zone: string } | { readonly every: `${number}d`; readonly start: number };
 }
 
 /** Drained as fast as it can, or started as soon as it can: some systems have a setting for each. */
@@ -76,6 +88,8 @@ export interface Session {
   enqueueMany(jobs: Iterable<Planned>): Promise<void>;
   /** from an endless source at a flat cost of memory, where there is such a thing; hears how many are stored */
   enqueueStream?(jobs: AsyncIterable<Planned>, stored: (count: number) => void): Promise<void>;
+  /** as a deploy does, all at once, where there is such a thing */
+  putSchedules?(schedules: readonly PlannedSchedule[]): Promise<void>;
   /** starts the worker and answers when it is ready; calls `handle` once per attempt */
   work(handle: (input: Input) => void, settings: WorkSettings): Promise<void>;
   /** what the system says of its own work since it was last asked, or since `work` was called with `watch` */
@@ -98,6 +112,21 @@ export interface Jobs {
   readonly due?: { readonly start: number; readonly over: number };
   /** half of all jobs in the first tenant, the rest evenly in the others */
   readonly tenants?: number;
+  /** all of one tenant */
+  readonly tenant?: string;
+  /** ms that each handler takes, where the system has such jobs */
+  readonly ms?: number;
+  /** every hundredth is of a key of which 50 may run at a time; or all are of a key that lets in one a day */
+  readonly limited?: Limited;
+}
+export type Limited = "one key" | "parked";
+
+/** Which schedules: one per tenant, due at `at` (ms since 1970) or from then on. */
+export interface Schedules {
+  readonly count: number;
+  readonly at: number;
+  /** at one time of day in every zone, all at that instant, or over so many ms */
+  readonly when: "everywhere" | "at once" | { readonly over: number };
 }
 
 export interface Took {
@@ -168,6 +197,8 @@ export interface Child {
   done(count: number): void;
   /** through `enqueueStream`; answers ms and RSS after each tenth */
   enqueueStream(jobs: Jobs): Promise<Took & { readonly tenths: readonly { readonly ms: number; readonly rssBytes: number }[] }>;
+  /** see `Session.putSchedules`; answers how many of them are due then */
+  putSchedules(schedules: Schedules): Promise<{ readonly due: number }>;
   /** starts the worker; answers the monotonic ms at which the call began */
   work(command: WorkCommand): Promise<{ readonly began: number }>;
   /** waits until so many jobs have run in this process */

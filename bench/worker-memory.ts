@@ -27,7 +27,7 @@ function hollowStore(): Store {
   const id = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
   return {
     ...real,
-    lanes: { ...real.lanes, live: async () => ({ lanes: left > 0 ? [lane] : [], suspects: false }) },
+    lanes: { ...real.lanes, live: async () => ({ lanes: left > 0 ? [lane] : [], suspects: false, mark: "0" }) },
     leases: {
       ...real.leases,
       async claim({ limit }) {

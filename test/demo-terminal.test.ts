@@ -5,15 +5,19 @@ import { noTerminal, type Size, Terminal } from "./support/terminal.js";
 const demo = (store: string) => `${process.execPath} --import tsx packages/server/src/cli/main.ts demo ${store}`;
 const TITLE = /^ pawl · /;
 const FOOT = /^ Ctrl-C finishes what runs/;
+/** Rows that never change are painted once: where the terminal has moved them, only a picture painted anew puts them back. */
+const PLACES: readonly (readonly [row: number, text: RegExp])[] = [
+  [0, TITLE],
+  [1, /^ data in /],
+  [3, /^ queue +ready/],
+  [-1, FOOT],
+];
 
-/** One whole picture and nothing else: the title at the top, the foot at the bottom, each once. */
+/** One whole picture and nothing else: what stands in it stands in its place, once. */
 function fills({ columns, rows }: Size) {
   return (seen: readonly string[]): boolean =>
     seen.length === rows &&
-    TITLE.test(seen[0] ?? "") &&
-    FOOT.test(seen.at(-1) ?? "") &&
-    seen.filter((row) => TITLE.test(row)).length === 1 &&
-    seen.filter((row) => FOOT.test(row)).length === 1 &&
+    PLACES.every(([row, text]) => text.test(seen.at(row) ?? "") && seen.filter((one) => text.test(one)).length === 1) &&
     seen.every((row) => row.length <= columns);
 }
 

@@ -33,6 +33,17 @@ describe("npm start", () => {
     expect(await second.exit()).toBe(0);
   });
 
+  test("on PGlite says that power loss is not covered; a second one is refused, and told who has the folder", async () => {
+    using data = temporaryFolder();
+    await using first = pawl("demo", data.path, "--engine", "pglite");
+    await first.line(/^durability +what is enqueued survives a crash, but power loss is not covered$/);
+    await using second = pawl("demo", data.path, "--engine", "pglite");
+    expect(await second.exit()).toBe(1);
+    expect(second.lines.at(-1)).toMatch(new RegExp(`^pawl: ${data.path} is in use by process ${first.pid}\\.`));
+    first.interrupt();
+    expect(await first.exit()).toBe(0);
+  });
+
   test("exits at once on a second Ctrl-C", { timeout: 60_000 }, async () => {
     await using child = pawl("demo", "memory:");
     await child.line(/video\.encode +1 job enqueued/);

@@ -2,6 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Child, Jobs, Planned, Session, Usage } from "../contract.ts";
 import { monotonic } from "./clock.ts";
 import { inParallel, planned } from "./jobs.ts";
+import { dueOf, plannedSchedules } from "./schedules.ts";
 import { Times } from "./spread.ts";
 import { Tally } from "./tally.ts";
 
@@ -89,6 +90,13 @@ export function obeying(session: Session): Obeying {
         }
       });
       return { count: jobs.count, ms: monotonic() - began, tenths };
+    },
+
+    async putSchedules(command) {
+      if (session.putSchedules === undefined) throw new Error("this system has no schedules");
+      const schedules = plannedSchedules(command);
+      await session.putSchedules(schedules);
+      return { due: dueOf(schedules) };
     },
 
     async work({ upTo, ...settings }) {

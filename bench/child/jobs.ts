@@ -2,18 +2,23 @@ import type { Jobs, Planned } from "../contract.ts";
 
 /** The jobs a command asks for, made one at a time. */
 export function* planned(jobs: Jobs): Generator<Planned> {
-  const { count, from = 0, due, tenants } = jobs;
+  const { count, from = 0, due, tenants, tenant, ms, limited } = jobs;
+  const takes = ms === undefined ? {} : { ms };
   for (let i = 0; i < count; i++) {
     const n = from + i;
+    if (limited !== undefined) {
+      yield { limited, input: limited === "parked" || i % 100 === 0 ? { n, key: limited } : { n } };
+      continue;
+    }
     yield {
-      input: due === undefined ? { n } : { n, due: Math.round(due.start + scattered(i) * due.over) },
-      ...(tenants === undefined ? {} : { tenant: tenantOf(i, tenants) }),
+      input: due === undefined ? { n, ...takes } : { n, due: Math.round(due.start + scattered(i) * due.over), ...takes },
+      ...(tenants === undefined ? (tenant === undefined ? {} : { tenant }) : { tenant: tenantOf(i, tenants) }),
     };
   }
 }
 
 /** Evenly over 0 … 1 and in no order, but the same in every run: multiples of the golden ratio. */
-function scattered(i: number): number {
+export function scattered(i: number): number {
   return (i * 0.6180339887498949) % 1;
 }
 

@@ -28,6 +28,7 @@ const COMMANDS = [
   "enqueuePaced",
   "enqueueFor",
   "enqueueStream",
+  "putSchedules",
   "work",
   "ran",
   "report",

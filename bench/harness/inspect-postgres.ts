@@ -12,7 +12,9 @@ const STATEMENTS: Readonly<Record<string, CountStatements>> = {
   pawl: {
     unfinished: `select (select count(*) from pawl.any_ready) + (select count(*) from pawl.scheduled)
       + (select count(*) from pawl.parked) + (select count(*) from pawl.blocked) + (select coalesce(sum(open), 0) from pawl.lease) as count`,
-    finished: "select count(*) from pawl.job j where exists (select from pawl.attempt a where a.job = j.id and a.outcome = 0)",
+    // A job has one row of the history with that outcome, or a place in a bundle.
+    finished: `select count(distinct j.id) from pawl.job j join (select job from pawl.attempt where outcome = 0
+      union all select unnest(jobs) from pawl.bundle) a on a.job = j.id`,
   },
   "graphile-worker": { unfinished: "select count(*) from graphile_worker._private_jobs" },
   "pg-boss": {

@@ -24,6 +24,10 @@ const CHARTS: Readonly<Record<string, Chart>> = {
   latency: { title: "From enqueue to the start of the handler", figures: { p50Ms: "p50", p99Ms: "p99" } },
   lateness: { title: "How late delayed jobs start", figures: { p50Ms: "p50", p99Ms: "p99" } },
   herd: { title: "How late jobs start when 10,000 are due every second", figures: { p50Ms: "p50", p99Ms: "p99", p999Ms: "p99.9" } },
+  schedules: {
+    title: "How late the jobs of schedules start",
+    figures: { p50Ms: "p50", p99Ms: "p99", cpuPer100kSeconds: "CPU of 100,000 ticks and their jobs" },
+  },
   backlog: { title: "What a backlog costs", figures: { perSecond: "jobs run per second", claimP99Ms: "one claim, p99" } },
   fanout: { title: "Enqueueing from an endless source" },
   pinned: {

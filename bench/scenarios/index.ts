@@ -4,12 +4,15 @@ import { cost } from "./cost.js";
 import { drain } from "./drain.js";
 import { embedded } from "./embedded.js";
 import { enqueue } from "./enqueue.js";
+import { fairness } from "./fairness.js";
 import { fanout } from "./fanout.js";
 import { herd } from "./herd.js";
 import { idle } from "./idle.js";
 import { latency } from "./latency.js";
 import { lateness } from "./lateness.js";
+import { limits } from "./limits.js";
 import { pinned } from "./pinned.js";
+import { schedules } from "./schedules.js";
 import { sustained } from "./sustained.js";
 import { tenants } from "./tenants.js";
 import { workers } from "./workers.js";
@@ -22,10 +25,13 @@ export const SCENARIOS: readonly Scenario[] = [
   latency,
   lateness,
   herd,
+  schedules,
   backlog,
   fanout,
   pinned,
   tenants,
+  fairness,
+  limits,
   embedded,
   cost,
   workers,

@@ -30,10 +30,11 @@ export interface Drained {
 
 /**
  * Drains a backlog with workers that are warm, so that what differs between two backlogs does not hide behind the start of
- * a process: they run some jobs, are paused while the backlog is made, and resume. Jobs with a due time are not waited for.
+ * a process: they run some jobs, are paused while the backlog is made, and resume. Jobs with a due time are not waited for,
+ * nor those that are parked, but for the first, which is let in.
  */
 export async function drainedWarm(turn: Turn, backlog: readonly Jobs[], { processes = 1, workers = 1 }: Crew = {}): Promise<Drained> {
-  const count = total(backlog.filter(({ due }) => due === undefined));
+  const count = backlog.reduce((sum, jobs) => sum + waitedFor(jobs), 0);
   const delayed = total(backlog) - count;
   const producer = await turn.start();
   const children: Child[] = [];
@@ -130,6 +131,10 @@ async function recorded(turn: Turn): Promise<number> {
 async function verify(turn: Turn, ran: number, left: number): Promise<void> {
   const { finished, unfinished } = await turn.inspect.counts();
   if (finished !== ran || unfinished !== left) throw new Error(`${finished} of ${ran} jobs are recorded, ${unfinished} of ${left} are left`);
+}
+
+function waitedFor({ count, due, limited }: Jobs): number {
+  return due !== undefined ? 0 : limited === "parked" ? 1 : count;
 }
 
 function total(backlog: readonly Jobs[]): number {

@@ -1,4 +1,5 @@
-import { open, type Pawl, task } from "pawl";
+import { setTimeout as sleep } from "node:timers/promises";
+import { open, type Pawl, schedule, task } from "pawl";
 import { Times } from "../child/spread.ts";
 import type { Input, Place, Planned, Session, Watched, WorkSettings } from "../contract.ts";
 
@@ -14,8 +15,18 @@ export function connect(place: Place): Promise<Session> {
 export async function connectWith(place: Place, options: { readonly engine?: "pglite" }): Promise<Session> {
   let handle: (input: Input) => void = () => {};
   let watched = (): Watched => ({ claims: new Times().spread(), errors: 0, samples: [] });
-  const noop = task("bench.noop", async (input: Input) => handle(input));
-  const pawl = await open(urlOf(place), { tasks: [noop], ...options });
+  const noop = task("bench.noop", async (input: Input) => {
+    handle(input);
+    if (input.ms !== undefined) await sleep(input.ms);
+  });
+  // Tasks of their own: what others are enqueued with must not cost the more for them.
+  const run = (input: Input) => handle(input);
+  const limited = {
+    "one key": task("bench.one-key", { limits: [{ key: "key", concurrency: 50 }] }, run),
+    parked: task("bench.parked", { limits: [{ key: "key", rate: { limit: 1, per: "1d" } }] }, run),
+  };
+  const taskOf = (jobs: readonly Planned[]) => (jobs[0]?.limited === undefined ? noop : limited[jobs[0].limited]);
+  const pawl = await open(urlOf(place), { tasks: [noop, ...Object.values(limited)], ...options });
 
   const optionsOf = ({ input: { due }, tenant }: Planned) => ({
     ...(due === undefined ? {} : { runAt: due }),
@@ -35,14 +46,18 @@ export async function connectWith(place: Place, options: { readonly engine?: "pg
     async enqueueMany(jobs) {
       const all = [...jobs];
       const inputs = all.map(({ input }) => input);
-      if (all.length <= STREAM_FROM) await pawl.enqueueMany(noop, inputs, each(all));
-      else await pawl.enqueueStream(noop, inputs, each(all));
+      if (all.length <= STREAM_FROM) await pawl.enqueueMany(taskOf(all), inputs, each(all));
+      else await pawl.enqueueStream(taskOf(all), inputs, each(all));
     },
     async enqueueStream(jobs, stored) {
       const inputs = async function* () {
         for await (const { input } of jobs) yield input;
       };
       await pawl.enqueueStream(noop, inputs(), { onChunk: ({ count }) => stored(count) });
+    },
+    async putSchedules(given) {
+      const schedules = given.map(({ tenant, input, times }) => schedule("nightly", noop, { tenant, input, ...times }));
+      await (await open(urlOf(place), { tasks: [noop], schedules, maintenance: false, ...options })).close();
     },
     async work(given, { concurrency, workers = 1, watch = false }: WorkSettings) {
       handle = given;

@@ -17,6 +17,7 @@ import { FAULTS } from "./faults.js";
 import { Fleet } from "./fleet.js";
 import { Load } from "./load.js";
 import { Progress } from "./progress.js";
+import { endSchedules, startSchedules } from "./schedules.js";
 import { verdict } from "./verdict.js";
 
 const { values } = parseArgs({ options: { minutes: { type: "string", default: "3" }, seed: { type: "string" } } });
@@ -42,6 +43,7 @@ try {
     open: { postgres: { statementTimeout: 4_000, patience: 60_000 } },
   });
   stage.atEnd(() => proxy.close());
+  await startSchedules(stage);
   const fleet = new Fleet(stage, 3);
   const load = new Load(stage, dice);
   const field = { stage, server, proxy, fleet, dice };
@@ -68,6 +70,7 @@ try {
     last = "healing";
     await load.stop();
     await eventually("workers are up", () => fleet.alive.length >= 3 && fleet.alive.some((worker) => worker.heard("ready").length > 0), 120_000);
+    await endSchedules(stage);
     await stage.drained(180_000);
     fleet.rest();
   } finally {

@@ -2,14 +2,16 @@ import { OUTCOMES } from "../../packages/pawl/src/core/outcome.js";
 import { eventually } from "../support/eventually.js";
 import type { Stage } from "../support/stage.js";
 import type { Fleet } from "./fleet.js";
+import { checkTicks } from "./schedules.js";
 
 /** Everything is healed and drained: what must be true now. Answers what to print; throws if something is not. */
 export async function verdict(stage: Stage, fleet: Fleet): Promise<readonly string[]> {
   await stage.check();
   const asked = new Set(stage.acked);
   const stored = await stage.one<number>("select count(*)::int from pawl.any_job");
-  // Every order was repeated until it was acknowledged, so each is there once: no more, no less.
+  // Every order was repeated until it was acknowledged, so each is there once: no more, no less. So is every tick's job.
   if (stored !== asked.size) throw new Error(`I12 ${asked.size} orders, ${stored} jobs`);
+  const ticks = await checkTicks(stage);
   const deaths = await stage.rows<{ task: string; kind: string; n: number }>(
     "select task, kind, count(*)::int as n from pawl.dead group by 1, 2 order by 1, 2",
   );
@@ -24,6 +26,7 @@ export async function verdict(stage: Stage, fleet: Fleet): Promise<readonly stri
   return [
     `jobs: ${stored}; dead: ${deaths.map(({ task, kind, n }) => `${n} ${task} (${kind})`).join(", ") || "none"}`,
     `attempts: ${attempts.map(({ outcome, n }) => `${n} ${OUTCOMES[outcome] ?? outcome}`).join(", ")}`,
+    `ticks with a job: ${ticks}`,
     "all invariants hold",
   ];
 }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, test } from "vitest";
+import { scheduleStories } from "../../packages/pawl/src/store/conformance/commands.js";
 import { runModel } from "../../packages/pawl/src/store/conformance/model.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { emptiedStores } from "../support/emptied-store.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, freshDatabase, plannedOnce } from "../support/servers.js";
 
 /** More runs, or one that failed: MODEL_RUNS=1000, MODEL_SEED=…, MODEL_PATH=… In CI always the same: a change is judged by itself. */
 const { CI, MODEL_RUNS = "12", MODEL_SEED = CI ? "20261115" : undefined, MODEL_PATH } = process.env;
@@ -11,7 +12,7 @@ describeOn("embedded18", () => {
   let database: Database;
   let stores: ReturnType<typeof emptiedStores>;
   beforeAll(async () => {
-    database = await freshDatabase("embedded18");
+    database = await freshDatabase("embedded18", plannedOnce("embedded18"));
     stores = emptiedStores(pgDriver({ config: { ...database.config, max: 2 }, prepare: "auto", statementTimeout: 30_000 }), { from: 2, most: 3 });
   });
   afterAll(async () => {
@@ -19,12 +20,16 @@ describeOn("embedded18", () => {
     await database?.drop();
   });
 
+  const repeated = {
+    ...(MODEL_SEED === undefined ? {} : { seed: Number(MODEL_SEED) }),
+    ...(MODEL_PATH === undefined ? {} : { path: MODEL_PATH }),
+  };
+
   test("random sequences of commands do the same to Postgres and to the memory store", { timeout: 600_000 }, async () => {
-    await runModel({
-      make: (now) => stores.make(now),
-      runs: Number(MODEL_RUNS),
-      ...(MODEL_SEED === undefined ? {} : { seed: Number(MODEL_SEED) }),
-      ...(MODEL_PATH === undefined ? {} : { path: MODEL_PATH }),
-    });
+    await runModel({ make: (now) => stores.make(now), runs: Number(MODEL_RUNS), ...repeated });
+  });
+
+  test("and so do random stories of a schedule and its jobs", { timeout: 600_000 }, async () => {
+    await runModel({ make: (now) => stores.make(now), runs: Number(MODEL_RUNS), stories: scheduleStories, ...repeated });
   });
 });

@@ -100,6 +100,36 @@ describeOn("embedded18", () => {
     }, 120_000);
   });
 
+  describe("what a step costs", () => {
+    it("does not grow with the ticks of the past", async () => {
+      const asked = new Map<string, { readonly text: string; readonly values: readonly unknown[] }>();
+      const store = await finish(noting(asked), { engine: "postgres", place: "test", durability: "process" }, { migrate: false });
+      const due =
+        "update pawl.schedule set looks_at = now(), next = now() - interval '1 second', open = '{}' where tenant in ('tenant 2', 'tenant 3')";
+      await client.query(due);
+      const step = () => store.schedules.tick(10, tailSource(systemRandomBytes));
+      expect(await step()).toMatchObject({ schedules: 2, jobs: 2 });
+      expect([...asked.keys()], "nobody asks whether a tick was backfilled").not.toContain("pawl_backfilled_ticks");
+
+      await client.query(`insert into pawl.tick (schedule, at, fired_at, way, merged, job)
+        select s.id, now() - n * interval '1 day', now(), 'fired', 0, gen_random_uuid() from pawl.schedule s cross join generate_series(1, 3) n where tenant = 'many'`);
+      await client.query("vacuum analyze pawl.tick");
+      await client.query(due);
+      // One that has its job already: the index says so, and then they are looked up.
+      await client.query(`insert into pawl.tick (schedule, at, fired_at, way, merged, job)
+        select id, next, now(), 'backfilled', 0, gen_random_uuid() from pawl.schedule where tenant = 'tenant 2'`);
+      expect(await step()).toMatchObject({ schedules: 2, jobs: 1 });
+      const { text, values } = asked.get("pawl_backfilled_ticks") as { text: string; values: unknown[] };
+      await client.query("set plan_cache_mode = force_generic_plan");
+      await client.query(`prepare looking as ${text}`);
+      const literals = values.map((value) => `'${value}'`).join(", ");
+      const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain (analyze, buffers) execute looking(${literals})`);
+      const read = Number(/shared hit=(\d+)/.exec(rows.map((row) => row["QUERY PLAN"]).join("\n"))?.[1]);
+      expect(read, rows.map((row) => row["QUERY PLAN"]).join("\n")).toBeLessThan(50);
+      await store.close();
+    }, 120_000);
+  });
+
   /** A driver that remembers what it was asked, by name. */
   function noting(asked: Map<string, { text: string; values: readonly unknown[] }>): Driver {
     const inner = pgDriver({ config: { ...database.config, max: 2 }, prepare: "auto", statementTimeout: 30_000 });

@@ -7,8 +7,8 @@ const FOLD_SNAPSHOT = splitBefore("fold", "id >= $2");
 /** Between the tallies of one fold, as they are locked: before that of this task. */
 const beforeTally = (task: string): Split => ({
   statement: "fold",
-  from: "sum(blocked),",
-  to: (barrier) => `case when task = '${task}' and ${barrier} then sum(blocked) else sum(blocked) end,`,
+  from: "select queue, task, starts,",
+  to: (barrier) => `select queue, task, case when task = '${task}' and ${barrier} then starts else starts end,`,
 });
 const CONTROL: Pieces = { stops: ["facts", "commit"] };
 const DAY = 24 * HOUR;
@@ -192,7 +192,11 @@ races((race) => {
       {
         clause: "FOLD writes the tallies in their order, not in that of the deltas",
         without: [
-          { statement: "fold", from: "from gone group by queue, task order by queue, task", to: "from gone group by queue, task order by min(id)" },
+          {
+            statement: "fold",
+            from: "order by queue, task",
+            to: "order by (select min(d.id) from gone d where d.queue = g.queue and d.task = g.task)",
+          },
         ],
         because: /circle/,
       },

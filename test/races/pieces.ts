@@ -11,6 +11,12 @@ export const SETTLE_WRITTEN: Split = {
   from: "from fresh) = $36",
   to: (barrier) => `from fresh where ${barrier}) = $36`,
 };
+export const BUNDLE_SNAPSHOT: Split = splitBefore("settle_bundled", "id = any($2::bigint[]) and worker = $1");
+export const BUNDLE_WRITTEN: Split = {
+  statement: "settle_bundled",
+  from: "from fresh) = cardinality",
+  to: (barrier) => `from fresh where ${barrier}) = cardinality`,
+};
 export const PROMOTE_SNAPSHOT: Split = splitBefore("promote", "run_at >= to_timestamp($3::float8 / 1000)");
 export const TAKE_SNAPSHOT: Split = splitBefore("take", "id = any($1::uuid[])");
 

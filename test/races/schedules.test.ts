@@ -30,6 +30,12 @@ async function ending(w: World): Promise<unknown> {
 const TICK: Pieces = { stops: ["due_schedules", "record_ticks"], splits: [splitBefore("due_schedules", "looks_at >= to_timestamp($3")] };
 const BY_NAME: Pieces = { stops: ["lock_schedule", "commit"] };
 const UNLOCKED_DUE = { statement: "due_schedules", from: "for update skip locked", to: "" };
+/** A second job for a tick goes unnoticed. */
+const UNPROVEN = {
+  statement: "record_ticks",
+  from: "as g(schedule, at, way, merged, job)",
+  to: "as g(schedule, at, way, merged, job) on conflict do nothing",
+};
 
 races((race) => {
   race(
@@ -42,7 +48,13 @@ races((race) => {
       ],
       afterwards: ending,
     },
-    [{ clause: "due schedules are locked until the commit", without: [UNLOCKED_DUE], because: /no order/ }],
+    [
+      {
+        clause: "due schedules are locked until the commit, and the index refuses a second job",
+        without: [UNLOCKED_DUE, UNPROVEN],
+        because: /no order/,
+      },
+    ],
     EVERYWHERE,
   );
 
@@ -113,6 +125,11 @@ races((race) => {
         clause: "a backfill locks its schedule",
         without: [{ statement: "lock_schedule", from: "for update", to: "" }],
         because: /no order/,
+      },
+      {
+        clause: "a tick that was backfilled before is looked up when the index refuses it",
+        without: [{ statement: "backfilled_ticks", from: "limit 1) t", to: "limit 1) t where false" }],
+        because: /duplicate key/,
       },
     ],
   );

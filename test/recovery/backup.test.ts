@@ -79,7 +79,7 @@ describe.skipIf(missing !== undefined)(`a backup${missing === undefined ? "" : `
     for (const id of known) expect(await restored.jobs.get(id), id).toMatchObject({ state: id === known[0] ? "dead" : "succeeded" });
     expect(await restored.counts()).toMatchObject({ succeeded: known.length - 1, dead: 1 });
     expect(await (await restored.enqueue(quick, undefined)).result(WAIT), "it is a store as any other").toBe("done");
-  }, 120_000);
+  });
 
   it("made by pg_basebackup, and WAL replayed to a point in time: what was enqueued since is gone, what was finished since runs again", async () => {
     await using cluster = new DebianCluster();
@@ -131,5 +131,5 @@ describe.skipIf(missing !== undefined)(`a backup${missing === undefined ? "" : `
     await restored.work(WORK);
     await drained(restored);
     expect(await states()).toEqual({ before: "succeeded", finishedSince: "succeeded", delayed: "succeeded", enqueuedSince: "gone" });
-  }, 120_000);
+  });
 });

@@ -80,7 +80,7 @@ describeOn("embedded18", () => {
         if (broken !== "duties.expire") expect(await pawl.jobs.wait(expiring, WAIT)).toMatchObject({ state: "dead" });
         await eventually("its failure is told", () => failed.length > 0);
         expect(new Set(failed).size, "of that one alone").toBe(1);
-      }, 60_000);
+      });
     }
   });
 
@@ -111,7 +111,7 @@ describeOn("embedded18", () => {
         if (!broken) expect(k, "statements tried").toBeGreaterThan(3);
       }
     }
-  }, 60_000);
+  });
 
   it("of fifty jobs in a batch, those that cannot be decoded or whose rows are gone die alone (B3)", async () => {
     const { url } = await database();
@@ -131,5 +131,5 @@ describeOn("embedded18", () => {
     const [death] = await eventually("the one without a row is dead", async () => (await deaths()).length > 0 && (await deaths()));
     expect(death).toEqual({ kind: "undecodable" });
     expect((await client.query("select from pawl.lease")).rowCount).toBe(0);
-  }, 90_000);
+  });
 });

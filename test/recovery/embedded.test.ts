@@ -96,29 +96,25 @@ describe.skipIf(!native.ok)(`the embedded store${native.ok ? "" : ` (${native.re
     expect(serverPid(), "somebody else still needs it").toBeDefined();
     expect((await second.stop()).code).toBe(0);
     expect(serverPid(), "the last one out").toBeUndefined();
-  }, 240_000);
+  });
 
-  it.skipIf(process.platform !== "linux")(
-    "starts again where the first process of a container never reaps its dead server (C3)",
-    async () => {
-      const first = await startEmbedded(folder);
-      guard.watch(first.pid, first.connection.host);
-      await first.release();
-      // A child of `sleep`, which never looks after it: dead, and still in the table of processes.
-      // Of the server's own user: of others Postgres knows that they are none of its business.
-      const careless = spawn("sh", ["-c", "sleep 0.5 & echo $!; exec sleep 60"], { ...serverAccount(), stdio: ["ignore", "pipe", "ignore"] });
-      try {
-        const [line] = (await once(careless.stdout, "data")) as [Buffer];
-        const zombie = Number(line.toString());
-        await eventually("it is a zombie", () => isZombie(zombie));
-        writeFileSync(join(folder, "postgres", "postmaster.pid"), `${zombie}\n${join(folder, "postgres")}\n`);
-        const again = await startEmbedded(folder);
-        guard.watch(again.pid, again.connection.host);
-        await again.release();
-      } finally {
-        careless.kill("SIGKILL");
-      }
-    },
-    60_000,
-  );
+  it.skipIf(process.platform !== "linux")("starts again where the first process of a container never reaps its dead server (C3)", async () => {
+    const first = await startEmbedded(folder);
+    guard.watch(first.pid, first.connection.host);
+    await first.release();
+    // A child of `sleep`, which never looks after it: dead, and still in the table of processes.
+    // Of the server's own user: of others Postgres knows that they are none of its business.
+    const careless = spawn("sh", ["-c", "sleep 0.5 & echo $!; exec sleep 60"], { ...serverAccount(), stdio: ["ignore", "pipe", "ignore"] });
+    try {
+      const [line] = (await once(careless.stdout, "data")) as [Buffer];
+      const zombie = Number(line.toString());
+      await eventually("it is a zombie", () => isZombie(zombie));
+      writeFileSync(join(folder, "postgres", "postmaster.pid"), `${zombie}\n${join(folder, "postgres")}\n`);
+      const again = await startEmbedded(folder);
+      guard.watch(again.pid, again.connection.host);
+      await again.release();
+    } finally {
+      careless.kill("SIGKILL");
+    }
+  });
 });

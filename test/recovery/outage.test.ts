@@ -31,13 +31,12 @@ describeOn("embedded18", () => {
       expect(await stage.one("select max(spent)::int from pawl.any_attempt"), "no attempt was spent on it").toBe(1);
       expect(worker.exit, worker.describe()).toBeUndefined();
       await stage.check();
-    }, 120_000);
+    });
 
     it("three times does not make a long job a poison pill: its worker is alive, and gives it back (E9, A14)", async () => {
       const proxied = await proxiedStage();
       await using stage = proxied.stage;
-      const brief = { work: { lease: "1s", renewal: "200ms" }, open: { maintenance: { lease: "1s", sweep: "200ms", pulse: "100ms" } } } as const;
-      await stage.worker({ ...brief.work, concurrency: 2 }, brief.open);
+      await stage.worker({ ...STEADY.work, concurrency: 2 }, STEADY.open);
       const job = await stage.enqueue("slow", { ms: 6_000 });
       for (let outage = 1; outage <= 4; outage++) {
         await eventually("it runs", () => stage.sink.of(job.id, "start").length >= outage);
@@ -49,7 +48,7 @@ describeOn("embedded18", () => {
       await stage.drained();
       expect(await job.get()).toMatchObject({ state: "succeeded", crashes: 0, attempts: 1 });
       await stage.check();
-    }, 120_000);
+    });
 
     it("says so at most once a second and step, and nobody exits (C2, C3)", async () => {
       const proxied = await proxiedStage();
@@ -68,7 +67,7 @@ describeOn("embedded18", () => {
       await proxied.proxy.accept();
       await stage.drained();
       await stage.check();
-    }, 120_000);
+    });
 
     it("turned read-only, as a standby is: a coded error, no half-done work, and all goes on when it can be written (C4)", async () => {
       await using stage = await freshStage();
@@ -97,7 +96,7 @@ describeOn("embedded18", () => {
       await stage.drained();
       expect(worker.exit, worker.describe()).toBeUndefined();
       await stage.check({ attempted: await stage.everyId() });
-    }, 120_000);
+    });
 
     it("whose advisory locks of ours are held by somebody else: processes start and claims go on (C12)", async () => {
       await using stage = await freshStage();
@@ -107,7 +106,7 @@ describeOn("embedded18", () => {
       await stage.drained(30_000);
       await stage.rows("select pg_advisory_unlock_all()");
       await stage.check();
-    }, 90_000);
+    });
   });
 });
 

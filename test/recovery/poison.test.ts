@@ -32,5 +32,5 @@ describeOn("embedded18", () => {
     }
     expect(await stage.pawl.counts()).toMatchObject({ succeeded: 60, dead: 3 });
     await stage.check();
-  }, 150_000);
+  });
 });

@@ -21,7 +21,7 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
     await control.connect();
     // What is asked here waits for nobody.
     await control.query("set synchronous_commit = local");
-  }, 120_000);
+  });
   afterAll(async () => {
     await standby("");
     await control.end();
@@ -59,7 +59,7 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
     for (const job of [before, ...jobs]) expect(await job.result(WAIT)).toBe("done");
     const [{ n }] = (await control.query("select count(*)::int as n from pawl.any_job where task = 'quick'")).rows;
     expect(n, "one of each, stored at first or when asked again").toBe(13);
-  }, 120_000);
+  });
 
   it("a commit whose wait for it was cancelled is not acknowledged, alone or in a transaction, and asking again makes no second job (C16)", async () => {
     await using pawl = await open(database.url, { tasks: [quick], maintenance: false });
@@ -81,5 +81,5 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
     await standby("");
     const again = await pawl.enqueue(quick, undefined, { request: "once" });
     expect(again.enqueued).toBe("existing");
-  }, 60_000);
+  });
 });

@@ -1,12 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { schedule } from "../../packages/pawl/src/index.js";
 import { eventually } from "../support/eventually.js";
+import { fakeTime } from "../support/faketime.js";
 import { freshStage } from "../support/fresh-stage.js";
 import { describeOn } from "../support/servers.js";
 import { STEADY, type Stage } from "../support/stage.js";
 
 /** Every tick of these is made up for, however long nobody was there to see it. */
 const EVERY = { overlap: "allow", missed: { policy: "all", window: "1h", cap: 1_000, pace: 0 } } as const;
+const fake = fakeTime();
 const NAMES = Array.from({ length: 20 }, (_, n) => `s${n}`);
 
 interface Account {
@@ -71,6 +73,36 @@ describeOn("embedded18", () => {
       for (const name of NAMES) await stage.pawl.schedules.pause(name);
       expectOneJobPerTick(await accounts(stage));
     }, 120_000);
+
+    it.skipIf(!fake.available)(
+      `tick by the store's clock, with one process's clock a day ahead and another's a day behind (D9)${fake.available ? "" : `: ${fake.reason}`}`,
+      async () => {
+        if (!fake.available) throw new Error(fake.reason);
+        await using stage = await freshStage();
+        const tomorrow = Date.now() + 23 * 3_600_000;
+        // To the process that is ahead this was due an hour ago. The others are declared by processes whose own time is wrong.
+        await stage.pawl.schedules.put("tomorrow", "quick", { at: tomorrow });
+        const declared = (name: string) => ({ ...STEADY.open, app: name, schedules: [schedule(name, "quick", { every: "1s", ...EVERY })] });
+        await stage.spawn(STEADY.work, declared("ahead"), { env: fake.env("+1d") }).ready();
+        await stage.spawn(STEADY.work, declared("behind"), { env: fake.env("-1d") }).ready();
+        await eventually("both have ticked", async () => (await stage.one<number>("select count(*)::int from pawl.tick")) >= 12);
+        await eventually("and their jobs have run", async () => stage.sink.lines("start").length >= 6);
+        for (const name of ["ahead", "behind"]) await stage.pawl.schedules.pause(name);
+
+        const skews = stage.sink.lines("start").map(({ at }) => Math.abs(Math.round((at - Date.now()) / 86_400_000)));
+        expect(new Set(skews), "their clocks really were wrong").toEqual(new Set([1]));
+        const ticks = await stage.rows<{ name: string; ticks: number; seconds: number; early: number; strange: number }>(`
+          select s.name, count(*)::int as ticks, (extract(epoch from max(t.at) - min(t.at)) + 1)::int as seconds,
+            count(*) filter (where t.fired_at < t.at)::int as early, count(*) filter (where abs(extract(epoch from now() - t.at)) > 600)::int as strange
+          from pawl.schedule s join pawl.tick t on t.schedule = s.id group by s.name order by s.name`);
+        expect(ticks.map(({ name }) => name)).toEqual(["ahead", "behind"]);
+        for (const { ticks: count, seconds, early, strange } of ticks)
+          expect({ seconds, early, strange }, "each second once, none early, none of another day").toEqual({ seconds: count, early: 0, strange: 0 });
+        expect(await stage.one("select count(*)::int from pawl.tick_gap"), "and nobody took a day for missed").toBe(0);
+        expect(await stage.pawl.schedules.get("tomorrow")).toMatchObject({ next: new Date(tomorrow) });
+      },
+      120_000,
+    );
 
     it("of one deploy started many times at once are stored once (A13, D3)", async () => {
       await using stage = await freshStage();

@@ -4,7 +4,8 @@ import { eventually } from "../support/eventually.js";
 import { freshStage } from "../support/fresh-stage.js";
 import { chance } from "../support/seed.js";
 import { describeOn } from "../support/servers.js";
-import { SHORT } from "../support/stage.js";
+import { STEADY } from "../support/stage.js";
+import { Standstill } from "../support/standstill.js";
 
 const LONG_LEASE = { work: { lease: "60s", renewal: "5s" }, open: { maintenance: { lease: "60s", sweep: "200ms", pulse: "100ms" } } } as const;
 
@@ -16,38 +17,36 @@ describeOn("embedded18", () => {
       // With leases this long only a release can bring them back.
       const worker = await stage.worker({ ...LONG_LEASE.work, concurrency: 5, drain: "300ms" }, LONG_LEASE.open);
       await eventually("five of them run", () => stage.sink.lines("start").length === 5);
+      using still = new Standstill();
       worker.signal("SIGTERM");
       const { at } = (await worker.hears("worker.stopping")) as unknown as { at: number };
-      await eventually(
-        "all are ready again",
-        async () => (await stage.one<number>("select count(*)::int from pawl.any_ready")) === ids.length,
-        20_000,
-      );
-      expect(performance.now() - at).toBeLessThan(300 + 1_000 + 500); // half a second for a loaded machine to tell us
+      await eventually("all are ready again", async () => (await stage.one<number>("select count(*)::int from pawl.any_ready")) === ids.length);
+      expect(performance.now() - at).toBeLessThan(300 + 1_000 + 500 + still.ms); // half a second for a loaded machine to tell us
       expect(await worker.exited).toEqual({ code: 0, signal: null });
 
       const attempts = await stage.rows("select distinct outcome, spent, crashes from pawl.any_attempt");
       expect(attempts).toEqual([{ outcome: 3, spent: 0, crashes: 0 }]);
       expect(stage.sink.lines("abort"), "their signals said so").toHaveLength(5);
       await stage.check({ quiet: false });
-    }, 120_000);
+    });
 
     it("exits at once on a second signal, and what it held runs elsewhere (E7)", async () => {
       await using stage = await freshStage();
       const job = await stage.enqueue("slow", { ms: 600_000 });
-      const worker = await stage.worker({ ...SHORT.work, drain: "10m" }, SHORT.open);
+      const worker = await stage.worker({ ...STEADY.work, drain: "10m" }, STEADY.open);
       await stage.started(job.id);
       worker.signal("SIGTERM");
       await worker.hears("worker.stopping");
+      using still = new Standstill();
       const second = performance.now();
       worker.signal("SIGTERM");
       expect(await worker.exited).toEqual({ code: 143, signal: null });
-      expect(performance.now() - second).toBeLessThan(2_000);
-      await stage.worker(SHORT.work, SHORT.open);
+      expect(performance.now() - second).toBeLessThan(2_000 + still.ms);
+      await stage.worker(STEADY.work, STEADY.open);
       await eventually("it runs elsewhere", () => stage.sink.of(job.id, "start").length === 2);
       expect(await job.get()).toMatchObject({ attempts: 0 });
       await stage.check({ quiet: false });
-    }, 120_000);
+    });
 
     it("at random moments loses nothing, spends nothing and doubles no effect (E7)", async () => {
       await using stage = await freshStage();
@@ -76,7 +75,7 @@ describeOn("embedded18", () => {
       ).toEqual([]);
       expect(await stage.one("select max(spent)::int from pawl.any_attempt")).toBe(1);
       await stage.check();
-    }, 150_000);
+    });
 
     it("and replaced by one of the same name claims nothing while it drains, and strands nothing (A6, A7)", async () => {
       await using stage = await freshStage();
@@ -96,6 +95,6 @@ describeOn("embedded18", () => {
       expect(await stage.rows("select from pawl.any_attempt where outcome = 5"), "nobody took them for dead").toEqual([]);
       expect(await stage.one("select count(distinct boot)::int from pawl.worker where name = 'web-1'")).toBe(3);
       await stage.check();
-    }, 150_000);
+    });
   });
 });

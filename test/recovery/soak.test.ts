@@ -57,5 +57,5 @@ describeOn("embedded18", () => {
     expect(after.connections).toBeLessThanOrEqual(12 + 1);
     expect(after.resources - before.resources, "sockets and timers").toBeLessThanOrEqual(10);
     await control.end();
-  }, 180_000);
+  });
 });

@@ -6,6 +6,7 @@ import type { Store } from "../../packages/pawl/src/store/port.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
+import { eventually } from "../support/eventually.js";
 import { type Database, describeOn, freshDatabase } from "../support/servers.js";
 
 const LANE = { queue: "default", band: 5, tenant: "acme", task: "flat" } as const;
@@ -13,9 +14,13 @@ const WORKER = { name: "flat", boot: randomUUID() as BootId };
 /** jobs of a claim that is measured: few, so that what it walks over shows */
 const FEW = 10;
 
-/** Pages of the tables a claim takes from, that a call has touched: what it costs, whatever else the machine is doing. */
-const PAGES = `select sum(heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit)::int as pages
-  from pg_statio_user_tables where schemaname = 'pawl' and relname in ('ready', 'parcel')`;
+/** Pages of some tables that a call has touched: what it costs, whatever else the machine is doing. */
+const PAGES = `select coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) + coalesce(idx_blks_read, 0) + coalesce(idx_blks_hit, 0)), 0)::int as pages
+  from pg_statio_user_tables where schemaname = 'pawl' and relname ~ $1`;
+/** what a claim takes from */
+const CLAIMED = "^(ready|parcel)$";
+/** those with a row, or a part of one, for every job or attempt */
+const PER_JOB = "^(ready|parcel|scheduled|parked|blocked|dead|lease|job|attempt|log)";
 
 describeOn("embedded18", () => {
   let database: Database;
@@ -46,10 +51,21 @@ describeOn("embedded18", () => {
     opened.push(one);
     return { store: one, driver: only };
   }
-  async function pages(of: Driver): Promise<number> {
+  async function pages(of: Driver, tables = CLAIMED): Promise<number> {
     await of.script("select pg_stat_force_next_flush()");
     await of.script("select 1");
-    return (await control.query<{ pages: number }>(PAGES)).rows[0]?.pages ?? 0;
+    return (await control.query<{ pages: number }>(PAGES, [tables])).rows[0]?.pages ?? 0;
+  }
+  async function costOf(call: () => Promise<unknown>, tables: string): Promise<number> {
+    const before = await pages(driver, tables);
+    await call();
+    return (await pages(driver, tables)) - before;
+  }
+  async function delay(count: number, ms: number): Promise<void> {
+    for (let left = count; left > 0; left -= 1_000)
+      await store.jobs.enqueue(
+        Array.from({ length: Math.min(left, 1_000) }, () => ({ tail: tail(), lane: LANE, input: "1", options: undefined, delay: ms })),
+      );
   }
   const tail = tailSource((size) => randomBytes(size));
   /** With a request id each, so that every one is a row of its own, and leaves a dead one. */
@@ -97,7 +113,7 @@ describeOn("embedded18", () => {
       if (n % 10 === 0) await store.lanes.live(undefined, [LANE.task]);
     }
     const pinned = await costOfClaims(5);
-    expect(pinned).toBeLessThan(1.5 * before);
+    expect(pinned).toBeLessThan(2 * before);
     // Who knows nothing of what was claimed walks over all of it: the measure sees that.
     expect(await claimOne(await process())).toBeGreaterThan(3 * before);
     await pin.query("rollback");
@@ -111,5 +127,34 @@ describeOn("embedded18", () => {
     const many = await costOfClaims(3);
     expect(few).toBeGreaterThan(0);
     expect(many).toBeLessThan(2 * few);
+  }, 120_000);
+
+  test("E2: seeing what is due and promoting it costs the same beside a thousand delayed jobs and beside fifty thousand", async () => {
+    const promotion = async () => {
+      await delay(FEW, 1);
+      await eventually("they are due", async () => ((await store.duties.pulse()).scheduledIn ?? 1) <= -1);
+      return costOf(async () => {
+        await store.duties.pulse();
+        expect(await store.duties.promote(100)).toMatchObject({ count: FEW });
+      }, "^scheduled$");
+    };
+    await delay(1_000, 3_600_000);
+    const few = await promotion();
+    await delay(50_000, 3_600_000);
+    expect(few).toBeGreaterThan(0);
+    expect(await promotion()).toBeLessThan(2 * few);
+  }, 120_000);
+
+  test("counts and what there is to know of a store are read without a look at its jobs", async () => {
+    await enqueue(1_000);
+    await delay(1_000, 3_600_000);
+    await claimOne();
+    const counts = await costOf(
+      async () => expect((await store.records.counts())[0]?.counts).toMatchObject({ ready: 990, scheduled: 1_000 }),
+      PER_JOB,
+    );
+    expect(counts, "pages of counts").toBe(0);
+    expect(await costOf(async () => [await store.lanes.paused(), await store.tasks.get([LANE.task])], PER_JOB), "pages of the lists").toBe(0);
+    expect(await costOf(() => store.jobs.list("everyone", {}, { limit: 10 }), PER_JOB), "the measure sees a look").toBeGreaterThan(0);
   }, 120_000);
 });

@@ -1,30 +1,17 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Store } from "../../packages/pawl/src/store/port.js";
 import { type Db, openDb } from "../../packages/pawl/src/store/postgres/db.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
-import { checkSchema, migrate, readMigrations, rollback, schemaOf } from "../../packages/pawl/src/store/postgres/migrate.js";
+import { checkSchema, migrate, type readMigrations, rollback, schemaOf } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { finish, openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
 import { churn } from "../support/churn.js";
 import { eventually } from "../support/eventually.js";
+import { addOldJobs, catalogueOf, MOVING, SHIPS, timesMoved, withNext as withNextIn } from "../support/next-migration.js";
 import { type Database, describeOn, freshDatabase } from "../support/servers.js";
-
-const SHIPPED = fileURLToPath(new URL("../../packages/pawl/src/store/postgres/migrations/", import.meta.url));
-
-/** the newest schema there is */
-const SHIPS = readMigrations().at(-1)?.number ?? 0;
-
-/** Everything there is in the schema, in words: tables, columns, indexes, constraints, sequences, views. */
-const CATALOGUE = `
-  select 'column' as what, format('%s.%s %s %s %s', table_name, column_name, data_type, is_nullable, column_default) as words from information_schema.columns where table_schema = 'pawl'
-  union all select 'index', indexdef from pg_indexes where schemaname = 'pawl'
-  union all select 'constraint', format('%s %s', conrelid::regclass, pg_get_constraintdef(oid)) from pg_constraint where connamespace = 'pawl'::regnamespace
-  union all select 'relation', format('%s %s', relname, relkind) from pg_class where relnamespace = 'pawl'::regnamespace
-  order by 1, 2`;
 
 describeOn("embedded18", () => {
   let folder: string;
@@ -35,8 +22,6 @@ describeOn("embedded18", () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   beforeEach(async () => {
-    rmSync(folder, { recursive: true, force: true });
-    cpSync(SHIPPED, folder, { recursive: true });
     database = await freshDatabase();
     db = connect();
   });
@@ -48,22 +33,15 @@ describeOn("embedded18", () => {
   function connect(): Db {
     return openDb(pgDriver({ config: { ...database.config, max: 4 }, prepare: "auto", statementTimeout: 30_000 }), { place: "test" });
   }
-  function withNext(sql: string, down = "select 1;", batch?: string): ReturnType<typeof readMigrations> {
-    const stem = join(folder, `${String(SHIPS + 1).padStart(4, "0")}_next`);
-    writeFileSync(`${stem}.sql`, sql);
-    writeFileSync(`${stem}.down.sql`, down);
-    if (batch !== undefined) writeFileSync(`${stem}.batch.sql`, batch);
-    return readMigrations(pathToFileURL(`${folder}/`));
+  function withNext(up: string): ReturnType<typeof readMigrations> {
+    return withNextIn(folder, { up });
   }
-  async function catalogue(): Promise<unknown> {
+  async function onClient<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
     const client = new pg.Client(database.config);
     await client.connect();
-    try {
-      return (await client.query(CATALOGUE)).rows;
-    } finally {
-      await client.end();
-    }
+    return work(client).finally(() => client.end());
   }
+  const catalogue = () => onClient(catalogueOf);
 
   test("every migration can be taken back and applied again, with the same result", async () => {
     await migrate(db);
@@ -125,7 +103,7 @@ describeOn("embedded18", () => {
     await store.close();
   });
 
-  test("a migration that moves rows does so in small batches, and keeps nobody waiting for longer than 100 ms", async () => {
+  test("a migration that moves rows does so in small batches, and keeps nobody waiting for longer than 100 ms", { timeout: 120_000 }, async () => {
     const store = await finish(connect().driver, { engine: "postgres", place: "test", durability: "process" }, {});
     const moving = await withRows(store, 8_000);
     const stop = churn(store);
@@ -229,31 +207,10 @@ describeOn("embedded18", () => {
   /** Jobs that are there before, and a next migration that has something to do with each of them. */
   async function withRows(on: Db | Store, count: number): Promise<ReturnType<typeof readMigrations>> {
     if ("driver" in on) await migrate(on);
-    const client = new pg.Client(database.config);
-    await client.connect();
-    await client.query(
-      `insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input)
-       select now(), now(), overlay(overlay(gen_random_uuid()::text placing substr(f.floor::text, 1, 13) from 1) placing '7' from 15)::uuid, 5, 'default', 'acme', 'old', '1'
-       from generate_series(1, $1) cross join pawl.span f`,
-      [count],
-    );
-    await client.end();
-    return withNext(
-      "alter table pawl.job add column times int;",
-      "alter table pawl.job drop column times;",
-      `with due as materialized (select id from pawl.job where task = 'old' and ($1::uuid is null or id > $1::uuid) order by id limit $2),
-       moved as (update pawl.job j set times = coalesce(times, 0) + 1 from due where j.id = due.id returning j.id)
-       select count(*)::int as moved, max(id::text) as cursor from moved`,
-    );
+    await onClient((client) => addOldJobs(client, count));
+    return withNextIn(folder, MOVING);
   }
-  /** How often the rows were moved, as distinct numbers. */
-  async function times(where = "true"): Promise<readonly unknown[]> {
-    const client = new pg.Client(database.config);
-    await client.connect();
-    const { rows } = await client.query<[number | null]>({ text: `select distinct times from pawl.job where ${where}`, rowMode: "array" });
-    await client.end();
-    return rows.map(([one]) => one);
-  }
+  const times = (where?: string) => onClient((client) => timesMoved(client, where));
 });
 
 /** Looks at who waits for a lock, over and over, and answers the longest wait seen, in ms of the server's clock. */

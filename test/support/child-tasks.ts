@@ -1,9 +1,14 @@
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type AnyTask, type Context, task } from "../../packages/pawl/src/index.js";
 import type { Sink, SinkLine } from "./sink.js";
 
 interface Wait {
   readonly ms?: number;
+}
+interface Keyed {
+  readonly account: string;
+  readonly no?: number;
 }
 interface Dose extends Wait {
   readonly how: "exit" | "abort" | "kill";
@@ -44,6 +49,13 @@ export function childTasks(sink?: Sink): readonly AnyTask[] {
       await wait(ctx, ms);
       note(ctx, "end");
     }),
+
+    /** The same by fifty names. */
+    ...Array.from({ length: 50 }, (_, no) =>
+      task(`slow ${no}`, async ({ ms = 1_000 }: Wait, ctx) => {
+        await wait(ctx, ms);
+      }),
+    ),
 
     /** Blocks the event loop. */
     task("block", ({ ms = 1_000 }: Wait, ctx) => {
@@ -86,6 +98,38 @@ export function childTasks(sink?: Sink): readonly AnyTask[] {
       await ctx.once("effect", () => note(ctx, "effect"));
       if (ms > 0) await wait(ctx, ms);
       if (ctx.attempt < 3) throw new Error("not yet");
+      note(ctx, "end");
+    }),
+
+    /** Calls a service that is down as long as there is a file of that name. */
+    task("call", { breaker: { probe: "3s" }, retry: () => 200 }, ({ down }: { readonly down?: string }, ctx) => {
+      note(ctx, "start");
+      if (down !== undefined && existsSync(down)) throw new Error("503");
+      note(ctx, "end");
+    }),
+
+    /** Of what a worker has, each takes as much as its name says. */
+    ...[1, 3].map((memory) =>
+      task(`takes ${memory}`, { needs: { amounts: { memory } } }, async ({ ms = 0 }: Wait, ctx) => {
+        note(ctx, "start");
+        await wait(ctx, ms);
+        note(ctx, "end");
+      }),
+    ),
+    task("needs gpu", { needs: { tags: ["gpu"] } }, (_: unknown, ctx) => note(ctx, "start")),
+
+    /** Three of an account at a time. */
+    task("limited", { limits: [{ name: "account", key: "account", concurrency: 3 }], retry: OFTEN }, async ({ ms = 0 }: Wait & Keyed, ctx) => {
+      note(ctx, "start");
+      await wait(ctx, ms);
+      note(ctx, "end");
+    }),
+
+    /** One of an account at a time, in order; every third one fails at first. */
+    task("ordered", { limits: [{ key: ({ account }) => account, serial: true }], retry: OFTEN }, async ({ ms = 0, no = 0 }: Wait & Keyed, ctx) => {
+      note(ctx, "start");
+      await wait(ctx, ms);
+      if (no % 3 === 0 && ctx.attempt < 3) throw new Error("not yet");
       note(ctx, "end");
     }),
 

@@ -47,6 +47,10 @@ export class Child {
     }
   }
 
+  get pid(): number {
+    return this.#process.pid as number;
+  }
+
   /** Asks it to stop as Ctrl-C does. */
   interrupt(): void {
     this.#process.kill("SIGINT");

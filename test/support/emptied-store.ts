@@ -1,10 +1,12 @@
 import type { Store } from "../../packages/pawl/src/store/port.js";
+import type { HeldLeases } from "../../packages/pawl/src/store/postgres/bundles.js";
 import { openDb, statement } from "../../packages/pawl/src/store/postgres/db.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
 import { migrate } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
 import type { ParcelSize } from "../../packages/pawl/src/store/postgres/parcels.js";
+import { existingMonths, monthOf, PARTITIONED, partitionStatements, startOf } from "../../packages/pawl/src/store/postgres/partitions.js";
 
 /**
  * Empties every table and answers with the span of the partitions, in one call whose plans the server keeps. Deleting
@@ -18,34 +20,54 @@ begin
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
   where n.nspname = 'pawl' and c.relkind in ('r', 'p') and not c.relispartition and c.relname not in ('migration', 'span');
   execute format('create function pawl.test_empty() returns text language plpgsql as $empty$
-    begin %s return (select floor_ms || '' '' || ceiling_ms from pawl.span); end $empty$', tables);
+    begin %s return (select floor || '' '' || floor_ms || '' '' || ceiling_ms from pawl.span); end $empty$', tables);
 end $make$`;
 const EMPTY = statement("test_empty", "select pawl.test_empty() as span");
 
 /**
- * Hands out the same Postgres store again and again, emptied, each time under the clock it is asked for. A test that
- * moved the partitions gets the schema made anew. With `parcels` of a few jobs, even small batches are put together.
+ * Hands out the same Postgres store again and again, emptied, each time under the clock it is asked for. Partitions that
+ * a test moved are put back. With `parcels` of a few jobs, even small batches are put together.
  */
-export function emptiedStores(driver: Driver, parcels?: ParcelSize): { make(now: () => number): Promise<Store>; close(): Promise<void> } {
+export function emptiedStores(
+  driver: Driver,
+  parcels?: ParcelSize,
+  held?: HeldLeases,
+): { make(now: () => number): Promise<Store>; close(): Promise<void> } {
   const shared: Driver = { ...driver, close: async () => {} };
   const place = "test";
   let last: Store | undefined;
-  let span: string | undefined;
+  let start: { readonly span: string; readonly months: readonly string[] } | undefined;
 
-  async function spanOf(now: () => number): Promise<string | undefined> {
+  async function emptied(now: () => number): Promise<string> {
     const [found] = await openDb(shared, { place, now }).query<{ span: string }>(EMPTY);
-    return found?.span;
+    return found?.span ?? "";
+  }
+
+  /** A tenth of what a schema made anew costs. */
+  async function putBack(now: () => number, { span, months }: NonNullable<typeof start>): Promise<void> {
+    const there = await existingMonths(openDb(shared, { place, now }));
+    const extra = there.filter((name) => !months.includes(name)).flatMap((name) => PARTITIONED.map((table) => `drop table pawl.${table}_${name}`));
+    const missing = months.filter((name) => !there.includes(name)).flatMap((name) => partitionStatements(monthOf(startOf(name))));
+    const [floor, floorMs, ceilingMs] = span.split(" ");
+    const moved = `update pawl.span set floor = '${floor}', floor_ms = ${floorMs}, ceiling_ms = ${ceilingMs}`;
+    await driver.script([...extra, ...missing, moved].join(";\n"));
   }
 
   function storeOf(engine: Store["engine"], now: () => number): Store {
-    return postgresStore({ db: openDb(shared, { place, now }), engine, self: place, ...(parcels === undefined ? {} : { parcels }) });
+    return postgresStore({
+      db: openDb(shared, { place, now }),
+      engine,
+      self: place,
+      ...(parcels === undefined ? {} : { parcels }),
+      ...(held === undefined ? {} : { held }),
+    });
   }
 
   async function anew(now: () => number): Promise<Store> {
     await driver.script("drop schema if exists pawl cascade");
     await migrate(openDb(shared, { place, now }));
     await driver.script(MAKE_EMPTY);
-    span = await spanOf(now);
+    start = { span: await emptied(now), months: await existingMonths(openDb(shared, { place, now })) };
     const engine = driver.kind === "pglite" ? "pglite" : "postgres";
     const made = await finish(shared, { engine, place, durability: "process" }, { now, migrate: false });
     await made.close();
@@ -56,8 +78,12 @@ export function emptiedStores(driver: Driver, parcels?: ParcelSize): { make(now:
     async make(now) {
       const { engine } = last ?? {};
       await last?.close();
-      const unmoved = engine !== undefined && (await spanOf(now)) === span;
-      last = unmoved ? storeOf(engine, now) : await anew(now);
+      if (engine === undefined || start === undefined) {
+        last = await anew(now);
+        return last;
+      }
+      if ((await emptied(now)) !== start.span) await putBack(now, start);
+      last = storeOf(engine, now);
       return last;
     },
     async close() {

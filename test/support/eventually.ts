@@ -4,7 +4,7 @@ import { setTimeout as pause } from "node:timers/promises";
 export async function eventually<T>(
   what: string | (() => string),
   check: () => T | undefined | false | Promise<T | undefined | false>,
-  ms = 30_000,
+  ms = 60_000,
 ): Promise<T> {
   const giveUp = performance.now() + ms;
   for (;;) {

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { STATES, type State } from "../../packages/pawl/src/core/job.js";
-import { outcomeOf, stateCode, stateOf } from "../../packages/pawl/src/store/postgres/codes.js";
+import { outcomeCode, outcomeOf, stateCode, stateOf } from "../../packages/pawl/src/store/postgres/codes.js";
 import type { Sink } from "./sink.js";
 
 /**
@@ -30,7 +30,15 @@ begin
   insert into public.witness (job, lease, worker, outcome, next) values (new.job, new.lease, new.worker, new.outcome, new.next);
   return null;
 end $$;
-create or replace trigger witness after insert on pawl.attempt for each row execute function public.witness();`;
+create or replace trigger witness after insert on pawl.attempt for each row execute function public.witness();
+create or replace function public.witness_bundle() returns trigger language plpgsql as $$
+begin
+  if tg_op = 'DELETE' then delete from public.witness w where w.lease = old.lease and w.job = any(old.jobs);
+  else insert into public.witness (job, lease, worker, outcome, next) select u.job, new.lease, new.worker, ${outcomeCode("succeeded")}, ${stateCode("succeeded")} from unnest(new.jobs) as u(job);
+  end if;
+  return null;
+end $$;
+create or replace trigger witness after insert or delete on pawl.bundle for each row execute function public.witness_bundle();`;
 
 export async function installWitness(client: pg.Client): Promise<void> {
   await client.query(WITNESS);

@@ -14,7 +14,7 @@ export class Processes implements AsyncDisposable {
   readonly #stores: Store[] = [];
 
   private constructor(
-    private readonly database: Database,
+    readonly database: Database,
     /** the test's own connection, past any pooler */
     readonly control: pg.Client,
   ) {}

@@ -9,11 +9,21 @@ interface Pipe {
   name: string;
   /** nothing passes any more, in either direction, and neither side is told */
   black: boolean;
+  /** the same until one side is gone; then the other is told */
+  held: boolean;
 }
 
 export interface Faults {
   /** only connections of this application ("pawl", "pawl listen", "pawl renewal") */
   readonly only?: string;
+}
+
+/** Where a connection is made to stand still: at a request that matches, or the so-many-th of them. */
+export interface Stop {
+  readonly at: RegExp;
+  readonly nth?: number;
+  /** whether the server gets to see the request, and has answered it */
+  readonly when: "before" | "after";
 }
 
 /**
@@ -28,6 +38,7 @@ export class Wire {
   #delay = 0;
   #blackhole: Faults | undefined;
   #lose: { readonly match: RegExp; readonly done: () => void } | undefined;
+  #stop: (Stop & { left: number; readonly done: () => void }) | undefined;
   readonly #awaited = new Set<{ readonly match: RegExp; readonly done: () => void }>();
   /** connections ever made through it */
   accepted = 0;
@@ -107,6 +118,13 @@ export class Wire {
     });
   }
 
+  /** Answers when a connection stands still there. It goes on no more: when its process is killed, the server is told. */
+  stopAt(stop: Stop): Promise<void> {
+    return new Promise((done) => {
+      this.#stop = { ...stop, left: stop.nth ?? 1, done };
+    });
+  }
+
   /** The next request that matches is on its way to the server. */
   request(match: RegExp): Promise<void> {
     return new Promise((done) => this.#awaited.add({ match, done }));
@@ -118,7 +136,7 @@ export class Wire {
 
   #connect(client: Socket): void {
     this.accepted++;
-    const pipe: Pipe = { client, server: createConnection(this.#upstream), name: "", black: false };
+    const pipe: Pipe = { client, server: createConnection(this.#upstream), name: "", black: false, held: false };
     this.#pipes.add(pipe);
     for (const socket of [pipe.client, pipe.server]) {
       socket.on("error", () => {});
@@ -126,6 +144,7 @@ export class Wire {
       socket.on("close", () => pipe.black || this.#end(pipe));
     }
     let losing: (() => void) | undefined;
+    let stopping: (() => void) | undefined;
     client.on("data", (chunk: Buffer) => {
       this.requests++;
       const text = chunk.toString("latin1");
@@ -136,8 +155,17 @@ export class Wire {
         losing = this.#lose.done;
         this.#lose = undefined;
       }
+      if (this.#stop?.at.test(text) === true && --this.#stop.left === 0) {
+        const { when, done } = this.#stop;
+        this.#stop = undefined;
+        if (when === "after") stopping = done;
+        else {
+          pipe.held = true;
+          done();
+        }
+      }
       for (const one of this.#awaited) if (one.match.test(text) && this.#awaited.delete(one)) one.done();
-      this.#later(() => pipe.black || pipe.server.write(chunk));
+      this.#later(() => pipe.black || pipe.held || pipe.server.write(chunk));
     });
     pipe.server.on("data", (chunk: Buffer) => {
       if (losing !== undefined) {
@@ -147,7 +175,13 @@ export class Wire {
         this.#end(pipe);
         return;
       }
-      this.#later(() => pipe.black || pipe.client.write(chunk));
+      if (stopping !== undefined) {
+        if (!chunk.includes(READY)) return;
+        pipe.held = true;
+        stopping();
+        stopping = undefined;
+      }
+      this.#later(() => pipe.black || pipe.held || pipe.client.write(chunk));
     });
   }
 

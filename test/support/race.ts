@@ -4,13 +4,15 @@ import { everyJob } from "../../packages/pawl/src/store/conformance/invariants.j
 import { TestClock, World } from "../../packages/pawl/src/store/conformance/world.js";
 import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
 import type { Store } from "../../packages/pawl/src/store/port.js";
+import { HeldLeases } from "../../packages/pawl/src/store/postgres/bundles.js";
 import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
+import { PARCELS } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { emptiedStores } from "./emptied-store.js";
 import { everyOrder, Interleaver, type Mutation, type Pieces, type Told } from "./interleave.js";
-import { describeOn, freshDatabase, type ServerName } from "./servers.js";
+import { describeOn, freshDatabase, PLANNED_AS_WRITTEN, plannedOnce, type ServerName } from "./servers.js";
 import { violations } from "./violations.js";
 
 /** One of those who race: a verb (or a few in a row), and the pieces it is cut into. Answers plain data. */
@@ -114,14 +116,19 @@ export class RaceTrack {
     readonly interleaver: Interleaver,
     readonly stores: ReturnType<typeof emptiedStores>,
     readonly drop: () => Promise<void>,
+    /** racers and setup stand for one process */
+    readonly held: HeldLeases,
   ) {}
 
   static async open(server: ServerName): Promise<RaceTrack> {
-    const database = await freshDatabase(server);
+    const database = await freshDatabase(server, { ...plannedOnce(server), ...PLANNED_AS_WRITTEN });
+    const held = new HeldLeases(PARCELS.from);
     const stores = emptiedStores(
       pgDriver({ config: { ...database.config, max: 2, options: "-c synchronous_commit=off" }, prepare: "auto", statementTimeout: 20_000 }),
+      PARCELS,
+      held,
     );
-    return new RaceTrack(await Interleaver.open(database), stores, database.drop);
+    return new RaceTrack(await Interleaver.open(database), stores, database.drop, held);
   }
 
   async close(): Promise<void> {
@@ -165,7 +172,7 @@ export class RaceTrack {
       race.racers.map((racer, index) => ({
         ...racer,
         mutations,
-        run: (driver: Driver) => racer.run(new RacingWorld(storeOn(driver, clock), clock, index + 1), context),
+        run: (driver: Driver) => racer.run(new RacingWorld(storeOn(driver, clock, this.held), clock, index + 1), context),
       })),
       choose,
       race.begin,
@@ -205,9 +212,10 @@ function tell({ story, message }: Failure): string {
   return `${story.join(", ")}: ${message}`;
 }
 
-export function storeOn(driver: Driver, clock: TestClock): Store {
+export function storeOn(driver: Driver, clock: TestClock, held?: HeldLeases): Store {
   const db = openDb(driver, { place: "race", now: clock.now });
-  return postgresStore({ db, engine: { engine: "postgres", place: "race", version: "", durability: "process", schema: 1 }, self: "race" });
+  const engine = { engine: "postgres", place: "race", version: "", durability: "process", schema: 1 } as const;
+  return postgresStore({ db, engine, self: "race", ...(held === undefined ? {} : { held }) });
 }
 
 /** What is left undone where two verbs passed each other. */

@@ -1,4 +1,4 @@
-import { transpiled } from "./transpiled.js";
+import { transpile } from "./transpiled.js";
 
-/** `transpiled` as a process: prints the folder. */
-process.stdout.write(transpiled());
+/** `transpile` as a process: prints the folder. */
+process.stdout.write(await transpile());

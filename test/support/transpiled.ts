@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import * as fs from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import ts from "typescript";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCES = ["packages/pawl/src", "test/support"];
@@ -10,23 +9,23 @@ const SKIPPED = /\.test\.ts$|\.d\.ts$|\/conformance\//;
 /** A removed build may still be in use by another run for this long. ms */
 const KEPT = 3_600_000;
 
+const CACHE = join(ROOT, "node_modules/.cache/pawl-tests");
+
 /**
  * The library and the test support as plain JavaScript, file by file, made once per state of the sources: a process that
  * tests start by the dozen then starts four times as fast as through a loader. Answers the folder that stands for the
  * repository's. It lies under node_modules, so that packages are found from there.
  */
-export function transpiled(): string {
-  const files = SOURCES.flatMap((folder) => filesIn(join(ROOT, folder))).filter((file) => /\.(ts|sql)$/.test(file) && !SKIPPED.test(file));
-  const state = createHash("sha256");
-  for (const file of files) state.update(relative(ROOT, file)).update(fs.readFileSync(file));
-  const cache = join(ROOT, "node_modules/.cache/pawl-tests");
-  const folder = join(cache, state.digest("hex").slice(0, 16));
+export async function transpile(): Promise<string> {
+  const files = sources();
+  const folder = folderOf(files);
   if (fs.existsSync(folder)) return folder;
 
-  fs.mkdirSync(cache, { recursive: true });
-  discardOld(cache);
-  const draft = fs.mkdtempSync(join(cache, "draft-"));
-  for (const file of files) write(join(draft, relative(ROOT, file)), fs.readFileSync(file, "utf8"));
+  fs.mkdirSync(CACHE, { recursive: true });
+  discardOld(CACHE);
+  const draft = fs.mkdtempSync(join(CACHE, "draft-"));
+  fs.chmodSync(draft, 0o755); // some of the processes are another user
+  for (const file of files) await write(join(draft, relative(ROOT, file)), fs.readFileSync(file, "utf8"));
   fs.writeFileSync(join(draft, "package.json"), '{ "type": "module" }');
   try {
     fs.renameSync(draft, folder);
@@ -37,12 +36,30 @@ export function transpiled(): string {
   return folder;
 }
 
-function write(to: string, text: string): void {
+/** Where it is, if it was made before. */
+export function transpiled(): string | undefined {
+  const folder = folderOf(sources());
+  return fs.existsSync(folder) ? folder : undefined;
+}
+
+function sources(): readonly string[] {
+  return SOURCES.flatMap((folder) => filesIn(join(ROOT, folder))).filter((file) => /\.(ts|sql)$/.test(file) && !SKIPPED.test(file));
+}
+
+function folderOf(files: readonly string[]): string {
+  const state = createHash("sha256");
+  for (const file of files) state.update(relative(ROOT, file)).update(fs.readFileSync(file));
+  return join(CACHE, state.digest("hex").slice(0, 16));
+}
+
+async function write(to: string, text: string): Promise<void> {
   fs.mkdirSync(dirname(to), { recursive: true });
   if (to.endsWith(".sql")) {
     fs.writeFileSync(to, text);
     return;
   }
+  // Here, since it takes a second to load, and who finds it made before need not.
+  const { default: ts } = await import("typescript");
   const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true, inlineSourceMap: true };
   fs.writeFileSync(to.replace(/\.ts$/, ".js"), ts.transpileModule(text, { compilerOptions, fileName: to }).outputText);
 }

@@ -38,6 +38,7 @@ const STRUCTURE = `
   union all select 'job ' || p.id || ' is in ' || p.place || ' and has no row' from place p where not exists (select from pawl.any_job j where j.id = p.id)
   union all select 'job ' || id || ' has two rows' from pawl.any_job group by id having count(*) > 1
   union all select 'job ' || job || ' was settled twice under lease ' || lease from pawl.any_attempt group by job, lease having count(*) > 1
+  union all select 'job ' || job || ' is in two bundles' from (select unnest(jobs) as job from pawl.bundle) b group by job having count(*) > 1
   union all select 'job ' || job || ' went on after its end' from line
     where before in (${SUCCEEDED}, ${CANCELLED}) or (before = ${DEAD} and outcome <> ${outcomeCode("redriven")})
   union all select 'lease ' || l.id || ' says ' || l.open || ' open jobs and has ' || r.n from pawl.lease l

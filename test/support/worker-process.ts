@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { OpenOptions, WorkerOptions } from "../../packages/pawl/src/index.js";
 import { eventually } from "./eventually.js";
+import { transpiled } from "./transpiled.js";
 
 export interface ProcessOptions {
   readonly url: string;
@@ -28,8 +29,26 @@ export interface Exit {
 }
 
 const TRANSPILE = fileURLToPath(new URL("./transpile.ts", import.meta.url));
-let building: Promise<void> | undefined;
+let building: Promise<string> | undefined;
 let script: string | undefined;
+
+/**
+ * Makes what child processes run, and answers where one of its files is, named as in the repository. In a process of its own: where the sources have
+ * changed it takes seconds, on a busy machine half a minute, and in that time the tests beside this one would hear no
+ * answer and run into time-outs.
+ */
+export async function builtFile(path: string): Promise<string> {
+  building ??= build();
+  return join(await building, path.replace(/\.ts$/, ".js"));
+}
+
+export function childScript(name: string): Promise<string> {
+  return builtFile(`test/support/${name}.ts`);
+}
+
+async function build(): Promise<string> {
+  return transpiled() ?? (await promisify(execFile)(process.execPath, ["--import", "tsx", TRANSPILE])).stdout;
+}
 
 /** A worker in a process of its own. */
 export class WorkerProcess {
@@ -58,15 +77,9 @@ export class WorkerProcess {
     });
   }
 
-  /**
-   * Makes what the processes run. In a process of its own: where the sources have changed it takes seconds, on a busy
-   * machine half a minute, and in that time the tests beside this one would hear no answer and run into time-outs.
-   */
-  static prepare(): Promise<void> {
-    building ??= promisify(execFile)(process.execPath, ["--import", "tsx", TRANSPILE]).then(({ stdout }) => {
-      script = join(stdout, "test/support/worker-child.js");
-    });
-    return building;
+  /** Makes what the processes run. */
+  static async prepare(): Promise<void> {
+    script ??= await childScript("worker-child");
   }
 
   get pid(): number {

@@ -8,11 +8,13 @@ import { Bus } from "./runtime/bus.js";
 import { systemClock } from "./runtime/clock.js";
 import { systemRandomBytes } from "./runtime/random.js";
 import { exitOn, onStopSignal } from "./runtime/signals.js";
+import { type BreakersOperator, breakersOf } from "./scheduler/breakers.js";
 import { LocalScheduler } from "./scheduler/local.js";
-import { queuesOf, sum, tasksOf } from "./scheduler/named.js";
+import { queuesOf, sum, tasksOf, tenantsOf } from "./scheduler/named.js";
 import { type SchedulerOptions, type SchedulerParts, type Surroundings, schedulerParts } from "./scheduler/parts.js";
-import type { Info, Named, Operator, QueueView, StateCounts, TaskView } from "./scheduler/scheduler.js";
+import type { Info, Named, Operator, QueueView, StateCounts, TaskView, TenantView } from "./scheduler/scheduler.js";
 import { declareSchedules } from "./scheduler/schedules.js";
+import { type LiveWorkerView, liveWorkers, type UnservedLane, unserved } from "./scheduler/unserved.js";
 import { observed } from "./store/observed.js";
 import type { ExportedJob, Store } from "./store/port.js";
 import type { WorkerOptions } from "./worker/options.js";
@@ -70,8 +72,10 @@ export async function startPawl(store: Store, options: PawlOptions = {}, surroun
 }
 
 class LocalPawl extends LocalScheduler implements Pawl {
-  readonly queues: Named<QueueView>;
-  readonly tasks: Named<TaskView>;
+  readonly queues: Named<"queue", QueueView>;
+  readonly tasks: Named<"task", TaskView>;
+  readonly tenants: Named<"tenant", TenantView>;
+  readonly breakers: BreakersOperator;
   readonly #workers = new Set<Worker>();
   readonly #atEnd: (() => void)[] = [];
   #closing: Promise<void> | undefined;
@@ -85,13 +89,23 @@ class LocalPawl extends LocalScheduler implements Pawl {
   ) {
     super(parts);
     this.queues = queuesOf(store, Object.keys(parts.queues));
+    this.breakers = breakersOf(store);
     this.tasks = tasksOf(store, parts.registry);
+    this.tenants = tenantsOf(store);
   }
 
   async counts(of: { readonly queue?: string; readonly task?: string } = {}): Promise<StateCounts> {
     checkKeys(checkObject("of", of), COUNT_KEYS);
     const rows = await this.store.records.counts();
     return sum(rows.filter(({ queue, task }) => (of.queue ?? queue) === queue && (of.task ?? task) === task));
+  }
+
+  unserved(): Promise<readonly UnservedLane[]> {
+    return unserved(this.store);
+  }
+
+  workers(): Promise<readonly LiveWorkerView[]> {
+    return liveWorkers(this.store);
   }
 
   async info(): Promise<Info> {
@@ -108,6 +122,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
     untold.clear();
     this.store.hint({ kind: "lanes" });
     this.store.hint({ kind: "scheduled", dueIn: 0 });
+    this.store.hint({ kind: "admit", dueIn: 0 });
   }
 
   on<E extends EventName>(name: E, listener: (event: Events[E]) => void): () => void {
@@ -177,6 +192,11 @@ const WORK_KEYS = new Set(
     concurrency: true,
     queues: true,
     tasks: true,
+    bands: true,
+    tenants: true,
+    tags: true,
+    amounts: true,
+    reserve: true,
     slots: true,
     name: true,
     lease: true,

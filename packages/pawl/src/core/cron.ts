@@ -59,6 +59,8 @@ function parse(expression: string, seed: string): Cron {
   if (given.length !== 5 && given.length !== 6) throw refuse(`it has ${given.length} fields, not five or six`);
   if (given.some((field) => field.split(",").length > MOST_PARTS)) throw refuse(`a field has more than ${MOST_PARTS} parts`);
   const fields = given.length === 6 ? given : ["0", ...given];
+  // The library reads 1L as "the first, and the last".
+  if (/\dL/i.test(fields[3] as string)) throw refuse("in the field of days, L stands alone");
   const plain = fields.map((field, index) => spread(field, index, seed, refuse));
   let croner: Croner;
   try {
@@ -68,12 +70,17 @@ function parse(expression: string, seed: string): Cron {
     throw refuse((error as Error).message.replace(/^Cron\w*: /, ""));
   }
   const [, minute = "", hour = ""] = fields;
+  // Days that never come are looked for through centuries: once is enough.
+  let over = Number.POSITIVE_INFINITY;
   return {
     elapsed: isStep(minute) || isStep(hour),
     from(civil) {
       // It answers what is after a time, in whole seconds.
+      if (civil >= over) return undefined;
       const before = Math.ceil(civil / SECOND) * SECOND - SECOND;
-      return croner.nextRun(new Date(before))?.getTime();
+      const found = croner.nextRun(new Date(before))?.getTime();
+      if (found === undefined) over = civil;
+      return found;
     },
   };
 }

@@ -31,6 +31,23 @@ export const DEFAULTS = {
     /** ms between looks for cancellations while jobs run and no wake-up is heard */
     intentPoll: 500,
   },
+  breaker: {
+    /** the share of failures at which it opens */
+    failures: 0.9,
+    /** ms over which they are counted */
+    window: 5 * 60_000,
+    /** outcomes in the window below which it never opens */
+    minimum: 20,
+    /** ms between probes while it is open */
+    probe: 60_000,
+  },
+  capacity: {
+    /** ms a worker is believed to live after a sign of life, and ms between them */
+    life: 45_000,
+    sign: 15_000,
+    /** ms a task waits for room that smaller ones keep taking before room is kept for it */
+    patience: 5_000,
+  },
   schedule: {
     zone: "UTC",
     /** what becomes of missed ticks, and of ticks while an earlier job is unfinished */
@@ -65,6 +82,10 @@ export const DEFAULTS = {
     dead: 90 * 86_400_000,
     /** ms a request id answers with its first job */
     request: 86_400_000,
+  },
+  ingest: {
+    /** ms a stream of jobs waits to be let in */
+    patience: 60_000,
   },
   limits: {
     /** bytes of an encoded input or output */

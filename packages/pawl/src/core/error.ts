@@ -18,11 +18,25 @@ const table = {
   zone_unknown: ["there is no time zone {zone}", "use a name of the tz database, such as Europe/Berlin"],
   cron_invalid: ["{expression} is not a cron expression: {reason}", "use five or six fields, as in docs/schedules.md"],
   schedule_never: ["schedule {schedule} would never tick: {reason}", "correct its times"],
+  limit_key_invalid: [
+    "limit {limit} of task {task} has no key for this job: {reason}",
+    "answer a text of 1 to 256 characters or a number, or undefined for a job that is not limited",
+  ],
+  limit_cost_invalid: ["limit {limit} of task {task} has no cost for this job: {reason}", "answer a number above 0 and up to the burst"],
+  limit_key_missing: [
+    "the key of limit {limit} is computed by the code of task {task}, which is not here",
+    "give it with limitKeys, or let the limit name a field of the input",
+  ],
   // expected conflicts
   schedule_unknown: ["there is no schedule {schedule}", "check its name and tenant, or create it with schedules.put"],
+  policy_contended: ["the policy of {kind} {name} was changed by others again and again", "try again"],
   key_taken: ["key {key} of task {task} is held by job {job}", 'wait for it, or enqueue with onConflict: "existing" or "replace"'],
   job_unknown: ["there is no job {job}", "check the id; finished jobs are dropped when their retention ends"],
   job_state: ["job {job} is {state}: {verb} does not apply", "see docs/states.md for what applies in each state"],
+  ingest_limited: [
+    "{kind} {name} takes no more jobs for now, by the {limit} it is limited to",
+    "enqueue again in {retryAfter} ms, or have the limit raised",
+  ],
   dependency_unknown: ["job {job} depends on {parent}, which does not exist", "enqueue the parent first"],
   // the attempt
   lease_lost: ["the lease on job {job} is lost", "another worker may hold it now: stop, and let it go"],

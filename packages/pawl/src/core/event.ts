@@ -1,3 +1,4 @@
+import type { BreakerState } from "./breaker.js";
 import type { Failure } from "./failure.js";
 import type { JobId, LeaseId } from "./id.js";
 import type { Intent, State } from "./job.js";
@@ -10,6 +11,14 @@ import type { OutcomeKind } from "./outcome.js";
  */
 export interface Events {
   "jobs.enqueued": { readonly count: number; readonly lanes: readonly Lane[] };
+  /** by which limit of what, how many jobs together, and ms until it is worth trying again */
+  "ingest.refused": {
+    readonly kind: "tenant" | "queue";
+    readonly name: string;
+    readonly limit: "rate" | "depth";
+    readonly jobs: number;
+    readonly retryAfter: number;
+  };
   "jobs.claimed": { readonly worker: string; readonly lease: LeaseId; readonly count: number };
   "attempt.started": { readonly job: JobId; readonly lane: Lane; readonly attempt: number; readonly worker: string };
   "attempt.settled": {
@@ -38,6 +47,8 @@ export interface Events {
   "worker.started": { readonly worker: string };
   "worker.stopping": { readonly worker: string; readonly running: number };
   "worker.stopped": { readonly worker: string; readonly released: number };
+  /** as a worker hears of it: each worker once */
+  "breaker.changed": { readonly worker: string; readonly tenant: string; readonly task: string; readonly state: BreakerState };
   "worker.stalled": { readonly worker: string; readonly idleFor: number };
   "store.operation": { readonly operation: string; readonly duration: number; readonly error?: unknown };
   "store.lost": { readonly error: unknown };
@@ -49,6 +60,7 @@ export type EventName = keyof Events;
 /** Every name, for callers without types: who listens for what never happens should be told. */
 export const EVENT_NAMES = Object.keys({
   "jobs.enqueued": true,
+  "ingest.refused": true,
   "jobs.claimed": true,
   "attempt.started": true,
   "attempt.settled": true,
@@ -64,6 +76,7 @@ export const EVENT_NAMES = Object.keys({
   "worker.started": true,
   "worker.stopping": true,
   "worker.stopped": true,
+  "breaker.changed": true,
   "worker.stalled": true,
   "store.operation": true,
   "store.lost": true,

@@ -31,14 +31,20 @@ export class NonRetryable extends Error {
   override readonly name: string = "NonRetryable";
 }
 
+/**
+ * A job under limits takes its key with it: none of its key is let in before that time. Its first limit is meant, unless
+ * `limit` names another one, or is false.
+ */
 export class RetryAfter extends Error {
   override readonly name: string = "RetryAfter";
+  readonly limit: string | false | undefined;
   constructor(
     readonly delay: number | string,
     message = "asked to be retried later",
-    options?: ErrorOptions,
+    options?: ErrorOptions & { readonly limit?: string | false },
   ) {
     super(message, options);
+    this.limit = options?.limit;
   }
 }
 

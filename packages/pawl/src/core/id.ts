@@ -50,6 +50,11 @@ export function dueTimeOf(id: JobId): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
+/** The caller's part of an id. */
+export function tailOf(id: JobId): IdTail {
+  return (id.slice(14, 18) + id.slice(19, 23) + id.slice(24)) as IdTail;
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 export function isJobId(text: string): text is JobId {

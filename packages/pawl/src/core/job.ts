@@ -2,6 +2,7 @@ import type { DeathPolicy } from "./dependency.js";
 import type { Failure } from "./failure.js";
 import type { IdTail, JobId, LeaseId } from "./id.js";
 import type { Lane } from "./lane.js";
+import type { GateReason, JobLimit } from "./limit.js";
 import type { OutcomeKind } from "./outcome.js";
 import type { StoredRetry } from "./retry.js";
 import type { TickStamp } from "./schedule.js";
@@ -29,10 +30,14 @@ export interface JobOptions {
   readonly deadline?: number;
   /** ms from the due time within which the first attempt must start */
   readonly expire?: number;
+  /** ms over which jobs due at one instant are started; its own part is in its due time */
+  readonly spread?: number;
   readonly tags?: readonly string[];
   readonly key?: string;
   readonly atMostOnce?: true;
   readonly crashLimit?: number;
+  /** what it is under, by keys computed when it was enqueued */
+  readonly limits?: readonly JobLimit[];
   /** the finished job this one repeats */
   readonly replayOf?: JobId;
   /** the tick of a schedule that it is for */
@@ -78,6 +83,8 @@ export interface JobRecord {
   readonly spent: number;
   readonly crashes: number;
   readonly parkedFor?: ParkReason;
+  /** the key whose gate it waits at */
+  readonly parkedAt?: { readonly limit: string; readonly key: string };
   readonly waitsFor?: readonly JobId[];
   readonly intent?: Intent;
   readonly finishedAt?: number;
@@ -89,7 +96,8 @@ export interface JobRecord {
   readonly progress?: string;
 }
 
-export type ParkReason = "paused";
+/** A pause, or what it waits for at a gate. */
+export type ParkReason = "paused" | GateReason;
 
 /** Asked of a job that a worker holds; carried out where the job next passes. */
 export type Intent = "cancel" | "pause";

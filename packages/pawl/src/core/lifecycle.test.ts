@@ -7,15 +7,15 @@ import { allowed, applies, ENTRY, LIFECYCLE, lifecycleTable, VERBS, type Verb } 
  * is not made here too was not meant.
  */
 const MATRIX = `
-            promote       unblock                      claim    settle                                         reap                         expire  cancel     pause    resume           retry  redrive          drop
-blocked     ·             ready,scheduled,parked,dead  ·        ·                                              ·                            dead    cancelled  blocked  blocked          ·      ·                ·
-scheduled   ready,parked  ·                            ·        ·                                              ·                            dead    cancelled  parked   ·                ready  ·                ·
-ready       ·             ·                            running  ·                                              ·                            dead    cancelled  parked   ·                ·      ·                ·
-parked      ·             ·                            ·        ·                                              ·                            dead    cancelled  ·        ready,scheduled  ·      ·                ·
-running     ·             ·                            ·        succeeded,scheduled,ready,parked,dead,cancelled ready,parked,dead,cancelled ·       running    running  running          ·      ·                ·
-succeeded   ·             ·                            ·        ·                                              ·                            ·       ·          ·        ·                ·      ·                gone
-dead        ·             ·                            ·        ·                                              ·                            ·       ·          ·        ·                ·      ready,scheduled  gone
-cancelled   ·             ·                            ·        ·                                              ·                            ·       ·          ·        ·                ·      ·                gone
+           promote       admit  unblock                      claim    settle                                           reap                         expire  cancel     pause    resume                  retry         redrive                 drop
+blocked    ·             ·      ready,scheduled,parked,dead  ·        ·                                                ·                            dead    cancelled  blocked  blocked                 ·             ·                       ·
+scheduled  ready,parked  ·      ·                            ·        ·                                                ·                            dead    cancelled  parked   ·                       ready,parked  ·                       ·
+ready      ·             ·      ·                            running  ·                                                ·                            dead    cancelled  parked   ·                       ·             ·                       ·
+parked     ·             ready  ·                            ·        ·                                                ·                            dead    cancelled  parked   ready,scheduled,parked  ·             ·                       ·
+running    ·             ·      ·                            ·        succeeded,scheduled,ready,parked,dead,cancelled  ready,parked,dead,cancelled  ·       running    running  running                 ·             ·                       ·
+succeeded  ·             ·      ·                            ·        ·                                                ·                            ·       ·          ·        ·                       ·             ·                       gone
+dead       ·             ·      ·                            ·        ·                                                ·                            ·       ·          ·        ·                       ·             ready,scheduled,parked  gone
+cancelled  ·             ·      ·                            ·        ·                                                ·                            ·       ·          ·        ·                       ·             ·                       gone
 `;
 
 const [head = [], ...rows] = MATRIX.trim()

@@ -7,6 +7,7 @@ import { STATES, type State } from "./job.js";
 export const VERBS = [
   "enqueue",
   "promote",
+  "admit",
   "unblock",
   "claim",
   "settle",
@@ -23,18 +24,18 @@ export type Verb = (typeof VERBS)[number];
 
 type Row = Readonly<Partial<Record<Verb, readonly (State | "gone")[]>>>;
 
-/** dead: it was to die with a parent that is already dead or cancelled */
-export const ENTRY: Row = { enqueue: ["ready", "scheduled", "blocked", "dead"] };
+/** parked: it is under limits. dead: it was to die with a parent that is already dead or cancelled */
+export const ENTRY: Row = { enqueue: ["ready", "scheduled", "blocked", "parked", "dead"] };
 
 export const LIFECYCLE: Readonly<Record<State, Row>> = {
   /** waits for other jobs */
   blocked: { unblock: ["ready", "scheduled", "parked", "dead"], expire: ["dead"], cancel: ["cancelled"], pause: ["blocked"], resume: ["blocked"] },
   /** waits for its time; with attempts behind it, it is retrying */
-  scheduled: { promote: ["ready", "parked"], expire: ["dead"], cancel: ["cancelled"], pause: ["parked"], retry: ["ready"] },
+  scheduled: { promote: ["ready", "parked"], expire: ["dead"], cancel: ["cancelled"], pause: ["parked"], retry: ["ready", "parked"] },
   /** may be claimed */
   ready: { claim: ["running"], expire: ["dead"], cancel: ["cancelled"], pause: ["parked"] },
   /** held back, with a reason */
-  parked: { expire: ["dead"], cancel: ["cancelled"], resume: ["ready", "scheduled"] },
+  parked: { admit: ["ready"], expire: ["dead"], cancel: ["cancelled"], pause: ["parked"], resume: ["ready", "scheduled", "parked"] },
   /** held by a worker under a lease; cancel and pause are asked of it, and carried out by settle or reap */
   running: {
     settle: ["succeeded", "scheduled", "ready", "parked", "dead", "cancelled"],
@@ -44,7 +45,7 @@ export const LIFECYCLE: Readonly<Record<State, Row>> = {
     resume: ["running"],
   },
   succeeded: { drop: ["gone"] },
-  dead: { redrive: ["ready", "scheduled"], drop: ["gone"] },
+  dead: { redrive: ["ready", "scheduled", "parked"], drop: ["gone"] },
   cancelled: { drop: ["gone"] },
 };
 

@@ -1,7 +1,19 @@
 import { pawlError } from "./error.js";
 
 /** The longest name of each kind. Long enough for people, short enough for an index. */
-const LONGEST = { queue: 128, task: 128, tenant: 128, key: 512, tag: 128, "request id": 256, "worker name": 128, schedule: 128 } as const;
+const LONGEST = {
+  queue: 128,
+  task: 128,
+  tenant: 128,
+  key: 512,
+  tag: 128,
+  amount: 128,
+  "request id": 256,
+  "worker name": 128,
+  schedule: 128,
+  limit: 128,
+  "limit key": 256,
+} as const;
 
 export type NameKind = keyof typeof LONGEST;
 

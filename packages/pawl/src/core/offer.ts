@@ -1,5 +1,9 @@
+import { bandParts, defaultWeight } from "./band.js";
+import { divide } from "./divide.js";
 import type { Priority } from "./job.js";
 import type { Lane } from "./lane.js";
+import type { BandRules } from "./policy.js";
+import type { Share } from "./share.js";
 
 /** How many jobs of one lane a claim may take. */
 export interface Quota {
@@ -7,103 +11,145 @@ export interface Quota {
   readonly quota: number;
 }
 
-/** What a lane may not exceed in this worker: its free slots for that queue and task. */
+/** What a lane may not exceed in this worker. */
 export type LaneCap = (lane: Lane) => number;
 
-/** Each band's share of a contended claim. The lowest keeps about 1 % under a flood of everything above it. */
-const BAND_WEIGHTS: readonly number[] = [1, 1.5, 2, 3, 5, 8, 13, 20, 30, 45];
+/** A lane with work, and how much of it may be taken here. */
+export interface OpenLane {
+  readonly lane: Lane;
+  readonly room: number;
+}
 
-/** An irrational step: turns fall evenly between 0 and 1, in step with nothing that repeats. */
-const GOLDEN = (Math.sqrt(5) - 1) / 2;
+export interface OpenTenant {
+  readonly share: Share;
+  /** whose turn it is first */
+  readonly lanes: readonly OpenLane[];
+}
+
+export interface OpenBand {
+  readonly band: Priority;
+  readonly share: Share;
+  readonly tenants: readonly OpenTenant[];
+}
+
+/** Queues that share their bands by the same rules: one with rules of its own, or all the others together. */
+export interface OpenQueues {
+  readonly share: Share;
+  readonly rules: BandRules;
+  readonly bands: readonly OpenBand[];
+  /** lanes whose heads have waited too long, the longest first */
+  readonly overdue: readonly (OpenLane & { readonly share: Share })[];
+}
+
+export interface Offered extends Quota {
+  /** who is charged */
+  readonly share: Share;
+}
 
 /**
- * Divides a claim among the live lanes: bands by weight, inside a band tenants alike, inside a tenant its lanes alike,
- * so that fifty tasks buy no bigger share than one. What a cap keeps from one lane goes to the others, so quotas add
- * up to `size` whenever the caps let them.
- *
- * `turn` says where the rings start; the caller moves it on with each claim, so that nobody is first, or left out, for
- * ever: a share too small for one claim is served every so many turns.
+ * Divides a claim among lanes with work: queues with rules of their own beside the others, bands by weight, inside a
+ * band tenants by weight, inside a tenant its lanes in turn, so that fifty tasks buy no bigger share than one. Whoever
+ * has had least of the worker's time comes first, up to what all can have. What a lane has no room for goes to others,
+ * so quotas add up to `size` whenever there is room. First in the answer is who is furthest behind.
  */
-export function offer(lanes: readonly Lane[], size: number, turn: number, cap: LaneCap): readonly Quota[] {
-  if (size <= 0) return [];
-  const quotas = new Map<Lane, number>();
-  const give = (lane: Lane, share: number) => {
-    const quota = Math.min(share, cap(lane) - (quotas.get(lane) ?? 0));
-    if (quota > 0) quotas.set(lane, (quotas.get(lane) ?? 0) + quota);
+export function offer(root: Share, queues: readonly OpenQueues[], size: number, now: number): readonly Offered[] {
+  const given = new Map<Lane, Offered>();
+  let left = size;
+  const give = ({ lane, room }: OpenLane, share: Share, count: number) => {
+    const before = given.get(lane)?.quota ?? 0;
+    const quota = Math.min(before + count, room, before + left);
+    if (quota <= before) return;
+    left -= quota - before;
+    given.set(lane, { lane, quota, share });
   };
-  for (const { band, share } of bandShares(lanes, size, turn)) {
-    const tenants = [...groupBy(band, (lane) => lane.tenant).values()];
-    // A tenant's lanes move on when the ring of tenants has gone round, or some would always meet the same turn.
-    const lap = Math.floor(turn / tenants.length);
-    split(share, tenants, turn, (own, part) => split(part, own, lap, give));
+  for (const { overdue } of queues) for (const one of overdue) give(one, one.share, 1);
+  if (left > 0) {
+    const weighed = queues.map((one) => {
+      one.share.weight = one.bands.reduce((sum, { band }) => sum + defaultWeight(band), 0) || 1;
+      return { ...one, bands: one.bands.map((band) => ({ ...band, room: roomOfAll(band.tenants) })) };
+    });
+    for (const [one, count] of shared(root, weighed, (all) => sumOf(all.bands), left, now)) offerBands(one, count, now, give);
   }
-  giveRest(lanes, size, turn, cap, quotas, give);
-  return [...quotas].map(([lane, quota]) => ({ lane, quota }));
+  return [...given.values()];
 }
 
-/** Most urgent first. Shares add up to `size`; the fractions lost in one turn are made up for in others. */
-function bandShares(lanes: readonly Lane[], size: number, turn: number): readonly { readonly band: readonly Lane[]; readonly share: number }[] {
-  const bands = [...groupBy(lanes, (lane) => lane.band)].sort(([a], [b]) => b - a);
-  const total = bands.reduce((sum, [band]) => sum + weightOf(band), 0);
-  const phase = (turn * GOLDEN) % 1;
-  let weight = 0;
-  let given = 0;
-  return bands.map(([, band], n) => {
-    weight += weightOf((band[0] as Lane).band);
-    // The last one is exact, whatever rounding did to the sum of weights.
-    const upTo = n === bands.length - 1 ? size : Math.min(size, Math.floor((size * weight) / total + phase));
-    const share = upTo - given;
-    given = upTo;
-    return { band, share };
-  });
-}
+type Give = (lane: OpenLane, share: Share, count: number) => void;
+type RoomyBand = OpenBand & { readonly room: number };
 
-/** What caps left over, to the lanes that can still take it. Every round fills a lane to its cap, or is the last. */
-function giveRest(
-  lanes: readonly Lane[],
-  size: number,
-  turn: number,
-  cap: LaneCap,
-  quotas: ReadonlyMap<Lane, number>,
-  give: (lane: Lane, share: number) => void,
+function offerBands(
+  { share, rules, bands }: { share: Share; rules: BandRules; bands: readonly RoomyBand[] },
+  count: number,
+  now: number,
+  give: Give,
 ): void {
-  const given = () => [...quotas.values()].reduce((sum, quota) => sum + quota, 0);
-  let rest = size - given();
-  while (rest > 0) {
-    const open = lanes.filter((lane) => cap(lane) > (quotas.get(lane) ?? 0));
-    if (open.length === 0) return;
-    split(rest, open, turn, give);
-    rest = size - given();
+  if (rules.strict) {
+    let left = count;
+    for (const band of [...bands].sort((a, b) => b.band - a.band)) {
+      const part = Math.min(left, band.room);
+      left -= part;
+      if (part > 0) offerTenants(band, part, now, give);
+    }
+    return;
+  }
+  const parts = bandParts(
+    bands.map(({ band }) => band),
+    rules,
+  );
+  bands.forEach((band, index) => {
+    band.share.weight = parts[index] as number;
+  });
+  for (const [band, part] of shared(share, bands, ({ room }) => room, count, now)) offerTenants(band, part, now, give);
+}
+
+function offerTenants({ share, tenants }: OpenBand, count: number, now: number, give: Give): void {
+  for (const [tenant, part] of shared(share, tenants, ({ lanes }) => roomOf(lanes), count, now)) {
+    const { lanes } = tenant;
+    if (lanes.length === 1) {
+      give(lanes[0] as OpenLane, tenant.share, part);
+      continue;
+    }
+    const each = divide(
+      lanes.map(({ room }) => ({ due: 0, weight: 1, room })),
+      part,
+      1,
+    );
+    lanes.forEach((lane, index) => {
+      give(lane, tenant.share, each[index] as number);
+    });
   }
 }
 
-/** Alike, and what does not divide goes to the first ones in turn. */
-function split<T>(share: number, items: readonly T[], turn: number, give: (item: T, share: number) => void): void {
-  const each = Math.floor(share / items.length);
-  const extra = share % items.length;
-  for (const [rank, item] of inTurn(items, turn).entries()) {
-    const part = rank < extra ? each + 1 : each;
-    if (part === 0) return;
-    give(item, part);
-  }
+/** Those that get some, with how many, the one furthest behind first. */
+function shared<T extends { readonly share: Share }>(
+  parent: Share,
+  all: readonly T[],
+  room: (one: T) => number,
+  count: number,
+  now: number,
+): readonly (readonly [T, number])[] {
+  const shares = all.map(({ share }) => share);
+  parent.level(shares, now);
+  const { cost } = parent;
+  const parts = all.map((one) => ({ one, due: one.share.due(now, cost), weight: one.share.weight, room: room(one) }));
+  if (parts.length > 1) parts.sort((a, b) => a.due - b.due);
+  const counts = divide(parts, count, cost);
+  return parts.flatMap(({ one }, index) => ((counts[index] as number) > 0 ? [[one, counts[index] as number] as const] : []));
 }
 
-function weightOf(band: Priority): number {
-  return BAND_WEIGHTS[band] as number;
+function roomOfAll(tenants: readonly OpenTenant[]): number {
+  let room = 0;
+  for (const { lanes } of tenants) room += roomOf(lanes);
+  return room;
 }
 
-function inTurn<T>(items: readonly T[], turn: number): readonly T[] {
-  if (items.length < 2) return items;
-  const start = turn % items.length;
-  return start === 0 ? items : [...items.slice(start), ...items.slice(0, start)];
+function roomOf(lanes: readonly OpenLane[]): number {
+  let room = 0;
+  for (const lane of lanes) room += lane.room;
+  return room;
 }
 
-function groupBy<T, K>(items: readonly T[], key: (item: T) => K): Map<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const item of items) {
-    const group = groups.get(key(item));
-    if (group === undefined) groups.set(key(item), [item]);
-    else group.push(item);
-  }
-  return groups;
+function sumOf(bands: readonly RoomyBand[]): number {
+  let room = 0;
+  for (const band of bands) room += band.room;
+  return room;
 }

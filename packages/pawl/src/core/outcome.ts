@@ -2,12 +2,20 @@ import { DEFAULTS } from "./defaults.js";
 import type { Failure } from "./failure.js";
 import { failure } from "./failure.js";
 import type { Asked, JobOptions, State } from "./job.js";
+import type { JobLimit } from "./limit.js";
 import { type Retry, retryDelay } from "./retry.js";
 
 /** How an attempt ended. */
 export type Outcome =
   | { readonly kind: "succeeded"; readonly output?: string }
-  | { readonly kind: "failed"; readonly failure: Failure; readonly retryable: boolean; readonly retryAfter?: number }
+  | {
+      readonly kind: "failed";
+      readonly failure: Failure;
+      readonly retryable: boolean;
+      readonly retryAfter?: number;
+      /** the key that is to rest for as long: whoever answered "later" meant all of its jobs */
+      readonly pauses?: Pick<JobLimit, "limit" | "key">;
+    }
   | { readonly kind: "snoozed"; readonly delay: number }
   | { readonly kind: "released" }
   | { readonly kind: "cancelled"; readonly reason?: string }
@@ -53,6 +61,8 @@ export interface Patch {
   readonly crashes: number;
   readonly output?: string;
   readonly failure?: Failure;
+  /** a key of the job that nobody else is to be let in by for so many ms */
+  readonly pauses?: Pick<JobLimit, "limit" | "key"> & { readonly for: number };
 }
 
 /**
@@ -85,11 +95,13 @@ export function decide(standing: Standing, outcome: Outcome, retry: Retry, rando
       return decideCrash(standing, outcome.alone);
     case "failed": {
       const used = spent + 1;
-      const failed = { outcome: "failed", spent: used, crashes, failure: outcome.failure } as const;
+      const { pauses, retryAfter } = outcome;
+      const rest = pauses === undefined || retryAfter === undefined ? {} : { pauses: { ...pauses, for: retryAfter } };
+      const failed = { outcome: "failed", spent: used, crashes, failure: outcome.failure, ...rest } as const;
       if (!outcome.retryable || standing.atMostOnce) return { ...failed, next: "dead" };
       const delay = safely(() => retryDelay(retry, outcome.failure, used, random));
       if (delay === "stop") return { ...failed, next: "dead" };
-      return again(standing, { ...failed, next: "scheduled", delay: outcome.retryAfter ?? delay });
+      return again(standing, { ...failed, next: "scheduled", delay: retryAfter ?? delay });
     }
   }
 }

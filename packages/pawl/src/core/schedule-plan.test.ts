@@ -62,6 +62,38 @@ describe("what becomes of ticks that are due", () => {
     );
   });
 
+  it.each([1, 999, 1_000])("a month away is caught up with in a few steps, %i of its minutes one by one", (cap) => {
+    const MONTH = 30 * 24 * 60;
+    const plain = definition({ overlap: "allow", policy: "all", window: 60 * 24 * 60 * MINUTE, cap, pace: 0 });
+    const now = START + MONTH * MINUTE;
+    let place = firstTick(plain, "s", START);
+    const counts = { steps: 0, late: 0, fired: 0, skipped: 0 };
+    while (place.looksAt !== undefined && place.looksAt <= now) {
+      const plan = duePlan({ seed: "s", definition: plain, next: place.next as number, unfinished: 0 }, now);
+      counts.steps += 1;
+      for (const { way } of plan.fires) counts[way] += 1;
+      for (const { count } of plan.gaps) counts.skipped += count;
+      place = plan;
+      if (counts.steps > 5_000) throw new Error("no end");
+    }
+    expect(counts.skipped + counts.late + counts.fired).toBe(MONTH);
+    expect(counts.late).toBe(cap);
+    expect(counts.steps).toBeLessThan(100 + cap);
+  });
+
+  it("a tick is merged into one that has a job, never into one that is itself too old", () => {
+    const ended: Definition = { ...definition({ overlap: "allow", every: 1_000 }), end: START + 2_500_000 };
+    let next: number | undefined = START + 1_000;
+    const reasons = new Set<unknown>();
+    while (next !== undefined) {
+      const plan: DuePlan = duePlan({ seed: "s", definition: ended, next, unfinished: 0 }, START + 180 * MINUTE);
+      for (const { skipped, mergedInto } of plan.gaps) reasons.add(skipped ?? mergedInto);
+      expect(plan.fires).toEqual([]);
+      next = plan.next;
+    }
+    expect([...reasons]).toEqual(["window"]);
+  });
+
   it("a tick that its jitter moved is not looked at before its time", () => {
     const jittered = definition({ overlap: "skip", jitter: 30_000 });
     const { next = 0, looksAt = 0 } = firstTick(jittered, "s", START);

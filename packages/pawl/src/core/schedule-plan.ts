@@ -37,7 +37,7 @@ export interface PlannedGap {
   readonly mergedInto?: number;
 }
 
-/** Ticks looked at in one step: after a year away, a step is still short. */
+/** Ticks accounted for in one step: after a year away, a step is still short. */
 export const MOST_TICKS = 1_000;
 
 /**
@@ -47,7 +47,9 @@ export const MOST_TICKS = 1_000;
 export function duePlan(schedule: DueSchedule, now: number): DuePlan {
   const { seed, definition, next } = schedule;
   const { policy, tolerance, window, cap, pace } = definition.missed;
-  const { ticks, following } = dueTicks(schedule, now);
+  // Beyond those that are to be made up for, so that a step gets on however many these are.
+  const most = MOST_TICKS + (policy === "all" ? cap : 0);
+  const { ticks, following } = dueTicks(schedule, now, most);
   const lateBy = (tick: number) => now - plannedAt(definition, seed, tick);
   const goOn = (from: number | undefined, notBefore = now): Pick<DuePlan, "next" | "looksAt"> =>
     from === undefined ? {} : { next: from, looksAt: Math.max(notBefore, plannedAt(definition, seed, from)) };
@@ -59,7 +61,7 @@ export function duePlan(schedule: DueSchedule, now: number): DuePlan {
   const onTime = ticks.findIndex((tick) => lateBy(tick) <= tolerance);
   const missed = onTime === -1 ? ticks : ticks.slice(0, onTime);
   const rest = onTime === -1 ? [] : ticks.slice(onTime);
-  const many = ticks.length === MOST_TICKS && following !== undefined && lateBy(following) >= 0;
+  const many = ticks.length === most && following !== undefined && lateBy(following) >= 0;
 
   if (policy === "all" && missed.length > 0) {
     const young = missed.findIndex((tick) => lateBy(tick) <= window);
@@ -79,7 +81,8 @@ export function duePlan(schedule: DueSchedule, now: number): DuePlan {
   }
   if (many) {
     const target = lastTick(definition, seed, last, now);
-    return { fires: [], gaps: gap(ticks, policy === "skip" ? { skipped: "missed" } : { mergedInto: target }), ...goOn(after(last)) };
+    const latest: Pick<PlannedGap, "skipped" | "mergedInto"> = lateBy(target) > window ? { skipped: "window" } : { mergedInto: target };
+    return { fires: [], gaps: gap(ticks, policy === "skip" ? { skipped: "missed" } : latest), ...goOn(after(last)) };
   }
   if (policy === "skip") {
     const later = onTimePlan(schedule, rest, 0);
@@ -115,10 +118,14 @@ function onTimePlan(
 }
 
 /** Ticks that are due, and the one after them. */
-function dueTicks({ seed, definition, next }: DueSchedule, now: number): { readonly ticks: readonly number[]; readonly following?: number } {
+function dueTicks(
+  { seed, definition, next }: DueSchedule,
+  now: number,
+  most: number,
+): { readonly ticks: readonly number[]; readonly following?: number } {
   const ticks: number[] = [];
   let tick: number | undefined = next;
-  while (tick !== undefined && ticks.length < MOST_TICKS && plannedAt(definition, seed, tick) <= now) {
+  while (tick !== undefined && ticks.length < most && plannedAt(definition, seed, tick) <= now) {
     ticks.push(tick);
     tick = nextTick(definition, seed, tick);
   }

@@ -1,5 +1,5 @@
 import { cronOf } from "./cron.js";
-import { hash32 } from "./hash.js";
+import { shareOf } from "./spread.js";
 import { type Stretch, zoneOf } from "./zone.js";
 
 /** When a schedule ticks. Instants are ms since 1970. */
@@ -113,11 +113,7 @@ export function lastTick(timing: Timing, seed: string, from: number, until: numb
 
 /** When a tick is to fire: its time, and the part of the windows that is its own. */
 export function plannedAt({ spread, jitter }: Timing, seed: string, tick: number): number {
-  return tick + share(spread, seed) + share(jitter, `${seed}\u0001${tick}`);
-}
-
-function share(window: number | undefined, seed: string): number {
-  return window === undefined || window === 0 ? 0 : hash32(`${seed}\u0001spread`) % window;
+  return tick + shareOf(spread, seed) + shareOf(jitter, `${seed}\u0001${tick}`);
 }
 
 /** What is odd about a tick's time of day: for people who look at the next ones. */

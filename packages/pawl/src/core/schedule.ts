@@ -1,6 +1,7 @@
 import type { JobId } from "./id.js";
 import type { NewJob } from "./job.js";
 import type { Timing } from "./schedule-rule.js";
+import { spreadOut } from "./spread.js";
 
 /** A tenant's schedule by its name. */
 export interface ScheduleRef {
@@ -101,7 +102,9 @@ export function jobOfTick(
 ): NewJob {
   const { at, way, merged } = tick;
   const stamp: TickStamp = { schedule: name, at, way, ...(merged === 0 ? {} : { merged }) };
-  return { ...definition.job, options: { ...definition.job.options, tick: stamp }, tail };
+  const job: NewJob = { ...definition.job, options: { ...definition.job.options, tick: stamp }, tail };
+  // What a person asks for is for now, or at a pace of its own.
+  return way === "fired" || way === "late" ? spreadOut(job) : job;
 }
 
 /** Of so many jobs of a schedule the store remembers that they may be unfinished. */

@@ -1,4 +1,6 @@
+import type { Needs } from "./capacity.js";
 import type { Priority } from "./job.js";
+import type { Limit } from "./limit-options.js";
 
 /**
  * What the jobs of a task are unless they say otherwise, as far as it must be known where they are enqueued: ms and
@@ -9,8 +11,12 @@ export interface StoredDefaults {
   readonly priority?: Priority;
   readonly deadline?: number;
   readonly expire?: number;
+  readonly spread?: number;
   readonly crashLimit?: number;
   readonly atMostOnce?: true;
+  readonly limits?: readonly Limit<never>[];
+  /** of the worker that runs it; known here so that it can be said why nobody does */
+  readonly needs?: Needs;
 }
 
 /** A task as the store knows it, for those who have its name and not its code. */

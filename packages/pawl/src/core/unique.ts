@@ -7,6 +7,14 @@ export interface UniqueRule {
   /** until it first starts, until it is finished, or for a period from its enqueue (ms) */
   readonly hold: "pending" | "unfinished" | number;
   readonly onConflict: "reject" | "existing" | "replace";
+  /** each one waits for so many ms of quiet, but no longer than `longest` from the first of those it took over from */
+  readonly debounce?: { readonly wait: number; readonly longest?: number };
+}
+
+/** When a job that takes over is due. `since`: when the first of the chain was enqueued. */
+export function debouncedUntil({ debounce }: UniqueRule, since: number, now: number): number | undefined {
+  if (debounce?.longest === undefined) return undefined;
+  return Math.max(now, Math.min(now + debounce.wait, since + debounce.longest));
 }
 
 /** The job that holds a key now, as the store sees it. */

@@ -8,6 +8,7 @@ import { type Loop, loop } from "../runtime/loop.js";
 import { systemRandomBytes } from "../runtime/random.js";
 import { Lifecycle, type Service } from "../runtime/service.js";
 import type { Hint, PruneRules, Pulse, Store } from "../store/port.js";
+import { admitter } from "./admitter.js";
 import type { Duty } from "./duty.js";
 import { expirer } from "./expirer.js";
 import { folder } from "./folder.js";
@@ -48,7 +49,7 @@ export interface MaintenanceParts {
 }
 
 /** What a pulse would say if everything were due. */
-const ANYTHING: Pulse = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, tickIn: 0, intents: true, unverified: true, deltas: true };
+const ANYTHING: Pulse = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, tickIn: 0, admitIn: 0, intents: true, unverified: true, deltas: true };
 
 /**
  * The duties of one process. Any number of processes may run them at once: every duty is safe to repeat, and nobody
@@ -91,6 +92,7 @@ export class Maintenance implements Service {
         bus.emit("schedules.ticked", { schedules, jobs, latest });
         for (const error of failures) bus.emit("duty.failed", { duty: "tick", error });
       }),
+      admitter(store, batch),
       expirer(store, batch),
       unblocker(store, batch),
       intents(store, batch),
@@ -160,6 +162,7 @@ export class Maintenance implements Service {
 
   #hear(hint: Hint): void {
     if (hint.kind === "scheduled" && hint.dueIn <= this.#pulseEvery) this.#runs.get("promote")?.expect(Math.max(0, hint.dueIn));
+    if (hint.kind === "admit" && hint.dueIn <= this.#pulseEvery) this.#runs.get("admit")?.expect(Math.max(0, hint.dueIn));
     if (hint.kind === "tick" && hint.dueIn <= this.#pulseEvery) this.#runs.get("tick")?.expect(Math.max(0, hint.dueIn));
   }
 }

@@ -1,5 +1,5 @@
 import { DEFAULTS } from "../core/defaults.js";
-import { isPawlError, pawlError } from "../core/error.js";
+import { isPawlError, type PawlError, pawlError } from "../core/error.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import type { Clock } from "../runtime/clock.js";
 import { CHUNK_SIZE } from "./chunks.js";
@@ -10,7 +10,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-type StoreBatch = (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>;
+/** The answer for each job, or its own error. */
+type StoreBatch = (jobs: readonly NewJob[]) => Promise<readonly (Enqueued | PawlError)[]>;
 
 /** Two: while one batch is being committed the next is on its way, and what arrives meanwhile makes the third larger. */
 const IN_FLIGHT = 2;
@@ -62,7 +63,11 @@ export class Batcher {
     this.#inFlight++;
     try {
       const answers = await this.store(batch.map(({ job }) => job));
-      for (const [i, waiting] of batch.entries()) waiting.resolve(answers[i] as Enqueued);
+      for (const [i, waiting] of batch.entries()) {
+        const answer = answers[i] as Enqueued | PawlError;
+        if (isPawlError(answer)) waiting.reject(answer);
+        else waiting.resolve(answer);
+      }
     } catch (error) {
       for (const { job, reject } of batch) reject(ownError(error, job));
     } finally {

@@ -1,7 +1,9 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { checkNeeds } from "../core/capacity-check.js";
 import type { Priority } from "../core/job.js";
+import { checkLimits, publishedLimits } from "../core/limit-options.js";
 import { checkName } from "../core/name.js";
-import { checkPeriod, checkWhole, invalid, show } from "../core/option.js";
+import { checkDuration, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
 import { checkRetry } from "../core/retry.js";
 import type { StoredDefaults } from "../core/task.js";
 import type { PriorityName, TaskDefaults, TaskOptions } from "../worker/task.js";
@@ -28,17 +30,36 @@ export function checkInstant(option: string, value: unknown): number {
   return Math.max(0, Math.floor(ms));
 }
 
-export const DEFAULT_KEYS = ["priority", "retry", "timeout", "deadline", "expire", "crashLimit"] as const satisfies readonly (keyof TaskDefaults)[];
+export const DEFAULT_KEYS = [
+  "priority",
+  "retry",
+  "timeout",
+  "deadline",
+  "expire",
+  "crashLimit",
+  "spread",
+] as const satisfies readonly (keyof TaskDefaults)[];
 
 /** What tasks and queues share. Checked where it is written, so that a wrong default never meets a job. */
 export function checkDefaults(prefix: string, defaults: TaskDefaults): void {
-  const { priority, retry, timeout, deadline, expire, crashLimit } = defaults;
+  const { priority, retry, timeout, deadline, expire, crashLimit, spread } = defaults;
   if (priority !== undefined) checkPriority(priority);
   if (retry !== undefined) checkRetry(retry);
   if (timeout !== undefined) checkPeriod(`${prefix}timeout`, timeout);
   if (deadline !== undefined) checkPeriod(`${prefix}deadline`, deadline);
   if (expire !== undefined) checkPeriod(`${prefix}expire`, expire);
   if (crashLimit !== undefined) checkCrashLimit(crashLimit);
+  if (spread !== undefined) checkSpread(spread, prefix);
+}
+
+/** Longer windows are a mistake in units: a herd that may take days is no herd. */
+const WIDEST_SPREAD = 86_400_000;
+
+/** in ms; 0 is none, against that of a task or queue */
+export function checkSpread(value: unknown, prefix = ""): number {
+  const spread = checkDuration(`${prefix}spread`, value);
+  if (spread > WIDEST_SPREAD) throw invalid(`${prefix}spread`, "it is longer than a day");
+  return spread;
 }
 
 export function checkCrashLimit(value: unknown): number {
@@ -46,20 +67,19 @@ export function checkCrashLimit(value: unknown): number {
 }
 
 /** What of a task's options must be known where its jobs are enqueued, in stored form. */
-export function storedDefaults({
-  queue,
-  priority,
-  deadline,
-  expire,
-  crashLimit,
-  atMostOnce,
-}: TaskOptions<StandardSchemaV1 | undefined>): StoredDefaults {
+export function storedDefaults(
+  { queue, priority, deadline, expire, crashLimit, spread, atMostOnce, needs, limits }: TaskOptions<StandardSchemaV1 | undefined, never>,
+  task: string,
+): StoredDefaults {
   return {
     ...(queue === undefined ? {} : { queue: checkName("queue", queue) }),
     ...(priority === undefined ? {} : { priority: checkPriority(priority) }),
     ...(deadline === undefined ? {} : { deadline: checkPeriod("deadline", deadline) }),
     ...(expire === undefined ? {} : { expire: checkPeriod("expire", expire) }),
     ...(crashLimit === undefined ? {} : { crashLimit: checkCrashLimit(crashLimit) }),
+    ...(spread === undefined ? {} : { spread: checkSpread(spread) }),
     ...(atMostOnce === true ? { atMostOnce } : {}),
+    ...(limits === undefined ? {} : { limits: publishedLimits(checkLimits(task, limits)) }),
+    ...(needs === undefined ? {} : { needs: checkNeeds("needs", needs) }),
   };
 }

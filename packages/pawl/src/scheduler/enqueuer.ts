@@ -1,14 +1,17 @@
+import { DEFAULTS } from "../core/defaults.js";
 import { isPawlError, type PawlError, pawlError } from "../core/error.js";
 import type { IdTail, JobId } from "../core/id.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import { type Lane, type LaneKey, laneKey } from "../core/lane.js";
 import type { ForeignTransaction, Scope, Store } from "../store/port.js";
+import type { Backpressure } from "./backpressure.js";
 import type { Batcher } from "./batcher.js";
-import { checkFunction, checkObject, invalid } from "./check.js";
+import { checkDuration, checkFunction, checkObject, invalid } from "./check.js";
 import { ChunkPipe, each } from "./chunks.js";
 import { encodeInput } from "./input.js";
+import { withLimits } from "./limits.js";
 import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "./options.js";
-import { jobOf, type Plan, Planner, type TaskLike } from "./plan.js";
+import { jobOf, type Plan, type Planned, Planner, type TaskLike } from "./plan.js";
 import type { Registry } from "./registry.js";
 
 /** What all schedulers on one store share, whatever their tenant. */
@@ -16,7 +19,8 @@ export interface Intake {
   readonly store: Store;
   readonly registry: Registry;
   readonly queues: Readonly<Record<string, QueueDefaults>>;
-  /** stores a batch and tells the bus */
+  readonly backpressure: Backpressure;
+  /** stores a batch that is let in, and tells the bus */
   readonly enqueue: (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>;
   /** the same, in company */
   readonly batcher: Batcher;
@@ -45,9 +49,9 @@ export class Enqueuer {
   }
 
   async one(task: TaskLike, input: unknown, options: EnqueueOptions | undefined): Promise<Stored> {
-    const { plan, tx } = this.#planner.plan(task, options);
+    const { plan, tx, limitKeys } = this.#planner.plan(task, options);
     const text = await encodeInput(task.name, task.schema, input);
-    return this.add(plan, text, tx);
+    return this.add(withLimits(plan, task, input, limitKeys), text, tx);
   }
 
   /** Stores a job whose parts are known to be sound. */
@@ -61,7 +65,7 @@ export class Enqueuer {
   async many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
     if (!Array.isArray(inputs)) throw invalid("inputs", "enqueueMany takes an array; enqueueStream takes any iterable");
     const chunks: (readonly Enqueued[])[] = [];
-    await this.#inChunks(task, inputs, options, (answers, chunk) => {
+    await this.#inChunks(task, inputs, options, this.#intake.enqueue, (answers, chunk) => {
       chunks[chunk] = answers;
     });
     const answers = chunks.flat();
@@ -73,10 +77,13 @@ export class Enqueuer {
   }
 
   async stream(task: TaskLike, inputs: Inputs, options: StreamOptions<unknown> = {}): Promise<StreamSummary> {
-    const { onChunk, ...shared } = checkObject("options", options) as StreamOptions<unknown>;
+    const { onChunk, patience = DEFAULTS.ingest.patience, ...shared } = checkObject("options", options) as StreamOptions<unknown>;
     if (onChunk !== undefined) checkFunction("onChunk", onChunk);
+    const { enqueue, backpressure } = this.#intake;
+    const longest = checkDuration("patience", patience);
+    const send = (jobs: readonly NewJob[]) => backpressure.patiently(() => enqueue(jobs), longest);
     const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0 };
-    await this.#inChunks(task, inputs, shared, (answers) => {
+    await this.#inChunks(task, inputs, shared, send, (answers) => {
       summary.count += answers.length;
       for (const { kind } of answers) summary[kind]++;
       onChunk?.({ ...summary });
@@ -89,10 +96,11 @@ export class Enqueuer {
     task: TaskLike,
     inputs: Inputs,
     options: ManyOptions<unknown> | undefined,
+    outside: Intake["enqueue"],
     done: (answers: readonly Enqueued[], chunk: number) => void,
   ): Promise<void> {
     const { tx, prepare } = this.#preparer(task, options);
-    const send = tx === undefined ? this.#intake.enqueue : (jobs: readonly NewJob[]) => this.#inside(tx, jobs);
+    const send = tx === undefined ? outside : (jobs: readonly NewJob[]) => this.#inside(tx, jobs);
     const pipe = new ChunkPipe(send, tx === undefined ? 2 : 1, done);
     let index = 0;
     try {
@@ -112,33 +120,35 @@ export class Enqueuer {
     const { each: ownOf, ...shared } = checkObject("options", options) as ManyOptions<unknown>;
     if (ownOf !== undefined) checkFunction("each", ownOf);
     checkShared(shared);
-    const { plan: common, tx } = this.#planner.plan(task, shared);
+    const common = this.#planner.plan(task, shared);
     const { tails } = this.#intake;
-    const planOf = (input: unknown, index: number): Plan => {
+    const planOf = (input: unknown, index: number): Planned => {
       const own: EnqueueOptions | undefined = ownOf?.(input, index);
       if (own === undefined) return common;
       if ((checkObject("what each answers", own) as EnqueueOptions).tx !== undefined)
         throw invalid("tx", "all of them share it: give it beside each, not inside");
-      return this.#planner.plan(task, { ...shared, ...own }).plan;
+      return this.#planner.plan(task, { ...shared, ...own });
     };
     const prepare = (input: unknown, index: number): NewJob | Promise<NewJob> => {
-      const plan = planOf(input, index);
+      const { plan, limitKeys } = planOf(input, index);
       const text = encodeInput(task.name, task.schema, input);
-      if (typeof text === "string") return jobOf(plan, tails(), text);
-      return text.then((late) => jobOf(plan, tails(), late));
+      const limited = withLimits(plan, task, input, limitKeys);
+      if (typeof text === "string") return jobOf(limited, tails(), text);
+      return text.then((late) => jobOf(limited, tails(), late));
     };
-    return { tx, prepare };
+    return { tx: common.tx, prepare };
   }
 
   async #inside(tx: ForeignTransaction, jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
-    const { store, untold } = this.#intake;
+    const { store, untold, backpressure } = this.#intake;
+    await backpressure.whole(jobs, tx);
     const answers = await store.jobs.enqueue(jobs, tx);
     for (const { lane } of jobs) if (untold.size < 1_000) untold.set(laneKey(lane), lane);
     return answers;
   }
 }
 
-const OWN = ["key", "unique", "request"] as const;
+const OWN = ["key", "unique", "throttle", "debounce", "request"] as const;
 
 function checkShared(shared: object): void {
   for (const name of OWN) if (name in shared) throw invalid(name, "it would be the same for all of them: give each its own with each(input)");

@@ -2,6 +2,7 @@ import { DEFAULTS } from "../core/defaults.js";
 import type { DeathPolicy } from "../core/dependency.js";
 import { isJobId, type JobId } from "../core/id.js";
 import type { JobOptions, NewJob, Priority } from "../core/job.js";
+import type { LimitKey } from "../core/limit-options.js";
 import { checkName } from "../core/name.js";
 import { storedRetry } from "../core/retry.js";
 import type { UniqueRule } from "../core/unique.js";
@@ -15,6 +16,7 @@ import {
   checkOneOf,
   checkPeriod,
   checkPriority,
+  checkSpread,
   invalid,
   show,
   unknownOption,
@@ -30,6 +32,7 @@ export interface Given {
   band?: Priority;
   tenant?: string;
   tx?: ForeignTransaction;
+  limitKeys?: Readonly<Record<string, LimitKey>>;
   readonly stored: { -readonly [K in keyof JobOptions]: JobOptions[K] };
   readonly more: { -readonly [K in keyof Extras]: Extras[K] };
 }
@@ -63,6 +66,9 @@ const READERS: { readonly [K in keyof Required<EnqueueOptions>]: (value: unknown
   crashLimit(value, given) {
     given.stored.crashLimit = checkCrashLimit(value);
   },
+  spread(value, given) {
+    given.stored.spread = checkSpread(value);
+  },
   delay(value, given, { runAt }) {
     if (runAt !== undefined) throw invalid("delay", "runAt is given too: choose one");
     const delay = checkDuration("delay", value);
@@ -71,12 +77,28 @@ const READERS: { readonly [K in keyof Required<EnqueueOptions>]: (value: unknown
   runAt(value, given) {
     given.more.runAt = checkInstant("runAt", value);
   },
-  key(value, given, { unique }) {
-    if (unique !== undefined) throw invalid("key", "unique is given too: choose one");
+  key(value, given, options) {
+    checkAlone("key", options);
     setUnique(given, { key: checkName("key", value), hold: "unfinished", onConflict: "existing" });
   },
-  unique(value, given) {
+  unique(value, given, options) {
+    checkAlone("unique", options);
     setUnique(given, checkUnique(value));
+  },
+  throttle(value, given, options) {
+    checkAlone("throttle", options);
+    setUnique(given, checkThrottle(value));
+  },
+  debounce(value, given, options) {
+    checkAlone("debounce", options);
+    for (const name of ["delay", "runAt"] as const)
+      if (options[name] !== undefined) throw invalid("debounce", `${name} is given too: debounce says when it runs`);
+    const rule = checkDebounce(value);
+    setUnique(given, rule);
+    given.more.delay = rule.debounce.wait;
+  },
+  limitKeys(value, given) {
+    given.limitKeys = checkObject("limitKeys", value) as Readonly<Record<string, LimitKey>>;
   },
   request(value, given) {
     given.more.request = checkName("request id", value);
@@ -108,6 +130,34 @@ export function readOptions(options: EnqueueOptions): Given {
 function setUnique(given: Given, unique: UniqueRule): void {
   given.more.unique = unique;
   given.stored.key = unique.key;
+}
+
+const KEYED = ["key", "unique", "throttle", "debounce"] as const;
+
+/** Each of them makes the job the only one of a key, in another way. */
+function checkAlone(name: (typeof KEYED)[number], options: EnqueueOptions): void {
+  const other = KEYED.find((one) => one !== name && options[one] !== undefined);
+  if (other !== undefined) throw invalid(name, `${other} is given too: choose one`);
+}
+
+const THROTTLE_KEYS = new Set(["key", "per"]);
+
+function checkThrottle(value: unknown): UniqueRule {
+  const given = checkObject("throttle", value) as { key?: unknown; per?: unknown };
+  checkKeys(given, THROTTLE_KEYS, "throttle.");
+  return { key: checkName("key", given.key), hold: checkPeriod("throttle.per", given.per), onConflict: "existing" };
+}
+
+const DEBOUNCE_KEYS = new Set(["key", "wait", "max"]);
+
+function checkDebounce(value: unknown): UniqueRule & Required<Pick<UniqueRule, "debounce">> {
+  const given = checkObject("debounce", value) as { key?: unknown; wait?: unknown; max?: unknown };
+  checkKeys(given, DEBOUNCE_KEYS, "debounce.");
+  const wait = checkPeriod("debounce.wait", given.wait);
+  const longest = given.max === undefined ? undefined : checkPeriod("debounce.max", given.max);
+  if (longest !== undefined && longest < wait) throw invalid("debounce.max", "it is shorter than debounce.wait");
+  const debounce = { wait, ...(longest === undefined ? {} : { longest }) };
+  return { key: checkName("key", given.key), hold: "pending", onConflict: "replace", debounce };
 }
 
 const UNIQUE_KEYS = new Set(["key", "while", "onConflict"]);

@@ -1,5 +1,6 @@
 import type { JobId } from "../core/id.js";
 import type { Stored } from "./enqueuer.js";
+import type { Explanation } from "./explain.js";
 import type { Job, JobChange, Jobs, RedriveHow, WaitOptions } from "./scheduler.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
@@ -30,6 +31,9 @@ export class JobHandle<Out> implements Job<Out> {
   }
   logs(): Promise<readonly LogView[]> {
     return this.#jobs.logs(this.id);
+  }
+  explain(): Promise<Explanation> {
+    return this.#jobs.explain(this.id);
   }
   cancel(reason?: string): Promise<JobChange> {
     return this.#jobs.cancel(this.id, reason);

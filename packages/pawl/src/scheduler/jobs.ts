@@ -5,6 +5,7 @@ import type { Verb } from "../core/lifecycle.js";
 import type { Change, RedriveOptions, Scope, Store } from "../store/port.js";
 import { checkDuration, checkKeys, checkObject, invalid, show } from "./check.js";
 import type { Enqueuer } from "./enqueuer.js";
+import { type Explanation, explainJob } from "./explain.js";
 import { checkFilter, checkPage } from "./filter.js";
 import { idOf } from "./given.js";
 import { JobHandle } from "./handle.js";
@@ -58,6 +59,14 @@ export class ScopedJobs implements Jobs {
     return lines.map(logView);
   }
 
+  async explain(job: JobReference): Promise<Explanation> {
+    const id = idFor(job);
+    const { store, scope } = this.#parts;
+    const explanation = await explainJob(store, scope, id);
+    if (explanation === undefined) throw pawlError("job_unknown", { job: id });
+    return explanation;
+  }
+
   cancel(job: JobReference, reason = "cancelled"): Promise<JobChange> {
     return this.#change("cancel", job, (scope, id) => this.#parts.store.jobs.cancel(scope, id, checkReason(reason)));
   }
@@ -82,8 +91,8 @@ export class ScopedJobs implements Jobs {
   async replay(job: JobReference): Promise<Job> {
     const { id, lane, state, input, options } = await this.#record(idFor(job));
     if (!isFinished(state)) throw pawlError("job_state", { job: id, state, verb: "replay" });
-    // The key says which jobs are the same; a replay is meant to be another one.
-    const { key: _, ...kept } = options;
+    // The key says which jobs are the same; a replay is meant to be another one. And it is for now, not one of a herd.
+    const { key: _, spread: __, ...kept } = options;
     const repeated: JobOptions = { ...kept, replayOf: id };
     const stored = await this.#parts.enqueuer.add({ lane, options: repeated }, input);
     return new JobHandle(this, lane.task, stored);

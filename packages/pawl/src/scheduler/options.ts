@@ -1,5 +1,6 @@
 import type { DeathPolicy } from "../core/dependency.js";
 import type { Duration } from "../core/duration.js";
+import type { LimitKey } from "../core/limit-options.js";
 import type { ForeignTransaction } from "../store/port.js";
 import type { TaskDefaults } from "../worker/task.js";
 
@@ -17,6 +18,12 @@ export interface EnqueueOptions extends TaskDefaults {
   /** one unfinished job per tenant, task and key: a second enqueue answers with the first job. `unique` says more. */
   readonly key?: string;
   readonly unique?: UniqueOptions;
+  /** at most one job of this key per time: a second enqueue within it answers with the first job */
+  readonly throttle?: ThrottleOptions;
+  /** the last of several enqueues of this key counts: it runs after a time of quiet, and the others are cancelled */
+  readonly debounce?: DebounceOptions;
+  /** keys of the task's limits, by their names, in place of what its code computes; null: not limited */
+  readonly limitKeys?: Readonly<Record<string, LimitKey>>;
   /** repeating an enqueue with its request id answers with its first job, finished or not, for a day */
   readonly request?: string;
   /** blocked until all of these have succeeded */
@@ -35,8 +42,21 @@ export interface UniqueOptions {
   readonly onConflict?: "reject" | "existing" | "replace";
 }
 
+export interface ThrottleOptions {
+  readonly key: string;
+  readonly per: Duration;
+}
+
+export interface DebounceOptions {
+  readonly key: string;
+  /** of quiet, after which it runs */
+  readonly wait: Duration;
+  /** from the first of them on, after which it runs however many more come; absent: as long as they do */
+  readonly max?: Duration;
+}
+
 /** What makes a job the only one of its kind cannot be shared by many; `each` gives every one its own. */
-type OwnOptions = "key" | "unique" | "request";
+type OwnOptions = "key" | "unique" | "throttle" | "debounce" | "request";
 
 /** How many jobs are enqueued: what they share, and what each has of its own. */
 export interface ManyOptions<In> extends Omit<EnqueueOptions, OwnOptions> {
@@ -44,6 +64,8 @@ export interface ManyOptions<In> extends Omit<EnqueueOptions, OwnOptions> {
 }
 
 export interface StreamOptions<In> extends ManyOptions<In> {
+  /** how long it waits while an ingest limit lets nothing in, before it fails with `ingest_limited`; 1 minute unless set */
+  readonly patience?: Duration;
   /** hears of every stored chunk, in no promised order */
   readonly onChunk?: (soFar: StreamSummary) => void;
 }

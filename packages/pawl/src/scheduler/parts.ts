@@ -1,10 +1,13 @@
+import type { PawlError } from "../core/error.js";
 import { type RandomBytes, tailSource } from "../core/id.js";
+import type { Enqueued, NewJob } from "../core/job.js";
 import { laneKey } from "../core/lane.js";
 import { checkName } from "../core/name.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Store } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
+import { Backpressure } from "./backpressure.js";
 import { Batcher } from "./batcher.js";
 import { checkDefaults, checkKeys, checkObject, DEFAULT_KEYS } from "./check.js";
 import { Directory } from "./directory.js";
@@ -38,16 +41,35 @@ export interface SchedulerParts extends Intake {
 
 export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: Surroundings, options: SchedulerOptions): SchedulerParts {
   const enqueue = enqueueAndTell(store, bus);
+  const backpressure = new Backpressure(store, bus, clock);
   return {
     store,
     registry: new Registry(options.tasks, new Directory(store, clock)),
     queues: checkQueues(options.queues),
-    enqueue,
-    batcher: new Batcher(enqueue, clock),
+    backpressure,
+    async enqueue(jobs) {
+      await backpressure.whole(jobs);
+      return enqueue(jobs);
+    },
+    batcher: new Batcher((jobs) => enqueueAdmitted(backpressure, enqueue, jobs), clock),
     tails: tailSource(randomBytes),
     untold: new Map(),
     waiters: new Waiters(store, clock),
   };
+}
+
+/** Of jobs that came together by chance, those that are let in are stored; the others are told why not, each for itself. */
+async function enqueueAdmitted(
+  backpressure: Backpressure,
+  enqueue: Intake["enqueue"],
+  jobs: readonly NewJob[],
+): Promise<readonly (Enqueued | PawlError)[]> {
+  const refusals = await backpressure.each(jobs);
+  if (refusals.every((refusal) => refusal === undefined)) return enqueue(jobs);
+  const admitted = jobs.filter((_, place) => refusals[place] === undefined);
+  const answers = admitted.length === 0 ? [] : await enqueue(admitted);
+  let next = 0;
+  return jobs.map((_, place) => refusals[place] ?? (answers[next++] as Enqueued));
 }
 
 /** Stores a batch and tells the bus, once for all of it. */

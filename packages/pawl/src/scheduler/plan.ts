@@ -2,10 +2,12 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { DEFAULTS } from "../core/defaults.js";
 import type { IdTail } from "../core/id.js";
 import type { JobOptions, NewJob, Priority } from "../core/job.js";
+import type { LimitKey } from "../core/limit-options.js";
 import { checkName } from "../core/name.js";
+import { spreadOut } from "../core/spread.js";
 import type { ForeignTransaction } from "../store/port.js";
 import type { TaskOptions } from "../worker/task.js";
-import { checkDefaults, checkPeriod, checkPriority, invalid, show } from "./check.js";
+import { checkDefaults, checkPeriod, checkPriority, checkSpread, invalid, show } from "./check.js";
 import { type Extras, readOptions } from "./given.js";
 import type { EnqueueOptions, QueueDefaults } from "./options.js";
 
@@ -17,18 +19,20 @@ export interface Plan extends Pick<NewJob, "lane" | "options"> {
 
 /** Jobs without extras are made as plain literals, which is several times faster: bulk enqueues are made of them. */
 export function jobOf({ lane, options, more }: Plan, tail: IdTail, input: string): NewJob {
-  return more === undefined ? { tail, lane, input, options } : { tail, lane, input, options, ...more };
+  const job: NewJob = more === undefined ? { tail, lane, input, options } : { tail, lane, input, options, ...more };
+  return options?.spread === undefined ? job : spreadOut(job);
 }
 
 export interface Planned {
   readonly plan: Plan;
   readonly tx: ForeignTransaction | undefined;
+  readonly limitKeys: Readonly<Record<string, LimitKey>> | undefined;
 }
 
 /** A task as the planner needs it: its code, or no more than its name. */
 export interface TaskLike {
   readonly name: string;
-  readonly options: TaskOptions<StandardSchemaV1 | undefined>;
+  readonly options: TaskOptions<StandardSchemaV1 | undefined, never>;
   readonly schema?: StandardSchemaV1 | undefined;
 }
 
@@ -69,10 +73,11 @@ export class Planner {
     const given = readOptions(options);
     const queue = given.queue ?? task.options.queue ?? DEFAULTS.job.queue;
     const base = this.#base(task, queue);
-    const stored: JobOptions = { ...base.stored, ...given.stored };
+    const { spread = 0, ...asked }: JobOptions = { ...base.stored, ...given.stored };
+    const stored: JobOptions = spread === 0 ? asked : { ...asked, spread };
     const lane = { queue, band: given.band ?? base.band, tenant: this.#tenantOf(given.tenant), task: task.name };
-    const { more, tx } = given;
-    return { plan: { lane, options: isEmpty(stored) ? undefined : stored, more: isEmpty(more) ? undefined : more }, tx };
+    const { more, tx, limitKeys } = given;
+    return { plan: { lane, options: isEmpty(stored) ? undefined : stored, more: isEmpty(more) ? undefined : more }, tx, limitKeys };
   }
 
   #tenantOf(asked: string | undefined): string {
@@ -103,6 +108,7 @@ export class Planner {
 function baseOf(task: TaskLike["options"], queue: QueueDefaults): Base {
   const deadline = task.deadline ?? queue.deadline;
   const expire = task.expire ?? queue.expire;
+  const spread = task.spread ?? queue.spread;
   const crashLimit = task.crashLimit ?? queue.crashLimit ?? DEFAULTS.job.crashLimit;
   return {
     band: checkPriority(task.priority ?? queue.priority ?? DEFAULTS.job.priority),
@@ -110,6 +116,7 @@ function baseOf(task: TaskLike["options"], queue: QueueDefaults): Base {
       ...(deadline === undefined ? {} : { deadline: checkPeriod("deadline", deadline) }),
       ...(expire === undefined ? {} : { expire: checkPeriod("expire", expire) }),
       ...(crashLimit === DEFAULTS.job.crashLimit ? {} : { crashLimit }),
+      ...(spread === undefined ? {} : { spread: checkSpread(spread) }),
       ...(task.atMostOnce === true ? { atMostOnce: true } : {}),
     },
   };

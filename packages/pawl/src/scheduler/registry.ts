@@ -37,7 +37,7 @@ export class Registry {
 
   /** The tasks of this process as others may know them. */
   records(): readonly TaskRecord[] {
-    return [...this.#tasks.values()].map(({ name, options }) => ({ name, defaults: storedDefaults(options) }));
+    return [...this.#tasks.values()].map(({ name, options }) => ({ name, defaults: storedDefaults(options, name) }));
   }
 
   /** The task meant by what a caller gave, with its schema if its code is known. */

@@ -51,7 +51,10 @@ export interface MissedOptions {
 }
 
 /** What each of its jobs is enqueued with; the tick says the rest. */
-export type ScheduledJobOptions = Omit<EnqueueOptions, "delay" | "runAt" | "tenant" | "request" | "dependsOn" | "onDeath" | "tx">;
+export type ScheduledJobOptions = Omit<
+  EnqueueOptions,
+  "delay" | "runAt" | "tenant" | "request" | "dependsOn" | "onDeath" | "tx" | "throttle" | "debounce"
+>;
 
 export interface ScheduleOptions<In = unknown> extends ScheduleTimes {
   readonly tenant?: string;
@@ -100,9 +103,11 @@ const JOB_KEYS: ReadonlySet<string> = new Set(
     deadline: true,
     expire: true,
     crashLimit: true,
+    spread: true,
     tags: true,
     key: true,
     unique: true,
+    limitKeys: true,
   } satisfies Record<keyof ScheduledJobOptions, true>),
 );
 

@@ -2,10 +2,14 @@ import type { Duration } from "../core/duration.js";
 import type { EventName, Events } from "../core/event.js";
 import type { JobId } from "../core/id.js";
 import type { State } from "../core/job.js";
+import type { Policies, PolicyChanges, PolicyKind, QueuePolicy, TaskPolicy, TenantPolicy } from "../core/policy.js";
 import type { ExportedJob, JobFilter, StoreInfo } from "../store/port.js";
 import type { Task } from "../worker/task.js";
+import type { BreakersOperator } from "./breakers.js";
+import type { Explanation } from "./explain.js";
 import type { EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
 import type { Schedules } from "./schedules.js";
+import type { LiveWorkerView, UnservedLane } from "./unserved.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
 /** Input may be left out where the task takes none. */
@@ -62,6 +66,8 @@ export interface Job<Out = unknown> {
   result(options?: WaitOptions): Promise<Out>;
   history(): Promise<readonly AttemptView[]>;
   logs(): Promise<readonly LogView[]>;
+  /** why it is not running, and when it will */
+  explain(): Promise<Explanation>;
   cancel(reason?: string): Promise<JobChange>;
   pause(): Promise<JobChange>;
   resume(): Promise<JobChange>;
@@ -96,6 +102,8 @@ export interface Jobs {
   /** oldest first: attempts, claims lost to crashes, and what people did */
   history(job: JobReference): Promise<readonly AttemptView[]>;
   logs(job: JobReference): Promise<readonly LogView[]>;
+  /** why it is not running, and when it will: what stands in its way, as data and in words */
+  explain(job: JobReference): Promise<Explanation>;
   /** at once if it waits; if it runs, its worker is told, and it ends as cancelled unless it finishes first */
   cancel(job: JobReference, reason?: string): Promise<JobChange>;
   pause(job: JobReference): Promise<JobChange>;
@@ -152,8 +160,14 @@ export interface BulkReport {
 
 /** What an operator of the whole store can do besides. */
 export interface Operator extends Scheduler {
-  readonly queues: Named<QueueView>;
-  readonly tasks: Named<TaskView>;
+  readonly queues: Named<"queue", QueueView>;
+  readonly tasks: Named<"task", TaskView>;
+  readonly tenants: Named<"tenant", TenantView>;
+  readonly breakers: BreakersOperator;
+  /** Lanes with ready jobs that no live worker can run, and why: no such task, tag or amount. */
+  unserved(): Promise<readonly UnservedLane[]>;
+  /** The workers that gave a sign of life in the last 45 s, in all processes. */
+  workers(): Promise<readonly LiveWorkerView[]>;
   counts(of?: { readonly queue?: string; readonly task?: string }): Promise<StateCounts>;
   info(): Promise<Info>;
   /** Brings back what `keep.exportFinished` was given, with its history. Answers how many were missing and are there again. */
@@ -166,22 +180,39 @@ export interface Operator extends Scheduler {
 
 export type StateCounts = Readonly<Record<State, number>>;
 
-/** Pausing stops claims from all of a queue or task, in every process; what runs goes on. */
-export interface Named<View> {
+/** What holds for all of a queue, task or tenant, in every process. */
+export interface Named<Kind extends PolicyKind, View> {
+  /** Stops claims from all of it; what runs goes on. */
   pause(name: string): Promise<void>;
   resume(name: string): Promise<void>;
+  /**
+   * Changes its policy: how it shares, and its limits over all workers. What is left out stays as it is, null takes it
+   * away. Limits hold for every claim from the answer on; workers share by new weights within a second or two.
+   */
+  set(name: string, changes: PolicyChanges[Kind]): Promise<Policies[Kind]>;
+  /** one that nobody has heard of has no policy and no jobs */
+  get(name: string): Promise<View>;
+  /** of tenants, those that are paused or have a policy */
   list(): Promise<readonly View[]>;
+}
+
+export interface TenantView {
+  readonly tenant: string;
+  readonly paused: boolean;
+  readonly policy: TenantPolicy;
 }
 
 export interface QueueView {
   readonly queue: string;
   readonly paused: boolean;
+  readonly policy: QueuePolicy;
   readonly counts: StateCounts;
 }
 
 export interface TaskView {
   readonly task: string;
   readonly paused: boolean;
+  readonly policy: TaskPolicy;
   /** whether this process has its code */
   readonly registered: boolean;
   readonly counts: StateCounts;

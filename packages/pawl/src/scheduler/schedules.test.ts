@@ -4,6 +4,7 @@ import { open, schedule, task } from "../index.js";
 import type { Store } from "../store/port.js";
 import { faultyStore, openTest, type TestOptions, type TestPawl } from "../testing/index.js";
 import type { ScheduleOptions } from "./schedule.js";
+import type { Schedules } from "./schedules.js";
 
 const MINUTE = 60_000;
 const START = Date.UTC(2026, 2, 6, 12);
@@ -179,6 +180,19 @@ describe("schedules", () => {
     expect(await succeeded(t)).toBe(10);
   });
 
+  it("keep only the last of their jobs, by and by", async () => {
+    const t = await test({ maintenance: { prune: "1h" } });
+    await t.pawl.schedules.put("s", sweep, { every: "10m", keep: { succeeded: 2 } });
+    await t.pawl.enqueue(sweep);
+    await t.advance("3h");
+    const { jobs } = await t.pawl.jobs.list({ state: "succeeded" }, { limit: 100 });
+    const ticks = jobs.flatMap(({ tick }) => tick ?? []);
+    expect(jobs.length - ticks.length, "others stay").toBe(1);
+    expect(ticks.length).toBeGreaterThanOrEqual(2);
+    expect(ticks.length, "those of an hour, and two").toBeLessThanOrEqual(8);
+    expect(await t.pawl.schedules.ticks("s"), "what became of the ticks is still known").toHaveLength(18);
+  });
+
   it("tell of what they did", async () => {
     const t = await test();
     const heard: unknown[] = [];
@@ -221,6 +235,29 @@ describe("schedules", () => {
       code,
     });
     expect((await pawl.schedules.list()).schedules).toEqual([]);
+  });
+
+  const BAD_CALLS: readonly (readonly [what: string, call: (schedules: Schedules) => Promise<unknown>, code: string])[] = [
+    ["a backfill whose end is before its begin", (s) => s.backfill("s", { from: START, to: START - 1 }), "option_invalid"],
+    ["a backfill from no time at all", (s) => s.backfill("s", { from: "then", to: START }), "option_invalid"],
+    ["a backfill at a negative pace", (s) => s.backfill("s", { from: START, to: START, pace: -1 }), "duration_invalid"],
+    ["a backfill with a misspelt option", (s) => s.backfill("s", { from: START, to: START, dryrun: true } as never), "option_invalid"],
+    ["a preview of nothing", (s) => s.preview("s", 0), "option_invalid"],
+    ["a preview of too much", (s) => s.preview("s", 1_001), "option_invalid"],
+    ["a trigger with a misspelt option", (s) => s.trigger("s", { inptu: 1 } as never), "option_invalid"],
+    ["a page that is too long", (s) => s.ticks("s", { limit: 1_001 }), "option_invalid"],
+    ["a filter that is none", (s) => s.list({ paused: "yes" as never }), "option_invalid"],
+    ["a change of its task", (s) => s.update("s", { task: "other" } as never), "option_invalid"],
+    ["a change to a date that never comes", (s) => s.update("s", { cron: "0 0 30 2 *" }), "schedule_never"],
+    ["a change to an end before its start", (s) => s.update("s", { start: "2027-01-01", end: "2026-01-01" }), "option_invalid"],
+  ];
+  it.each(BAD_CALLS)("%s is refused, and the schedule stays as it is", async (_, call, code) => {
+    const { pawl } = await test({ work: false });
+    await pawl.schedules.put("s", sweep, { every: "1h" });
+    const before = await pawl.schedules.get("s");
+    await expect(call(pawl.schedules)).rejects.toMatchObject({ code });
+    expect(await pawl.schedules.get("s")).toEqual(before);
+    expect(await pawl.schedules.ticks("s")).toEqual([]);
   });
 
   it("of an unknown task, or of two of one name, are refused", async () => {

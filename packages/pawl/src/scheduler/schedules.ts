@@ -12,6 +12,7 @@ import { checkInstant } from "./check.js";
 import { type Intake, storedOf } from "./enqueuer.js";
 import { JobHandle } from "./handle.js";
 import { encodeInput } from "./input.js";
+import { withLimits } from "./limits.js";
 import { Planner, type TaskLike } from "./plan.js";
 import {
   type CodeSchedule,
@@ -114,7 +115,8 @@ export class ScheduleMaker {
     checkName("schedule", name);
     const task = await this.intake.registry.find(given);
     const { tenant, input, job, ...times } = checkScheduleOptions(options);
-    const { plan } = this.#planner.plan(task, { ...job, ...(tenant === undefined ? {} : { tenant }) });
+    const { plan: planned, limitKeys } = this.#planner.plan(task, { ...job, ...(tenant === undefined ? {} : { tenant }) });
+    const plan = withLimits(planned, task, input, limitKeys);
     const ref = { tenant: plan.lane.tenant, name };
     const unique = plan.more?.unique;
     const text = await this.encode(task, input);

@@ -2,6 +2,7 @@ import type { Failure } from "../core/failure.js";
 import type { JobId } from "../core/id.js";
 import type { AttemptRecord, Intent, JobRecord, LogLevel, LogLine, ParkReason, Priority, State } from "../core/job.js";
 import { decode } from "../core/json.js";
+import type { JobLimit } from "../core/limit.js";
 import type { OutcomeKind } from "../core/outcome.js";
 import type { StoredRetry } from "../core/retry.js";
 import type { TickStamp } from "../core/schedule.js";
@@ -32,6 +33,8 @@ export interface JobView<Out = unknown> {
   /** the last one it reported */
   readonly progress?: unknown;
   readonly parkedFor?: ParkReason;
+  /** the key of a limit that it waits for */
+  readonly parkedAt?: { readonly limit: string; readonly key: string };
   readonly waitsFor?: readonly JobId[];
   /** asked of it, and not carried out yet */
   readonly intent?: Intent;
@@ -46,7 +49,10 @@ export interface JobView<Out = unknown> {
   readonly timeout?: number;
   readonly deadline?: number;
   readonly expire?: number;
+  readonly spread?: number;
   readonly crashLimit?: number;
+  /** what it is under */
+  readonly limits?: readonly JobLimit[];
 }
 
 export interface AttemptView {
@@ -70,7 +76,7 @@ export interface LogView {
 }
 
 export function viewOf(record: JobRecord): JobView {
-  const { id, lane, state, options, spent, crashes, output, failure, progress, parkedFor, waitsFor, intent } = record;
+  const { id, lane, state, options, spent, crashes, output, failure, progress, parkedFor, parkedAt, waitsFor, intent } = record;
   const { tags = [], atMostOnce = false, ...asked } = options;
   const input = tryDecode(record.input);
   return {
@@ -92,6 +98,7 @@ export function viewOf(record: JobRecord): JobView {
     ...(failure === undefined ? {} : { failure }),
     ...(progress === undefined ? {} : { progress: tryDecode(progress).value }),
     ...(parkedFor === undefined ? {} : { parkedFor }),
+    ...(parkedAt === undefined ? {} : { parkedAt }),
     ...(waitsFor === undefined ? {} : { waitsFor }),
     ...(intent === undefined ? {} : { intent }),
     tags,

@@ -1,4 +1,10 @@
 import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, ScheduleStore, Store, TaskStore } from "./port.js";
+import type { BreakerStore } from "./port-breakers.js";
+import type { ExplainStore } from "./port-explain.js";
+import type { IngestStore } from "./port-ingest.js";
+import type { LimitStore } from "./port-limits.js";
+import type { PolicyStore } from "./port-policies.js";
+import type { WorkerStore } from "./port-workers.js";
 
 /** Every operation of the port, so that a wrapper cannot forget one: a new verb does not compile before it is here. */
 const OPERATIONS = {
@@ -15,12 +21,24 @@ const OPERATIONS = {
     redrive: true,
     drop: true,
   } satisfies Record<keyof JobStore, true>,
-  leases: { claim: true, claimSuspect: true, renew: true, settle: true, reap: true, intents: true, transaction: true } satisfies Record<
-    keyof LeaseStore,
-    true
-  >,
+  leases: {
+    claim: true,
+    claimLimited: true,
+    claimSuspect: true,
+    renew: true,
+    settle: true,
+    reap: true,
+    intents: true,
+    transaction: true,
+  } satisfies Record<keyof LeaseStore, true>,
   lanes: { live: true, pause: true, resume: true, paused: true } satisfies Record<keyof LaneStore, true>,
   tasks: { publish: true, get: true } satisfies Record<keyof TaskStore, true>,
+  limits: { admit: true, get: true, pause: true } satisfies Record<keyof LimitStore, true>,
+  policies: { put: true, get: true, list: true } satisfies Record<keyof PolicyStore, true>,
+  explain: { look: true, waits: true } satisfies Record<keyof ExplainStore, true>,
+  ingest: { limits: true, take: true } satisfies Record<keyof IngestStore, true>,
+  workers: { publish: true, retire: true, live: true } satisfies Record<keyof WorkerStore, true>,
+  breakers: { report: true, probe: true, get: true, list: true, standing: true, force: true } satisfies Record<keyof BreakerStore, true>,
   schedules: {
     put: true,
     get: true,
@@ -56,6 +74,12 @@ export function aroundStore(store: Store, around: Around): Store {
     leases: wrap("leases", store.leases, around),
     lanes: wrap("lanes", store.lanes, around),
     tasks: wrap("tasks", store.tasks, around),
+    limits: wrap("limits", store.limits, around),
+    policies: wrap("policies", store.policies, around),
+    explain: wrap("explain", store.explain, around),
+    ingest: wrap("ingest", store.ingest, around),
+    workers: wrap("workers", store.workers, around),
+    breakers: wrap("breakers", store.breakers, around),
     schedules: wrap("schedules", store.schedules, around),
     duties: wrap("duties", store.duties, around),
     records: wrap("records", store.records, around),

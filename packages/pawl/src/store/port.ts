@@ -1,11 +1,19 @@
 import type { IdTail, JobId, LeaseId } from "../core/id.js";
-import type { AttemptRecord, Enqueued, Intent, JobOptions, JobRecord, LogLine, NewJob, State } from "../core/job.js";
+import type { AttemptRecord, Enqueued, Intent, JobOptions, JobRecord, LogLine, NewJob, Priority, State } from "../core/job.js";
 import type { Lane } from "../core/lane.js";
+import type { ReachedLimit } from "../core/lane-limit.js";
 import type { WorkerRef } from "../core/lease.js";
 import type { Quota } from "../core/offer.js";
 import type { Patch } from "../core/outcome.js";
+import type { PolicyKind, PolicyRef } from "../core/policy.js";
 import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../core/schedule.js";
 import type { TaskRecord } from "../core/task.js";
+import type { BreakerStore } from "./port-breakers.js";
+import type { ExplainStore } from "./port-explain.js";
+import type { IngestStore } from "./port-ingest.js";
+import type { LimitStore } from "./port-limits.js";
+import type { PolicyStore } from "./port-policies.js";
+import type { WorkerStore } from "./port-workers.js";
 
 /**
  * The store port, by noun. Rules that hold for every verb:
@@ -21,6 +29,12 @@ export interface Store {
   readonly leases: LeaseStore;
   readonly lanes: LaneStore;
   readonly tasks: TaskStore;
+  readonly limits: LimitStore;
+  readonly policies: PolicyStore;
+  readonly ingest: IngestStore;
+  readonly explain: ExplainStore;
+  readonly workers: WorkerStore;
+  readonly breakers: BreakerStore;
   readonly schedules: ScheduleStore;
   readonly duties: DutyStore;
   readonly records: RecordStore;
@@ -137,6 +151,23 @@ export interface Claimed {
   readonly more?: true;
 }
 
+/** What came of a claim under limits, and the limits that kept back some of what was asked for. */
+export interface LimitedClaim {
+  readonly claimed: Claimed | undefined;
+  readonly reached: readonly ReachedLimit[];
+}
+
+export interface SuspectRequest {
+  readonly worker: WorkerRef;
+  /** undefined: any */
+  readonly queues: readonly string[] | undefined;
+  readonly tasks: readonly string[];
+  readonly bands?: readonly Priority[];
+  readonly tenants?: readonly string[];
+  /** ms */
+  readonly duration: number;
+}
+
 export interface ClaimedJob {
   readonly id: JobId;
   readonly lane: Lane;
@@ -148,6 +179,8 @@ export interface ClaimedJob {
   readonly crashes: number;
   /** asked of it before it was claimed */
   readonly intent?: Intent;
+  /** it was claimed under limits on its lane, and holds slots of them */
+  readonly limited?: true;
 }
 
 export interface Settlement {
@@ -156,6 +189,8 @@ export interface Settlement {
   /** as the claim gave it */
   readonly lane: Lane;
   readonly patch: Patch;
+  /** the job holds slots: it is under limits, or its lane is */
+  readonly limited?: true;
   /** the store's clock, told by the claim's `now` plus monotonic time since */
   readonly startedAt: number;
   readonly finishedAt: number;
@@ -192,16 +227,13 @@ export interface Renewer {
 export interface LeaseStore {
   /**
    * ready → running: up to `limit` jobs out of the lanes, each lane in order and within its quota, under one new lease.
-   * Lanes of a paused queue or task give nothing. Suspects are never among them.
+   * Lanes of a paused queue, task or tenant give nothing, nor do lanes under a limit. Suspects are never among them.
    */
   claim(request: ClaimRequest): Promise<Claimed | undefined>;
-  /** ready → running: the next suspect of these queues and tasks, alone in its lease. */
-  claimSuspect(request: {
-    worker: WorkerRef;
-    queues: readonly string[] | undefined;
-    tasks: readonly string[];
-    duration: number;
-  }): Promise<Claimed | undefined>;
+  /** The same for lanes under limits of their queue, task or tenant: each job takes a slot and a token of all of them. */
+  claimLimited(request: ClaimRequest): Promise<LimitedClaim>;
+  /** ready → running: the next suspect of what is asked for, alone in its lease, if the limits it is under let it. */
+  claimSuspect(request: SuspectRequest): Promise<Claimed | undefined>;
   /** Extends leases by number, never "all of mine": a claim whose answer was lost must expire. */
   renew(worker: WorkerRef, leases: readonly LeaseId[], duration: number): Promise<Renewal>;
   /**
@@ -222,13 +254,20 @@ export interface LeaseStore {
   transaction<T>(work: (tx: ForeignTransaction) => Promise<T>): Promise<T>;
 }
 
+export interface LiveLanes {
+  readonly lanes: readonly Lane[];
+  readonly suspects: boolean;
+  /** another one than before: policies were changed, see `PolicyStore.list` */
+  readonly mark: string;
+}
+
 export interface LaneStore {
   /** The lanes with ready jobs, of these queues and tasks (undefined: any). Paused ones are left out. */
-  live(queues: readonly string[] | undefined, tasks: readonly string[]): Promise<{ readonly lanes: readonly Lane[]; readonly suspects: boolean }>;
-  /** Stops claims from a whole queue or task, for every claim that begins after the answer. */
-  pause(kind: "queue" | "task", name: string): Promise<void>;
-  resume(kind: "queue" | "task", name: string): Promise<void>;
-  paused(): Promise<readonly { readonly kind: "queue" | "task"; readonly name: string }[]>;
+  live(queues: readonly string[] | undefined, tasks: readonly string[]): Promise<LiveLanes>;
+  /** Stops claims from a whole queue, task or tenant, for every claim that begins after the answer. */
+  pause(kind: PolicyKind, name: string): Promise<void>;
+  resume(kind: PolicyKind, name: string): Promise<void>;
+  paused(): Promise<readonly PolicyRef[]>;
 }
 
 export interface ScheduleStore {
@@ -316,6 +355,8 @@ export interface Pulse {
   readonly timerIn?: number;
   /** until a schedule is to be looked at */
   readonly tickIn?: number;
+  /** until a gate is */
+  readonly admitIn?: number;
   readonly intents: boolean;
   readonly unverified: boolean;
   readonly deltas: boolean;
@@ -395,6 +436,8 @@ export type Hint =
   | { readonly kind: "scheduled"; readonly dueIn: number }
   /** a schedule is to be looked at; ms from now */
   | { readonly kind: "tick"; readonly dueIn: number }
+  /** a gate is to be looked at; ms from now */
+  | { readonly kind: "admit"; readonly dueIn: number }
   | { readonly kind: "intent" }
   | { readonly kind: "finished"; readonly jobs: readonly JobId[] }
   | { readonly kind: "lanes" };

@@ -43,10 +43,11 @@ export async function openTest(options: TestOptions = {}): Promise<TestPawl> {
 
   /** One step of time, at most `most` ms, to the next moment at which something can happen; the answer is its length. */
   const step = async (most: number): Promise<number> => {
-    const { scheduledIn, leaseIn, timerIn, tickIn } = await inner.duties.pulse();
-    // While jobs are held every timer counts: renewals, timeouts. While none is, all there is between now and what
-    // the store waits for is polling, and that can be slept through.
-    const until = leaseIn === undefined ? [scheduledIn, timerIn, tickIn] : [scheduledIn, leaseIn, timerIn, tickIn, clock.nextIn()];
+    const { scheduledIn, leaseIn, timerIn, tickIn, admitIn } = await inner.duties.pulse();
+    // While jobs are held every timer counts: renewals, timeouts; and while a breaker is not closed: probes. Otherwise
+    // all there is between now and what the store waits for is polling, and that can be slept through.
+    const busy = leaseIn !== undefined || (await inner.breakers.standing()).length > 0;
+    const until = busy ? [scheduledIn, leaseIn, timerIn, tickIn, admitIn, clock.nextIn()] : [scheduledIn, timerIn, tickIn, admitIn];
     const length = Math.max(0, Math.min(most, ...until.filter((ms) => ms !== undefined)));
     clock.leap(length);
     await patience.settle();
@@ -74,9 +75,11 @@ export async function openTest(options: TestOptions = {}): Promise<TestPawl> {
       await patience.settle();
       for (let steps = 0; ; steps++) {
         const counts = await pawl.counts();
-        if (counts.ready + counts.running + counts.scheduled === 0) return counts;
+        // What waits for a token is parked, and time alone moves it.
+        const toCome = counts.parked > 0 && (await inner.duties.pulse()).admitIn !== undefined ? counts.parked : 0;
+        if (counts.ready + counts.running + counts.scheduled + toCome === 0) return counts;
         if (steps > MOST_STEPS) throw new Error("drain: there is no end to the work");
-        if (worker === undefined && counts.scheduled === 0) return counts;
+        if (worker === undefined && counts.scheduled + toCome === 0) return counts;
         const length = await step(Number.MAX_SAFE_INTEGER);
         if (length === 0) clock.leap(Math.max(1, clock.nextIn() ?? 1));
       }

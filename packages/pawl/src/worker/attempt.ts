@@ -1,4 +1,5 @@
 import { decide, type Outcome, type Patch, standingOf } from "../core/outcome.js";
+import type { Share } from "../core/share.js";
 import type { ClaimedJob, Settlement } from "../store/port.js";
 import { Aborted, type AbortReason } from "./abort.js";
 import type { HeldLease } from "./held-lease.js";
@@ -15,6 +16,9 @@ import type { Plan } from "./plan.js";
  */
 export type Phase = "held" | "running" | "committing" | "over";
 
+const HOLDS_SLOTS = { limited: true } as const;
+const NOTHING = {};
+
 /** One try at a job: the value that the steps of the pipeline pass on. Times are monotonic ms. */
 export class Attempt {
   phase: Phase = "held";
@@ -27,6 +31,8 @@ export class Attempt {
   cancelled = false;
   /** its place among the running ones; -1 if its slot is free again */
   place = -1;
+  /** the turn of the breaker that let it through, if one did */
+  pass: number | undefined;
   notes: Notes | undefined;
   /** set if its handler ended while a transaction it did not await was being committed */
   ifUncommitted: (() => void) | undefined;
@@ -37,6 +43,8 @@ export class Attempt {
     readonly job: ClaimedJob,
     readonly plan: Plan,
     readonly lease: HeldLease,
+    /** who is charged for its time */
+    readonly share: Share,
   ) {}
 
   /** from 1 */
@@ -95,6 +103,7 @@ export class Attempt {
       job: this.job.id,
       lane: this.job.lane,
       patch,
+      ...(this.job.limited === true || this.job.options?.limits !== undefined ? HOLDS_SLOTS : NOTHING),
       startedAt: lease.storeTime(this.startedAt),
       finishedAt: lease.storeTime(now),
     };

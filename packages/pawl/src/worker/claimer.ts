@@ -1,15 +1,14 @@
 import type { Lane } from "../core/lane.js";
-import { laneKey } from "../core/lane.js";
 import type { WorkerRef } from "../core/lease.js";
-import { offer, type Quota } from "../core/offer.js";
+import type { Offered } from "../core/offer.js";
 import { Backoff } from "../runtime/backoff.js";
 import type { Clock } from "../runtime/clock.js";
 import { type Loop, loop } from "../runtime/loop.js";
-import type { Claimed, Hint, Store } from "../store/port.js";
-import { LaneBook } from "./lane-book.js";
+import type { Claimed, ClaimRequest, Hint, LimitedClaim, Store } from "../store/port.js";
+import type { Cap } from "./caps.js";
+import { Offers } from "./offers.js";
 import type { Settings } from "./options.js";
 import type { Plans } from "./plan.js";
-import type { Slots } from "./slots.js";
 
 /** What the claimer asks of the jobs in hand. */
 export interface Hands {
@@ -28,7 +27,8 @@ export interface ClaimerParts {
   readonly clock: Clock;
   readonly settings: Settings;
   readonly plans: Plans;
-  readonly slots: Slots;
+  /** what bounds the jobs of lanes here */
+  readonly caps: readonly Cap[];
   readonly hands: Hands;
   readonly onClaimed: (claimed: Claimed, sentAt: number, suspect: boolean) => void;
   readonly onStalled: (idleFor: number) => void;
@@ -37,9 +37,13 @@ export interface ClaimerParts {
 
 /** A claim that is not answered yet. */
 interface Flight {
-  readonly quotas: readonly Quota[];
+  readonly offered: readonly Offered[];
   readonly limit: number;
+  /** by the limits of queues, tasks and tenants: one at a time, beside the others */
+  readonly limited: boolean;
   readonly suspect: boolean;
+  /** of a suspect's: those it may be of */
+  readonly tasks?: readonly string[];
   /** takes jobs that may run at most once: nothing else may take the slots meant for them */
   readonly alone: boolean;
 }
@@ -51,21 +55,16 @@ const WATCH_EVERY = 5_000;
 const LONGEST_REST = 1_500;
 
 /**
- * Decides when to claim, how much, and out of which lanes. It claims what can start soon and no more, remembers the
- * lanes that had work, and forgets those that gave less than they were asked for until a hint or the poll names them
- * again: an idle worker asks the store once per poll and nothing else.
+ * Decides when to claim and how much: what can start soon and no more, out of the lanes that `Offers` knows to have work.
+ * An idle worker asks the store once per poll and nothing else.
  */
 export class Claimer {
-  readonly #lanes = new LaneBook();
-  /** Lanes of tasks that run at most once, claimed only into free slots. */
-  readonly #careful = new LaneBook();
+  readonly offers: Offers;
   readonly #flights = new Set<Flight>();
   readonly #backoff: Backoff;
-  readonly #serves: (lane: Lane) => boolean;
   #asked = 0;
   #carefulPassedOver = false;
   #suspects = false;
-  #turn: number;
   /** counts what is heard and asked, to tell which came first */
   #stamp = 0;
   #heard = 0;
@@ -80,16 +79,13 @@ export class Claimer {
   #landed: (() => void)[] = [];
 
   constructor(private readonly parts: ClaimerParts) {
-    const { settings, clock } = parts;
-    const queues = settings.queues === undefined ? undefined : new Set(settings.queues);
-    const tasks = new Set(settings.tasks);
-    this.#serves = (lane) => tasks.has(lane.task) && (queues === undefined || queues.has(lane.queue));
+    const { clock, settings, plans, caps } = parts;
+    this.offers = new Offers({ clock, settings, plans, caps, onOpen: () => this.want() });
     this.#backoff = new Backoff(clock, { min: 50, max: LONGEST_REST });
-    this.#turn = Math.floor(clock.random() * 1_000_000);
   }
 
   get lanes(): number {
-    return this.#lanes.size + this.#careful.size;
+    return this.offers.lanes;
   }
 
   get inFlight(): number {
@@ -114,6 +110,7 @@ export class Claimer {
     this.#open = false;
     void this.#poll?.stop();
     this.#cancelWatch?.();
+    this.offers.stop();
     if (this.#flights.size === 0) return Promise.resolve();
     return new Promise((resolve) => this.#landed.push(resolve));
   }
@@ -123,8 +120,13 @@ export class Claimer {
     if (hint.kind === "lanes") this.#poll?.wake();
     if (hint.kind !== "ready") return;
     this.#heard = ++this.#stamp;
-    for (const lane of hint.lanes) if (this.#serves(lane)) this.#bookOf(lane).add(lane, this.#stamp);
+    this.offers.hear(hint.lanes, this.#stamp);
     this.want();
+  }
+
+  /** The store knows that a job of the lane is over: what it held of limits is free. */
+  settled(lane: Lane): void {
+    if (this.offers.settled(lane)) this.want();
   }
 
   /** Claims if it is worth it. Called whenever something changed, so it is cheap when nothing did. */
@@ -140,9 +142,14 @@ export class Claimer {
     return this.#flights.size < MOST_FLIGHTS && (this.#backlog || this.#heard > this.#sent);
   }
 
+  get #limitedFlies(): boolean {
+    for (const { limited } of this.#flights) if (limited) return true;
+    return false;
+  }
+
   #claimSome(): boolean {
     if (this.lanes === 0) return false;
-    const { hands, settings, plans, slots } = this.parts;
+    const { hands, settings } = this.parts;
     const { free } = hands;
     const pending = hands.held + this.#asked;
     const ahead = Math.min(hands.ahead, MOST_FLIGHTS * settings.claimBatch);
@@ -153,17 +160,12 @@ export class Claimer {
     const careful = this.#mayBeCareful(pending);
     if (careful === "wait") return false;
     const limit = careful === "now" ? Math.min(size, free) : size;
-    const lanes = careful === "now" ? [...this.#careful.next(), ...this.#lanes.next()] : this.#lanes.next();
-    const cap = (lane: Lane) => {
-      const plan = plans.of(lane);
-      if (plan === undefined) return 0;
-      // By the pace of the task itself: quick jobs of one must not make room for slow ones of another.
-      const soon = settings.concurrency + plan.pace.ahead(settings.concurrency) - plan.pace.inHand;
-      return plan.counted ? Math.min(soon, slots.room(lane)) : soon;
-    };
-    const quotas = slots.reserve(offer(lanes, limit, this.#turn++, cap));
-    if (quotas.length === 0) return false;
-    this.#send(quotas, limit, careful === "now");
+    const offered = this.offers.next(limit, { careful: careful === "now", limited: !this.#limitedFlies });
+    if (offered.length === 0) return false;
+    const limited = offered.filter(({ lane }) => this.offers.isLimited(lane));
+    const plain = limited.length === 0 ? offered : offered.filter(({ lane }) => !this.offers.isLimited(lane));
+    if (plain.length > 0) this.#send(plain, careful === "now");
+    if (limited.length > 0) this.#sendLimited(limited, careful === "now");
     return true;
   }
 
@@ -174,40 +176,66 @@ export class Claimer {
    */
   #mayBeCareful(pending: number): "now" | "no" | "wait" {
     for (const flight of this.#flights) if (flight.alone) return "wait";
-    if (this.#careful.size === 0) return "no";
+    if (this.offers.careful === 0) return "no";
     if (pending === 0 && this.parts.hands.free > 0) {
       this.#carefulPassedOver = false;
       return "now";
     }
-    if (this.#carefulPassedOver || this.#lanes.size === 0) return "wait";
+    if (this.#carefulPassedOver || this.offers.careful === this.lanes) return "wait";
     this.#carefulPassedOver = true;
     return "no";
   }
 
-  #send(quotas: readonly Quota[], limit: number, alone: boolean): void {
-    const { store, worker, settings } = this.parts;
+  #send(offered: readonly Offered[], alone: boolean): void {
     const stamp = this.#stamp++;
     this.#sent = stamp;
-    this.#count(quotas, 1);
+    const request = this.#requestFor(offered);
     this.#fly(
-      { quotas, limit, alone, suspect: false },
-      () => store.leases.claim({ worker, quotas, limit, duration: settings.lease }),
+      { offered, limit: request.limit, alone, limited: false, suspect: false },
+      () => this.parts.store.leases.claim(request),
       (claimed) => {
-        this.#backlog = claimed !== undefined && (claimed.jobs.length >= limit || claimed.more === true);
-        if (!this.#backlog) this.#forgetEmpty(quotas, claimed, stamp);
+        this.#backlog = isBacklog(claimed, request);
+        if (!this.#backlog) this.offers.gave(offered, claimed, stamp);
       },
     );
+  }
+
+  #sendLimited(offered: readonly Offered[], alone: boolean): void {
+    const stamp = this.#stamp++;
+    const request = this.#requestFor(offered);
+    let answer: LimitedClaim = { claimed: undefined, reached: [] };
+    this.#fly(
+      { offered, limit: request.limit, alone, limited: true, suspect: false },
+      async () => {
+        answer = await this.parts.store.leases.claimLimited(request);
+        return answer.claimed;
+      },
+      (claimed) => {
+        this.offers.reached(answer.reached);
+        if (!isBacklog(claimed, request)) this.offers.gave(offered, claimed, stamp);
+      },
+    );
+  }
+
+  #requestFor(offered: readonly Offered[]): ClaimRequest {
+    const { worker, settings } = this.parts;
+    return { worker, quotas: offered, limit: sum(offered), duration: settings.lease };
   }
 
   /** One at a time: if it takes this worker down again, it takes down nobody else's job with it, and is known by that. */
   #claimSuspect(): void {
     const { store, worker, settings, hands } = this.parts;
     if (hands.suspects > 0 || hands.free === 0 || this.#flights.size >= MOST_FLIGHTS) return;
-    const { queues, tasks, lease: duration } = settings;
+    const { queues, bands, tenants, lease: duration } = settings;
+    const { caps } = this.offers;
+    const tasks = caps.admits(settings.tasks);
+    if (tasks.length === 0) return;
     this.#suspects = false;
+    caps.takeAny(tasks, 1);
+    const some = { ...(bands === undefined ? {} : { bands }), ...(tenants === undefined ? {} : { tenants }) };
     this.#fly(
-      { quotas: [], limit: 1, alone: false, suspect: true },
-      () => store.leases.claimSuspect({ worker, queues, tasks, duration }),
+      { offered: [], limit: 1, alone: false, limited: false, suspect: true, tasks },
+      () => store.leases.claimSuspect({ worker, queues, tasks, ...some, duration }),
       (claimed) => {
         this.#suspects = claimed !== undefined;
       },
@@ -241,43 +269,20 @@ export class Claimer {
   #land(flight: Flight): void {
     if (!this.#flights.delete(flight)) return;
     this.#asked -= flight.limit;
-    this.parts.slots.unreserve(flight.quotas);
-    this.#count(flight.quotas, -1);
+    this.offers.landed(flight.offered);
+    if (flight.tasks !== undefined) this.offers.caps.takeAny(flight.tasks, -1);
     if (this.#flights.size === 0) for (const resolve of this.#landed.splice(0)) resolve();
-  }
-
-  #count(quotas: readonly Quota[], sign: 1 | -1): void {
-    for (const { lane, quota } of quotas) {
-      const plan = this.parts.plans.of(lane);
-      if (plan !== undefined) plan.pace.inHand += sign * quota;
-    }
-  }
-
-  /** A lane that gave less than its quota, in a claim that was not full, has nothing left. */
-  #forgetEmpty(quotas: readonly Quota[], claimed: Claimed | undefined, stamp: number): void {
-    const given = new Map<string, number>();
-    for (const { lane } of claimed?.jobs ?? []) {
-      const key = laneKey(lane);
-      given.set(key, (given.get(key) ?? 0) + 1);
-    }
-    for (const { lane, quota } of quotas) if ((given.get(laneKey(lane)) ?? 0) < quota) this.#bookOf(lane).forget(lane, stamp);
   }
 
   async #refresh(): Promise<number> {
     const { store, settings, clock } = this.parts;
     const since = this.#stamp++;
-    const { lanes, suspects } = await store.lanes.live(settings.queues, settings.tasks);
-    const careful = lanes.filter((lane) => this.#bookOf(lane) === this.#careful);
-    this.#careful.replace(careful, since);
-    this.#lanes.replace(careful.length === 0 ? lanes : lanes.filter((lane) => this.#bookOf(lane) === this.#lanes), since);
-    this.#suspects = suspects;
+    const live = await store.lanes.live(settings.queues, settings.tasks);
+    await this.offers.refresh(live, store.policies, since);
+    this.#suspects = live.suspects;
     this.want();
     // Spread, so that many workers do not look all at once; never sooner than the poll, so that rest stays cheap.
     return settings.poll * (store.hearsOthers() ? 2 : 1) * (1 + 0.2 * clock.random());
-  }
-
-  #bookOf(lane: Lane): LaneBook {
-    return this.parts.plans.of(lane)?.atMostOnce ? this.#careful : this.#lanes;
   }
 
   #rest(): void {
@@ -310,4 +315,14 @@ export class Claimer {
       this.want();
     });
   }
+}
+
+function isBacklog(claimed: Claimed | undefined, { limit }: ClaimRequest): boolean {
+  return claimed !== undefined && (claimed.jobs.length >= limit || claimed.more === true);
+}
+
+function sum(offered: readonly Offered[]): number {
+  let total = 0;
+  for (const { quota } of offered) total += quota;
+  return total;
 }

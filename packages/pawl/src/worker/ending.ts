@@ -3,6 +3,7 @@ import { milliseconds } from "../core/duration.js";
 import { isPawlError } from "../core/error.js";
 import { failure, failureOf } from "../core/failure.js";
 import { encode } from "../core/json.js";
+import type { JobLimit } from "../core/limit.js";
 import type { Outcome } from "../core/outcome.js";
 import { dueTimer, lateFailure } from "../core/timer.js";
 import type { Attempt } from "./attempt.js";
@@ -48,7 +49,9 @@ export function outcomeOfThrown(attempt: Attempt, thrown: unknown): Outcome {
       return { kind: "failed", failure: failureOf(thrown), retryable: false };
     case "RetryAfter": {
       const retryAfter = delayOf(thrown);
-      return { kind: "failed", failure: failureOf(thrown), retryable: true, ...(retryAfter === undefined ? {} : { retryAfter }) };
+      const pauses = pausedKey(attempt.job.options?.limits, thrown);
+      const rest = retryAfter === undefined ? {} : { retryAfter, ...(pauses === undefined ? {} : { pauses }) };
+      return { kind: "failed", failure: failureOf(thrown), retryable: true, ...rest };
     }
     case "Snooze": {
       const delay = delayOf(thrown);
@@ -90,6 +93,22 @@ function nameOf(thrown: unknown): unknown {
     // Then it is no more than an error.
   }
   return undefined;
+}
+
+/** The key that whoever answered "later" meant. */
+function pausedKey(limits: readonly JobLimit[] = [], thrown: unknown): Pick<JobLimit, "limit" | "key"> | undefined {
+  const asked = read(() => (thrown as { limit?: unknown }).limit);
+  if (asked === false) return undefined;
+  const meant = typeof asked === "string" ? limits.find(({ limit }) => limit === asked) : limits[0];
+  return meant === undefined ? undefined : { limit: meant.limit, key: meant.key };
+}
+
+function read<T>(get: () => T): T | undefined {
+  try {
+    return get();
+  } catch {
+    return undefined;
+  }
 }
 
 function delayOf(thrown: unknown): number | undefined {

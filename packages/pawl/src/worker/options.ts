@@ -1,6 +1,8 @@
+import { checkAmounts, checkTags } from "../core/capacity-check.js";
 import { DEFAULTS } from "../core/defaults.js";
 import type { Duration } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
+import type { Priority } from "../core/job.js";
 import { checkName } from "../core/name.js";
 import { checkArray, checkDuration, checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
 import { defaultName } from "../runtime/identity.js";
@@ -15,6 +17,16 @@ export interface WorkerOptions {
   readonly queues?: readonly string[];
   /** the tasks to serve; absent: all that are registered */
   readonly tasks?: readonly string[];
+  /** the bands to serve; absent: all */
+  readonly bands?: readonly number[];
+  /** the tenants to serve; absent: all */
+  readonly tenants?: readonly string[];
+  /** what it has that not every worker has: tasks may need it. See docs/capacity.md */
+  readonly tags?: readonly string[];
+  /** how much it has of what handlers share: cpu, memory, connections, whatever tasks ask for by name */
+  readonly amounts?: Readonly<Record<string, number>>;
+  /** slots kept for a band or a tenant, which others never take */
+  readonly reserve?: readonly Reservation[];
   /** handlers at a time of one queue or one task, inside the total */
   readonly slots?: { readonly queues?: Readonly<Record<string, number>>; readonly tasks?: Readonly<Record<string, number>> };
   /** for people; several workers may share it */
@@ -33,12 +45,24 @@ export interface WorkerOptions {
   readonly renewer?: Renewer;
 }
 
+/** Slots kept free for a band, a tenant, or a tenant's jobs of a band. */
+export interface Reservation {
+  readonly band?: number;
+  readonly tenant?: string;
+  readonly slots: number;
+}
+
 /** The options with every default filled in, checked. ms. */
 export interface Settings {
   readonly name: string;
   readonly concurrency: number;
   readonly queues: readonly string[] | undefined;
   readonly tasks: readonly string[];
+  readonly bands: readonly Priority[] | undefined;
+  readonly tenants: readonly string[] | undefined;
+  readonly tags: readonly string[];
+  readonly amounts: Readonly<Record<string, number>>;
+  readonly reserve: readonly Reservation[];
   readonly queueSlots: ReadonlyMap<string, number>;
   readonly taskSlots: ReadonlyMap<string, number>;
   readonly lease: number;
@@ -54,11 +78,19 @@ export function settingsOf(options: WorkerOptions, tasks: ReadonlyMap<string, An
   const renewal = checkDuration("renewal", options.renewal ?? Math.min(DEFAULTS.lease.renewal, lease / 3));
   if (lease < 100) throw invalid("lease", "it is shorter than 100 ms");
   if (renewal < 1 || renewal > lease / 2) throw invalid("renewal", "it is not between 1 ms and half the lease");
+  const concurrency = count("concurrency", options.concurrency ?? DEFAULTS.worker.concurrency);
+  const bands = options.bands === undefined ? undefined : some("bands", options.bands).map((band) => checkBand("bands", band));
+  const tenants = options.tenants === undefined ? undefined : some("tenants", options.tenants).map((tenant) => checkName("tenant", tenant));
   return {
     name: checkName("worker name", options.name ?? defaultName()),
-    concurrency: count("concurrency", options.concurrency ?? DEFAULTS.worker.concurrency),
+    concurrency,
     queues: servedQueues(options.queues),
     tasks: servedTasks(options.tasks, tasks),
+    bands,
+    tenants,
+    tags: checkTags("tags", options.tags),
+    amounts: checkAmounts("amounts", options.amounts),
+    reserve: reservationsOf(options.reserve, { concurrency, bands, tenants }),
     ...slotsOf(options.slots, tasks),
     lease,
     renewal,
@@ -90,6 +122,38 @@ function slotsOf(given: WorkerOptions["slots"] = {}, registered: ReadonlyMap<str
 
 function slots(option: string, given: Readonly<Record<string, number>> = {}, name: (given: string) => string): ReadonlyMap<string, number> {
   return new Map(Object.entries(checkObject(option, given)).map(([key, size]) => [name(key), count(`${option}.${key}`, size)]));
+}
+
+const RESERVE_KEYS: ReadonlySet<string> = new Set(["band", "tenant", "slots"] satisfies readonly (keyof Reservation)[]);
+
+function reservationsOf(
+  given: WorkerOptions["reserve"] = [],
+  { concurrency, bands, tenants }: Pick<Settings, "concurrency" | "bands" | "tenants">,
+): readonly Reservation[] {
+  const kept = checkArray("reserve", given).map((one, index) => {
+    const option = `reserve[${index}]`;
+    const { band, tenant, slots } = checkObject(option, one) as Partial<Reservation>;
+    checkKeys(one as object, RESERVE_KEYS, `${option}.`);
+    if (band === undefined && tenant === undefined) throw invalid(option, "it names neither a band nor a tenant");
+    if (band !== undefined && bands?.includes(checkBand(`${option}.band`, band)) === false) throw invalid(option, `band ${band} is not served here`);
+    if (tenant !== undefined && tenants?.includes(checkName("tenant", tenant)) === false)
+      throw invalid(option, `tenant ${tenant} is not served here`);
+    return { ...(band === undefined ? {} : { band }), ...(tenant === undefined ? {} : { tenant }), slots: count(`${option}.slots`, slots) };
+  });
+  const total = kept.reduce((sum, { slots }) => sum + slots, 0);
+  if (total > concurrency) throw invalid("reserve", `${total} slots are more than the concurrency of ${concurrency}`);
+  return kept;
+}
+
+function checkBand(option: string, value: unknown): Priority {
+  return checkWhole(option, value, 0, 9) as Priority;
+}
+
+/** None at all would be a worker that does nothing, and says nothing. */
+function some(option: string, value: unknown): readonly unknown[] {
+  const given = checkArray(option, value);
+  if (given.length === 0) throw invalid(option, "it is empty; leave it out to serve all");
+  return given;
 }
 
 function checkMiddleware(given: WorkerOptions["middleware"] = []): readonly Middleware[] {

@@ -12,8 +12,6 @@ export interface Plan {
   /** ms */
   readonly timeout: number;
   readonly atMostOnce: boolean;
-  /** whether slots are counted for its queue or task */
-  readonly counted: boolean;
   readonly pace: Pace;
 }
 
@@ -25,7 +23,6 @@ export class Plans {
   constructor(
     private readonly tasks: ReadonlyMap<string, AnyTask>,
     private readonly defaults: Readonly<Record<string, TaskDefaults>>,
-    private readonly isCounted: (lane: Pick<Lane, "queue" | "task">) => boolean,
   ) {}
 
   of(lane: Pick<Lane, "queue" | "task">): Plan | undefined {
@@ -41,7 +38,6 @@ export class Plans {
       retry: task.options.retry ?? queue.retry ?? DEFAULTS.job.retries,
       timeout: milliseconds(task.options.timeout ?? queue.timeout ?? DEFAULTS.job.timeout),
       atMostOnce: task.options.atMostOnce ?? false,
-      counted: this.isCounted(lane),
       pace: this.#paceOf(lane.task),
     };
     let ofQueue = this.#plans.get(lane.queue);

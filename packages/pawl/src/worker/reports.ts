@@ -1,3 +1,4 @@
+import type { BreakerState } from "../core/breaker.js";
 import type { OutcomeKind, Patch } from "../core/outcome.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Attempt } from "./attempt.js";
@@ -38,6 +39,10 @@ export class Reports {
 
   blocked(lag: number): void {
     this.bus.emit("attempt.blocked", { worker: this.worker, lag });
+  }
+
+  breaker({ tenant, task }: { readonly tenant: string; readonly task: string }, state: BreakerState): void {
+    this.bus.emit("breaker.changed", { worker: this.worker, tenant, task, state });
   }
 
   stalled(idleFor: number): void {

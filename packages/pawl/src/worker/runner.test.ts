@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Outcome } from "../core/outcome.js";
+import { Share } from "../core/share.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Claimed } from "../store/port.js";
 import { Attempt } from "./attempt.js";
@@ -32,15 +33,17 @@ test("a result that comes after its timeout is late, though no timer could say s
     onStart: () => {},
     onOutcome: (_, outcome) => void outcomes.push(outcome),
     onFreed: () => {},
+    onEnded: () => {},
+    isBarred: () => false,
     onRoom: () => {},
     onOverdue: () => {},
   });
   const lane = { queue: "default", band: 5, tenant: "default", task: "slow" } as const;
-  const plan = new Plans(new Map([["slow", slow]]), {}, () => false).of(lane);
+  const plan = new Plans(new Map([["slow", slow]]), {}).of(lane);
   const lease = new HeldLease({ lease: "1", now: 0, jobs: [] } as unknown as Claimed, 0, 0, 15_000, false);
   for (const takes of [999, 1_000]) {
     const job = { id: "x" as never, lane, input: JSON.stringify({ takes }), options: undefined, dueAt: 0, spent: 0, crashes: 0 };
-    runner.add([new Attempt(job, plan as NonNullable<typeof plan>, lease)], false);
+    runner.add([new Attempt(job, plan as NonNullable<typeof plan>, lease, new Share(undefined))], false);
   }
   expect(outcomes).toMatchObject([{ kind: "succeeded" }, { kind: "failed", failure: { kind: "timeout" } }]);
 });

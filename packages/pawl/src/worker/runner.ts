@@ -19,8 +19,12 @@ export interface RunnerParts {
   readonly isFull: () => boolean;
   readonly onStart: (attempt: Attempt) => void;
   readonly onOutcome: (attempt: Attempt, outcome: Outcome, now: number) => void;
-  /** the attempt needs no slot any more */
-  readonly onFreed: (attempt: Attempt) => void;
+  /** the attempt needs no slot any more; `ran`: it had one */
+  readonly onFreed: (attempt: Attempt, now: number, ran: boolean) => void;
+  /** its handler has ended, in time or not */
+  readonly onEnded: (attempt: Attempt) => void;
+  /** whether it is to be given back unstarted: something happened since it was claimed */
+  readonly isBarred: (attempt: Attempt) => boolean;
   /** there is room for more jobs, perhaps */
   readonly onRoom: () => void;
   /** a lease seems to have run out */
@@ -153,7 +157,7 @@ export class Runner {
       if (phase === "held") {
         this.#heldCount--;
         attempt.startedAt = now;
-        this.parts.onFreed(attempt);
+        this.parts.onFreed(attempt, now, false);
       } else this.#overrun(attempt, "lease_lost");
       // What is being committed is left to its commit.
       if (tell && phase !== "committing") this.parts.onOutcome(attempt, outcome, now);
@@ -206,11 +210,11 @@ export class Runner {
   #start(attempt: Attempt, now: number): void {
     const { job, lease } = attempt;
     const unusual = job.intent !== undefined || job.options !== undefined || job.crashes > 0 || attempt.cancelled;
-    const refused = unusual ? refusal(attempt, lease.storeTime(now)) : undefined;
+    const refused = (unusual ? refusal(attempt, lease.storeTime(now)) : undefined) ?? (this.parts.isBarred(attempt) ? givenBack(attempt) : undefined);
     if (refused !== undefined) {
       attempt.startedAt = now;
       this.#finish(attempt, refused, now);
-      this.parts.onFreed(attempt);
+      this.parts.onFreed(attempt, now, false);
       return;
     }
     attempt.begin(now);
@@ -241,6 +245,7 @@ export class Runner {
   }
 
   #ended(attempt: Attempt, ok: boolean, value: unknown): void {
+    this.parts.onEnded(attempt);
     if (attempt.place < 0) {
       this.#overruns--;
       return;
@@ -249,7 +254,7 @@ export class Runner {
     const duration = now - attempt.startedAt;
     this.pace.note(duration);
     attempt.plan.pace.note(duration);
-    this.#leave(attempt);
+    this.#leave(attempt, now);
     if (attempt.phase === "over") return;
     // A result that comes after its time is late, whoever notices first: the timer, or (if it blocked the timer) us.
     const late = now >= attempt.endBy && !attempt.cancelled;
@@ -275,25 +280,25 @@ export class Runner {
     attempt.startedAt = now;
     const outcome = givenBack(attempt);
     this.#finish(attempt, outcome, now);
-    this.parts.onFreed(attempt);
+    this.parts.onFreed(attempt, now, false);
   }
 
   /** Its slot is free, though its handler may go on. */
   #overrun(attempt: Attempt, why: AbortReason): void {
     if (attempt.place < 0) return;
     this.#overruns++;
-    this.#leave(attempt);
+    this.#leave(attempt, this.parts.clock.monotonic());
     attempt.abort(why);
   }
 
-  #leave(attempt: Attempt): void {
+  #leave(attempt: Attempt, now: number): void {
     const last = this.running.pop() as Attempt;
     if (last !== attempt) {
       this.running[attempt.place] = last;
       last.place = attempt.place;
     }
     attempt.place = -1;
-    this.parts.onFreed(attempt);
+    this.parts.onFreed(attempt, now, true);
     if (this.running.length === 0 && this.#draining) for (const resolve of this.#idle.splice(0)) resolve();
   }
 }

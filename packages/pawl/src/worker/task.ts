@@ -1,5 +1,9 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { type BreakerOptions, breakerRule } from "../core/breaker-check.js";
+import type { Needs } from "../core/capacity.js";
+import { checkNeeds } from "../core/capacity-check.js";
 import type { Duration } from "../core/duration.js";
+import { checkLimits, type Limit } from "../core/limit-options.js";
 import { checkName } from "../core/name.js";
 import { checkBoolean, checkFunction, checkKeys, checkObject, invalid } from "../core/option.js";
 import type { Retry } from "../core/retry.js";
@@ -17,20 +21,28 @@ export interface TaskDefaults {
   /** dead if not started this long after its due time */
   readonly expire?: Duration;
   readonly crashLimit?: number;
+  /** jobs due at one instant are started evenly over this long; see docs/backpressure.md */
+  readonly spread?: Duration;
 }
 export type PriorityName = "low" | "normal" | "high" | "critical";
 
-export interface TaskOptions<Schema extends StandardSchemaV1 | undefined = undefined> extends TaskDefaults {
+export interface TaskOptions<Schema extends StandardSchemaV1 | undefined = undefined, In = unknown> extends TaskDefaults {
   /** any Standard Schema; checked when a job is enqueued and again before it runs */
   readonly input?: Schema;
   /** run at most once: never retried, and dead (`interrupted`) if its worker vanishes */
   readonly atMostOnce?: boolean;
+  /** on jobs of one key, over all workers: see docs/limits.md */
+  readonly limits?: readonly Limit<In>[];
+  /** what a worker must have to run it: see docs/capacity.md */
+  readonly needs?: Needs;
+  /** when its breakers open; false: it has none. See docs/breakers.md */
+  readonly breaker?: false | BreakerOptions;
 }
 
 /** Named code a developer registers, with its defaults. `In` is what callers pass, `Parsed` what the handler gets. */
 export interface Task<In = unknown, Out = unknown, Parsed = In> {
   readonly name: string;
-  readonly options: TaskOptions<StandardSchemaV1 | undefined>;
+  readonly options: TaskOptions<StandardSchemaV1 | undefined, never>;
   readonly schema: StandardSchemaV1<In, Parsed> | undefined;
   readonly handler: (input: Parsed, ctx: Context) => Out | Promise<Out>;
 }
@@ -46,14 +58,18 @@ type Handler<Input, Out> = (input: Input, ctx: Context) => Out | Promise<Out>;
 
 export function task<Schema extends StandardSchemaV1, Out>(
   name: string,
-  options: TaskOptions<Schema> & { readonly input: Schema },
+  options: TaskOptions<Schema, StandardSchemaV1.InferInput<Schema>> & { readonly input: Schema },
   handler: Handler<StandardSchemaV1.InferOutput<Schema>, Out>,
 ): Task<StandardSchemaV1.InferInput<Schema>, Awaited<Out>, StandardSchemaV1.InferOutput<Schema>>;
-export function task<Input = unknown, Out = unknown>(name: string, options: TaskOptions, handler: Handler<Input, Out>): Task<Input, Awaited<Out>>;
+export function task<Input = unknown, Out = unknown>(
+  name: string,
+  options: TaskOptions<undefined, Input>,
+  handler: Handler<Input, Out>,
+): Task<Input, Awaited<Out>>;
 export function task<Input = unknown, Out = unknown>(name: string, handler: Handler<Input, Out>): Task<Input, Awaited<Out>>;
 export function task(
   name: string,
-  second: TaskOptions<StandardSchemaV1 | undefined> | Handler<unknown, unknown>,
+  second: TaskOptions<StandardSchemaV1 | undefined, never> | Handler<unknown, unknown>,
   third?: Handler<unknown, unknown>,
 ): Task {
   checkName("task", name);
@@ -72,15 +88,22 @@ const TASK_KEYS: ReadonlySet<string> = new Set(
     deadline: true,
     expire: true,
     crashLimit: true,
+    spread: true,
     input: true,
     atMostOnce: true,
+    limits: true,
+    needs: true,
+    breaker: true,
   } satisfies Record<keyof TaskOptions, true>),
 );
 
 /** What only code can be wrong about, found where the code is. The values of the defaults are checked with those of queues and jobs. */
-function checkOptions<Options extends TaskOptions<StandardSchemaV1 | undefined>>(name: string, options: Options): Options {
+function checkOptions<Options extends TaskOptions<StandardSchemaV1 | undefined, never>>(name: string, options: Options): Options {
   checkKeys(checkObject(`the options of ${name}`, options), TASK_KEYS, `${name}.`);
-  const { input, atMostOnce } = options;
+  const { input, limits, atMostOnce, needs, breaker } = options;
+  if (needs !== undefined) checkNeeds(`${name}.needs`, needs);
+  breakerRule(`${name}.breaker`, breaker);
+  if (limits !== undefined) checkLimits(name, limits);
   if (atMostOnce !== undefined) checkBoolean(`${name}.atMostOnce`, atMostOnce);
   if (input !== undefined && typeof (input as Partial<StandardSchemaV1> | null)?.["~standard"]?.validate !== "function")
     throw invalid(`${name}.input`, "it is no Standard Schema, as zod, valibot or arktype make them");

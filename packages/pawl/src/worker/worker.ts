@@ -10,6 +10,8 @@ import { Lifecycle, type Service } from "../runtime/service.js";
 import { Signal, within } from "../runtime/wait.js";
 import type { Claimed, Renewer, Settled, Store } from "../store/port.js";
 import type { Attempt } from "./attempt.js";
+import { Breakers, breakerRules } from "./breakers.js";
+import { type Capacity, capacityOf } from "./capacity.js";
 import { ClaimRest } from "./claim-rest.js";
 import { Claimer } from "./claimer.js";
 import type { HeldLease } from "./held-lease.js";
@@ -23,11 +25,14 @@ import { type Settings, settingsOf, type WorkerOptions } from "./options.js";
 import { Plans } from "./plan.js";
 import { quietly } from "./quietly.js";
 import { Reports } from "./reports.js";
+import { Reservations } from "./reservations.js";
 import { Runner } from "./runner.js";
+import { Serving, servesOf } from "./serving.js";
 import { Settler } from "./settler.js";
 import { Slots } from "./slots.js";
 import { type RunningJob, runningJob, type WorkerStatus } from "./status.js";
 import type { AnyTask, TaskDefaults } from "./task.js";
+import { Waits } from "./waits.js";
 import { Watch } from "./watch.js";
 
 export type { WorkerOptions } from "./options.js";
@@ -59,7 +64,6 @@ export class Worker implements Service, AsyncDisposable {
   readonly #settings: Settings;
   readonly #lifecycle = new Lifecycle("this worker");
   readonly #plans: Plans;
-  readonly #slots: Slots;
   readonly #runner: Runner;
   readonly #settler: Settler;
   readonly #journal: Journal;
@@ -68,6 +72,10 @@ export class Worker implements Service, AsyncDisposable {
   readonly #intents: Intents;
   readonly #watch: Watch;
   readonly #reports: Reports;
+  readonly #waits = new Waits();
+  readonly #capacity: Capacity | undefined;
+  readonly #breakers: Breakers;
+  readonly #serving: Serving;
   readonly #complain: (step: string, error: unknown) => void;
   #leases: Leases | undefined;
   #renewer: Renewer | undefined;
@@ -88,8 +96,7 @@ export class Worker implements Service, AsyncDisposable {
     this.#settings = settings;
     this.#reports = new Reports(bus, ref.name);
     this.#complain = quietly(clock, (step, error) => this.#reports.failed(step, error));
-    this.#slots = new Slots(settings.queueSlots, settings.taskSlots);
-    this.#plans = new Plans(tasks, defaults, (lane) => this.#slots.counts(lane));
+    this.#plans = new Plans(tasks, defaults);
     this.#journal = new Journal(store, ref, clock);
     this.#settler = new Settler({
       store,
@@ -108,6 +115,7 @@ export class Worker implements Service, AsyncDisposable {
       journal: this.#journal,
       committed: (attempt, patch, now) => {
         attempt.phase = "over";
+        if (patch.outcome === "succeeded") this.#breakers.note(attempt, { kind: "succeeded" }, now);
         this.#answered(attempt, patch, now - attempt.startedAt, "settled");
       },
       stale: (attempt, patch) => {
@@ -123,12 +131,36 @@ export class Worker implements Service, AsyncDisposable {
       isFull: () => this.#settler.full,
       onStart: (attempt) => this.#started(attempt),
       onOutcome: (attempt, outcome, now) => this.#outcome(attempt, outcome, now),
-      onFreed: ({ job, plan }) => {
+      onFreed: (attempt, now, ran) => {
+        const { job, plan, share, startedAt } = attempt;
+        const { caps } = this.#claimer.offers;
         plan.pace.inHand--;
-        if (plan.counted) this.#slots.add(job.lane, -1);
+        share.take(-1);
+        if (ran) share.end(startedAt, now);
+        else caps.ended(job.lane);
+        caps.freed(job.lane);
+        this.#breakers.over(attempt);
       },
+      onEnded: ({ job }) => this.#claimer.offers.caps.ended(job.lane),
+      isBarred: (attempt) => this.#breakers.bars(attempt),
       onRoom: () => this.#claimer.want(),
       onOverdue: () => this.#fence(),
+    });
+    this.#capacity = capacityOf(settings, tasks, clock);
+    this.#breakers = new Breakers({
+      store: store.breakers,
+      clock,
+      rules: breakerRules(settings.tasks, tasks),
+      onRoom: () => this.#claimer.want(),
+      onChange: (breaker, state) => this.#reports.breaker(breaker, state),
+      onError: (error) => this.#complain("look after breakers", error),
+    });
+    this.#serving = new Serving({
+      workers: store.workers,
+      worker: ref,
+      clock,
+      serves: servesOf(settings),
+      onError: (error) => this.#complain("say what is served", error),
     });
     this.#rest = new ClaimRest(clock, () => this.#claimer.want());
     this.#claimer = new Claimer({
@@ -137,7 +169,12 @@ export class Worker implements Service, AsyncDisposable {
       clock,
       settings,
       plans: this.#plans,
-      slots: this.#slots,
+      caps: [
+        ...(settings.queueSlots.size + settings.taskSlots.size === 0 ? [] : [new Slots(settings.queueSlots, settings.taskSlots)]),
+        ...(settings.reserve.length === 0 ? [] : [new Reservations(settings.concurrency, settings.reserve)]),
+        ...(this.#capacity === undefined ? [] : [this.#capacity]),
+        this.#breakers,
+      ],
       hands: this.#hands(),
       onClaimed: (claimed, sentAt, suspect) => this.#take(claimed, sentAt, suspect),
       onStalled: (idleFor) => this.#reports.stalled(idleFor),
@@ -180,9 +217,12 @@ export class Worker implements Service, AsyncDisposable {
         this.#unhear = store.onHint((hint) => {
           if (hint.kind === "intent") this.#askIntents(0);
           else this.#claimer.hear(hint);
+          if (hint.kind === "lanes") this.#breakers.hear();
         });
         this.#state = "working";
         this.#reports.working();
+        this.#serving.start();
+        this.#breakers.start();
         const claim = () => void (this.#state === "working" && this.#claimer.start());
         if (this.#renewer.ready === undefined) claim();
         else void this.#renewer.ready.then(claim);
@@ -240,6 +280,8 @@ export class Worker implements Service, AsyncDisposable {
       leases: this.#leases?.size ?? 0,
       lanes: this.#claimer.lanes,
       claiming: this.#claimer.inFlight,
+      amounts: this.#capacity?.used ?? {},
+      longestWaits: this.#waits.longest(this.#parts.clock.monotonic()),
     };
   }
 
@@ -271,7 +313,10 @@ export class Worker implements Service, AsyncDisposable {
     const leases = this.#leases as Leases;
     const now = this.#parts.clock.monotonic();
     const lease = leases.add(claimed, sentAt, now, suspect);
-    const longest = intake(claimed.jobs, lease, this.#plans, this.#slots);
+    const { offers } = this.#claimer;
+    const longest = intake(claimed.jobs, lease, this.#plans, offers.caps, (lane) => offers.shareOf(lane));
+    this.#waits.note(claimed, now);
+    this.#breakers.mark(lease.attempts, sentAt);
     if (lease.open === 0) {
       leases.forget(lease);
       return;
@@ -285,13 +330,15 @@ export class Worker implements Service, AsyncDisposable {
   }
 
   #started(attempt: Attempt): void {
-    const { lease, endBy } = attempt;
+    const { lease, endBy, share, startedAt } = attempt;
+    share.begin(startedAt);
     if (endBy > lease.latest) this.#leases?.hold(lease, endBy + this.#settings.lease);
     this.#reports.started(attempt);
   }
 
   #outcome(attempt: Attempt, outcome: Outcome, now: number): void {
     const patch = attempt.decide(outcome, now, this.#parts.clock.random);
+    this.#breakers.note(attempt, outcome, now);
     // What it said goes first: its lines are stored under the lease that this settlement ends.
     const said = this.#journal.close(attempt);
     if (said === undefined) this.#settler.add(attempt, patch, now);
@@ -300,6 +347,7 @@ export class Worker implements Service, AsyncDisposable {
 
   #answered(attempt: Attempt, patch: Patch, duration: number, answer: Settled): void {
     this.#leases?.closed(attempt.lease);
+    this.#claimer.settled(attempt.job.lane);
     if (answer === "stale") this.#reports.stale(attempt, patch.outcome);
     else this.#reports.settled(attempt, patch, duration);
   }
@@ -367,7 +415,13 @@ export class Worker implements Service, AsyncDisposable {
     await within(clock, this.#journal.flush(), LANDING);
     // A call that never answers must not keep it for ever: by then its leases have run out.
     await within(clock, this.#settler.close(), this.#settings.lease);
+    await within(clock, this.#signOff(), LANDING);
     await this.#close();
+  }
+
+  /** Says that it serves nothing any more, and what it saw last. */
+  async #signOff(): Promise<void> {
+    await Promise.all([this.#serving.stop(), this.#breakers.stop()]);
   }
 
   async #close(): Promise<void> {
@@ -377,6 +431,7 @@ export class Worker implements Service, AsyncDisposable {
     this.#runner.stop();
     this.#rest.stop();
     this.#watch.stop();
+    void this.#signOff();
     this.#journal.stop();
     this.#reports.stopped(this.#released);
     await this.#renewer?.stop();

@@ -5,7 +5,7 @@ import { duration, elapsed } from "./entry.js";
 import { type Line, screen } from "./screen.js";
 
 const none: StateCounts = { blocked: 0, scheduled: 0, ready: 0, parked: 0, running: 0, succeeded: 0, dead: 0, cancelled: 0 };
-const queue = (name: string, counts: Partial<StateCounts>): QueueView => ({ queue: name, paused: false, counts: { ...none, ...counts } });
+const queue = (name: string, counts: Partial<StateCounts>): QueueView => ({ queue: name, paused: false, policy: {}, counts: { ...none, ...counts } });
 const running = (task: string, more: Partial<RunningJob> = {}): RunningJob => ({
   job: "019a0000-0000-7000-8000-000000000000" as RunningJob["job"],
   lane: { queue: "media", band: 5, tenant: "default", task },

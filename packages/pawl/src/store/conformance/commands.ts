@@ -2,6 +2,7 @@ import fc from "fast-check";
 import type { DeathPolicy } from "../../core/dependency.js";
 import type { JobOptions, Priority } from "../../core/job.js";
 import type { UniqueRule } from "../../core/unique.js";
+import { type ScheduleCommand, scheduleCommand } from "./schedule-commands.js";
 import { DAY, HOUR, MINUTE, SECOND } from "./world.js";
 
 /**
@@ -33,6 +34,7 @@ export type Command =
   | { readonly do: "cancel" | "pause" | "resume" | "retry" | "drop"; readonly job: number; readonly scope: string }
   | { readonly do: "redrive"; readonly job: number; readonly scope: string; readonly delay: number; readonly input: string | undefined }
   | { readonly do: "pauseLane" | "resumeLane"; readonly kind: "queue" | "task"; readonly name: string }
+  | ScheduleCommand
   | { readonly do: "advance"; readonly ms: number };
 
 export type Who = 0 | 1 | 2;
@@ -143,7 +145,17 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   of(3, record({ do: fc.constant("redrive"), job: pick, scope, delay: oneOf(0, MINUTE), input: sometimes(fc.constant('"edited"')) })),
   of(1, record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("queue"), name: oneOf(...QUEUES) })),
   of(1, record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("task"), name: oneOf(...TASKS) })),
+  of(4, scheduleCommand),
   of(8, record({ do: fc.constant("advance"), ms: oneOf(SECOND, SHORT_LEASE, MINUTE, HOUR, DAY) })),
 );
 
 export const modelCommands: fc.Arbitrary<readonly Command[]> = fc.array(command, { minLength: 10, maxLength: 80, size: "max" });
+
+/** Stories of a schedule, among all that may happen to its jobs. */
+export const scheduleStories: fc.Arbitrary<readonly Command[]> = fc.array(
+  fc.oneof(of(5, scheduleCommand), of(3, record({ do: fc.constant("advance"), ms: oneOf(SECOND, SHORT_LEASE, MINUTE, HOUR, DAY) })), {
+    weight: 4,
+    arbitrary: command,
+  }),
+  { minLength: 10, maxLength: 60, size: "max" },
+);

@@ -1,25 +1,33 @@
 import { describe } from "vitest";
+import { breakerTests } from "./breakers.js";
 import { claimTests } from "./claim.js";
 import { countTests } from "./counts.js";
+import { debounceTests } from "./debounce.js";
 import { dependencyTests } from "./dependencies.js";
 import { enqueueTests } from "./enqueue.js";
 import { expireTests } from "./expire.js";
+import { explainTests } from "./explain.js";
+import { ingestTests } from "./ingest.js";
 import { intentTests } from "./intents.js";
 import { laneTests } from "./lanes.js";
 import { leaseTests } from "./leases.js";
+import { limitTests } from "./limits.js";
 import { lostAnswerTests } from "./lost.js";
 import { matrixTests } from "./matrix.js";
 import { operatorTests } from "./operators.js";
+import { policyTests } from "./policies.js";
 import { pruneTests } from "./prune.js";
 import { recordTests } from "./records.js";
 import { scheduleTests } from "./schedules.js";
 import { scopeTests } from "./scope.js";
 import { settleTests } from "./settle.js";
+import { spreadTests } from "./spread.js";
 import { type ConformanceOptions, type Test, testsFor } from "./suite.js";
 import { suspectTests } from "./suspects.js";
 import { taskTests } from "./tasks.js";
 import { timeTests } from "./time.js";
 import { uniqueTests } from "./unique.js";
+import { workerTests } from "./workers.js";
 
 export { checkInvariants } from "./invariants.js";
 export type { ConformanceOptions } from "./suite.js";
@@ -39,7 +47,15 @@ const TOPICS: Readonly<Record<string, (test: Test) => void>> = {
   operators: operatorTests,
   "every verb in every state": matrixTests,
   lanes: laneTests,
+  "limits on keys": limitTests,
+  "debounce and throttle": debounceTests,
+  ingest: ingestTests,
+  explain: explainTests,
+  spread: spreadTests,
   tasks: taskTests,
+  "policies and limits of lanes": policyTests,
+  workers: workerTests,
+  breakers: breakerTests,
   counts: countTests,
   records: recordTests,
   schedules: scheduleTests,

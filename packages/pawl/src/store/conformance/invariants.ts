@@ -68,8 +68,10 @@ async function checkCounts(store: Store, jobs: readonly JobRecord[]): Promise<vo
 
 async function checkLanes(store: Store, jobs: readonly JobRecord[]): Promise<void> {
   const paused = await store.lanes.paused();
-  const stopped = (kind: "queue" | "task", name: string) => paused.some((one) => one.kind === kind && one.name === name);
-  const ready = jobs.filter(({ state, lane }) => state === "ready" && !stopped("queue", lane.queue) && !stopped("task", lane.task));
+  const stopped = (kind: "queue" | "task" | "tenant", name: string) => paused.some((one) => one.kind === kind && one.name === name);
+  const ready = jobs.filter(
+    ({ state, lane }) => state === "ready" && !stopped("queue", lane.queue) && !stopped("task", lane.task) && !stopped("tenant", lane.tenant),
+  );
   const lanes = new Map(ready.filter(({ crashes }) => !isSuspect(crashes)).map(({ lane }) => [laneKey(lane), lane]));
   const live = await store.lanes.live(undefined, [...new Set(jobs.map(({ lane }) => lane.task))]);
   expect([...live.lanes].sort(compareLanes), "live lanes are those with ready jobs").toEqual([...lanes.values()].sort(compareLanes));

@@ -69,6 +69,32 @@ export function lostAnswerTests(test: Test): void {
     expect((await everyJob(w.store)).map(({ state }) => state)).toEqual(["succeeded", "succeeded", "succeeded"]);
   });
 
+  test("jobs settled together and sent again in other portions are settled once each", async (w) => {
+    await w.enqueue({}, {}, {}, {}, {}, {});
+    const settlements = (await w.holdAll()).map((one) => w.settlement(one, SUCCEEDED));
+    await w.store.leases.settle(ANA, settlements.slice(0, 3));
+    expect(await w.store.leases.settle(ANA, settlements.slice(2, 5))).toEqual(["settled", "settled", "settled"]);
+    expect(await w.store.leases.settle(ANA, settlements.slice(1, 2))).toEqual(["settled"]);
+    expect((await everyJob(w.store)).filter(({ state }) => state === "running")).toHaveLength(1);
+    expect(await w.store.leases.settle(ANA, settlements)).toEqual(settlements.map(() => "settled"));
+    for (const { job } of settlements) expect(await w.store.jobs.history("everyone", job)).toHaveLength(1);
+    expect((await w.store.records.counts())[0]?.counts.succeeded).toBe(6);
+  });
+
+  test("of jobs settled together one can be dropped, and the others keep their history", async (w) => {
+    await w.enqueue({}, {}, {}, {});
+    const held = await w.holdAll();
+    const settlements = held.map((one) => w.settlement(one, SUCCEEDED));
+    await w.store.leases.settle(ANA, settlements.slice(0, 3));
+    const [first, second, third, last] = held as [Held, Held, Held, Held];
+    await w.store.jobs.drop("everyone", second.job.id);
+    expect(await w.store.jobs.get("everyone", second.job.id)).toBeUndefined();
+    expect(await w.settle(last, SUCCEEDED)).toBe("settled");
+    for (const { job } of [first, third, last]) {
+      expect(await w.store.jobs.history("everyone", job.id)).toMatchObject([{ outcome: "succeeded", worker: "ana" }]);
+    }
+  });
+
   test("duties run again find nothing more to do", async (w) => {
     await w.add({ delay: 1 });
     await w.add({ options: { expire: 1 } });

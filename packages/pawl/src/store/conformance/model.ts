@@ -8,6 +8,7 @@ import { decide, type Outcome, standingOf } from "../../core/outcome.js";
 import { memoryStore } from "../memory/index.js";
 import type { Scope, Settlement, Store } from "../port.js";
 import { BANDS, type Command, modelCommands, QUEUES, type RandomJob, type RandomSettlement, SHORT_LEASE, TASKS, TENANTS } from "./commands.js";
+import { compareSchedules, isScheduleCommand, performSchedule, verbOfSchedule } from "./schedule-commands.js";
 import { leaseOf, Twins } from "./twins.js";
 import { ANA, ANA_REBORN, BOB, HOUR, NOBODY, SECOND, TestClock } from "./world.js";
 
@@ -15,6 +16,8 @@ export interface ModelOptions {
   /** an empty store whose clock is `now` */
   readonly make: (now: () => number) => Promise<Store>;
   readonly runs: number;
+  /** what happens in them; by default, anything */
+  readonly stories?: fc.Arbitrary<readonly Command[]>;
   /** to repeat a run: what the failure printed */
   readonly seed?: number;
   readonly path?: string;
@@ -24,9 +27,9 @@ export interface ModelOptions {
  * Random sequences of commands, one after the other, against the memory store as the model. After each of them the
  * answers and everything that can be seen must be equal. A failure prints its seed, its path and the shortest story.
  */
-export async function runModel({ make, runs, seed, path }: ModelOptions): Promise<void> {
+export async function runModel({ make, runs, stories = modelCommands, seed, path }: ModelOptions): Promise<void> {
   let failedAt = Number.POSITIVE_INFINITY;
-  const property = fc.asyncProperty(modelCommands, async (commands) => {
+  const property = fc.asyncProperty(stories, async (commands) => {
     // To pass is to end the search for a shorter story.
     if (performance.now() - failedAt > SHORTENING) return;
     try {
@@ -48,6 +51,7 @@ async function tell(commands: readonly Command[], make: ModelOptions["make"]): P
   for (const command of commands) {
     await perform(twins, command);
     await twins.compare(verbOf(command), TASKS);
+    await compareSchedules(twins);
   }
   await twins.compareAll();
 }
@@ -58,6 +62,7 @@ const LANES: readonly Lane[] = QUEUES.flatMap((queue) =>
 const WORKERS = [ANA, BOB, ANA_REBORN] as const;
 
 function verbOf(command: Command): Verb | undefined {
+  if (isScheduleCommand(command)) return verbOfSchedule(command);
   switch (command.do) {
     case "claimSuspect":
       return "claim";
@@ -78,6 +83,7 @@ function verbOf(command: Command): Verb | undefined {
 }
 
 async function perform(twins: Twins, command: Command): Promise<void> {
+  if (isScheduleCommand(command)) return performSchedule(twins, command);
   switch (command.do) {
     case "enqueue":
       return enqueue(twins, command.jobs);

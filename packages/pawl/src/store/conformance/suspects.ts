@@ -130,10 +130,10 @@ export function suspectTests(test: Test): void {
 
   test("live lanes tell of suspects, and do not count them as ready work", async (w) => {
     await w.suspect();
-    expect(await w.store.lanes.live(undefined, ["work"])).toEqual({ lanes: [], suspects: true });
-    expect(await w.store.lanes.live(["default"], ["work"])).toEqual({ lanes: [], suspects: true });
-    expect(await w.store.lanes.live(["mail"], ["work"])).toEqual({ lanes: [], suspects: false });
-    expect(await w.store.lanes.live(undefined, ["send"])).toEqual({ lanes: [], suspects: false });
+    expect(await w.store.lanes.live(undefined, ["work"])).toMatchObject({ lanes: [], suspects: true });
+    expect(await w.store.lanes.live(["default"], ["work"])).toMatchObject({ lanes: [], suspects: true });
+    expect(await w.store.lanes.live(["mail"], ["work"])).toMatchObject({ lanes: [], suspects: false });
+    expect(await w.store.lanes.live(undefined, ["send"])).toMatchObject({ lanes: [], suspects: false });
   });
 
   test("a redriven poison pill is no suspect any more", async (w) => {

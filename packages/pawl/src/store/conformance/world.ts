@@ -158,7 +158,15 @@ export class World {
     const { claimed, job } = held;
     const now = this.clock.now();
     const patch = decide(standingOf(job, job.options, now), outcome, retry, () => 0);
-    return { lease: claimed.lease, job: job.id, lane: job.lane, patch, startedAt: claimed.now, finishedAt: now };
+    return {
+      lease: claimed.lease,
+      job: job.id,
+      lane: job.lane,
+      patch,
+      startedAt: claimed.now,
+      finishedAt: now,
+      ...(job.options?.limits === undefined && job.limited !== true ? {} : { limited: true }),
+    };
   }
 
   async settle(held: Held, outcome: Outcome, retry?: Retry): Promise<Settled> {

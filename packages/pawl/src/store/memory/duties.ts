@@ -58,12 +58,14 @@ function pulse(tables: Tables): Pulse {
   const scheduled = tables.scheduled.first();
   const timer = tables.timers.first();
   const ticks = [...tables.schedules.values()].flatMap(({ record }) => record.looksAt ?? []);
+  const knocks = [...tables.knocks.values()];
   const leases = [...tables.leases.values()].map(({ until }) => until);
   return {
     now: tables.now,
     ...(scheduled === undefined ? {} : { scheduledIn: scheduled.at - tables.now }),
     ...(leases.length === 0 ? {} : { leaseIn: leases.reduce((a, b) => Math.min(a, b)) - tables.now }),
     ...(timer === undefined ? {} : { timerIn: timer.at - tables.now }),
+    ...(knocks.length === 0 ? {} : { admitIn: knocks.reduce((a, b) => Math.min(a, b)) - tables.now }),
     ...(ticks.length === 0 ? {} : { tickIn: ticks.reduce((a, b) => Math.min(a, b)) - tables.now }),
     intents: askedInVain(tables).length > 0,
     unverified: false,

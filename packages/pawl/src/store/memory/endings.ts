@@ -3,7 +3,9 @@ import type { LeaseId } from "../../core/id.js";
 import { isFinished } from "../../core/job.js";
 import type { WorkerRef } from "../../core/lease.js";
 import type { Verb } from "../../core/lifecycle.js";
+import { gateKey } from "../../core/limit.js";
 import { deathOf, type Patch } from "../../core/outcome.js";
+import { pauseGate } from "./gate-lines.js";
 import { move, parked, release, waiting } from "./places.js";
 import type { HistoryRow, JobRow, Place, Tables } from "./state.js";
 
@@ -32,6 +34,7 @@ export function apply(tables: Tables, row: JobRow, verb: Verb, patch: Patch, by:
   row.crashes = patch.crashes;
   // Carried out, or overtaken by the end of the job.
   tables.intents.delete(row.id);
+  if (patch.pauses !== undefined) pauseGate(tables, gateKey(row.lane.tenant, patch.pauses), patch.pauses.for);
   move(tables, row, verb, placeOf(tables, patch));
 }
 

@@ -4,10 +4,11 @@ import { pawlError } from "../../core/error.js";
 import { type JobId, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { deathOf, decide, standingOf } from "../../core/outcome.js";
-import { judgeKey, type KeyVerdict, type UniqueRule } from "../../core/unique.js";
+import { debouncedUntil, judgeKey, type KeyVerdict, type UniqueRule } from "../../core/unique.js";
 import { apply, mark, releaseDependents } from "./endings.js";
+import { bringRules, linedUp } from "./gate-lines.js";
 import { addEdge, enter, hasStarted, waiting } from "./places.js";
-import type { JobRow, Tables } from "./state.js";
+import type { JobRow, Place, Tables } from "./state.js";
 
 /** One by one, so that the first of two alike wins. Nothing is stored before every id is known to be new. */
 export function enqueue(tables: Tables, jobs: readonly NewJob[]): readonly Enqueued[] {
@@ -38,23 +39,25 @@ function enqueueOne(tables: Tables, job: NewJob): Enqueued {
 function takeKey(tables: Tables, job: NewJob): Exclude<Enqueued, { kind: "orphaned" }> {
   if (job.unique === undefined) return { kind: "created", id: create(tables, job, undefined).id };
   const key = `${job.lane.tenant}\u0001${job.lane.task}\u0001${job.unique.key}`;
-  const { verdict, holder } = judge(tables, key, job.unique);
+  const { verdict, holder, since } = judge(tables, key, job.unique);
   if (holder !== undefined && verdict.kind === "existing") return { kind: "existing", id: holder.id };
   if (holder !== undefined && verdict.kind === "rejected") return { kind: "rejected", holder: holder.id };
   if (holder !== undefined && verdict.kind === "replace") cancelNow(tables, holder, "replaced");
 
-  const { id } = create(tables, job, key);
+  const due = verdict.kind === "replace" ? debouncedUntil(job.unique, since, tables.now) : undefined;
+  const { id } = create(tables, due === undefined ? job : { ...job, runAt: due }, key);
   const { hold } = job.unique;
-  tables.keys.set(key, { job: id, hold, until: typeof hold === "number" ? tables.now + hold : 0 });
+  const first = verdict.kind === "replace" ? since : tables.now;
+  tables.keys.set(key, { job: id, hold, until: typeof hold === "number" ? tables.now + hold : 0, since: first });
   return holder !== undefined && verdict.kind === "replace" ? { kind: "created", id, replaced: holder.id } : { kind: "created", id };
 }
 
-function judge(tables: Tables, key: string, rule: UniqueRule): { readonly verdict: KeyVerdict; readonly holder?: JobRow } {
+function judge(tables: Tables, key: string, rule: UniqueRule): { readonly verdict: KeyVerdict; readonly holder?: JobRow; readonly since: number } {
   const held = tables.keys.get(key);
   const holder = held === undefined ? undefined : tables.jobs.get(held.job);
-  if (held === undefined || holder === undefined) return { verdict: { kind: "free" } };
+  if (held === undefined || holder === undefined) return { verdict: { kind: "free" }, since: tables.now };
   const seen = { job: held.job, hold: held.hold, state: holder.place.state, started: hasStarted(holder), remaining: held.until - tables.now };
-  return { verdict: judgeKey(seen, rule), holder };
+  return { verdict: judgeKey(seen, rule), holder, since: held.since };
 }
 
 export function cancelNow(tables: Tables, row: JobRow, reason: string): void {
@@ -99,8 +102,13 @@ function create(tables: Tables, job: NewJob, key: string | undefined): JobRow {
   const parents = (job.dependsOn?.parents ?? []).map((id) => ({ id, means: releaseOf((tables.jobs.get(id) as JobRow).place.state, onDeath) }));
   for (const { id, means } of parents) if (means === "waits") addEdge(tables, id, row);
   const doom = parents.find(({ means }) => means === "doomed");
-  if (doom === undefined && row.waits.size === 0) row.place = waiting(tables, dueAt);
+  bringRules(tables, row);
+  if (doom === undefined && row.waits.size === 0) row.place = placed(tables, row, waiting(tables, dueAt));
   enter(tables, row);
   if (doom !== undefined) apply(tables, row, "unblock", deathOf(row, doomedBy(doom.id)), mark(tables));
   return row;
+}
+
+function placed(tables: Tables, row: JobRow, to: Place): Place {
+  return to.state === "ready" ? linedUp(tables, row) : to;
 }

@@ -1,12 +1,19 @@
 import type { Store } from "../port.js";
+import { memoryBreakers } from "./breakers.js";
 import { memoryDuties } from "./duties.js";
+import { memoryExplain } from "./explain.js";
+import { openFresh } from "./gates.js";
+import { memoryIngest } from "./ingest.js";
 import { memoryJobs } from "./jobs.js";
 import { memoryLanes } from "./lanes.js";
 import { memoryLeases } from "./leases.js";
+import { memoryLimits } from "./limits.js";
+import { memoryPolicies } from "./policies.js";
 import { memoryRecords } from "./records.js";
 import { memorySchedules } from "./schedules.js";
 import { Tables } from "./state.js";
 import { memoryTasks } from "./tasks.js";
+import { memoryWorkers } from "./workers.js";
 
 export interface MemoryStoreOptions {
   /** the store's clock, ms since 1970 */
@@ -18,12 +25,18 @@ export interface MemoryStoreOptions {
  * Every verb is one synchronous step, every rule comes from core. Nothing survives the process.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const tables = new Tables(options.now ?? Date.now);
+  const tables = new Tables(options.now ?? Date.now, openFresh);
   return {
     jobs: memoryJobs(tables),
     leases: memoryLeases(tables),
     lanes: memoryLanes(tables),
     tasks: memoryTasks(tables),
+    limits: memoryLimits(tables),
+    policies: memoryPolicies(tables),
+    ingest: memoryIngest(tables),
+    explain: memoryExplain(tables),
+    workers: memoryWorkers(tables),
+    breakers: memoryBreakers(tables),
     schedules: memorySchedules(tables),
     duties: memoryDuties(tables),
     records: memoryRecords(tables),

@@ -48,6 +48,8 @@ export function memoryJobs(tables: Tables): JobStore {
     resume: (scope, id) =>
       change("resume", scope, id, (row) => {
         if (row.place.state === "parked") {
+          // It waits at a gate, where nobody paused it.
+          if (row.place.standing !== undefined) return "parked";
           move(tables, row, "resume", waiting(tables, runAtOf(row)));
           return row.place.state;
         }
@@ -60,7 +62,7 @@ export function memoryJobs(tables: Tables): JobStore {
     retry: (scope, id) =>
       change("retry", scope, id, (row) => {
         move(tables, row, "retry", { state: "ready" });
-        return "ready";
+        return row.place.state;
       }),
 
     redrive: (scope, id, how) =>
@@ -78,7 +80,7 @@ export function memoryJobs(tables: Tables): JobStore {
         row.crashes = 0;
         row.options = row.options === undefined ? undefined : withoutTimers(row.options);
         move(tables, row, "redrive", to);
-        return to.state;
+        return row.place.state;
       }),
 
     drop: (scope, id) =>

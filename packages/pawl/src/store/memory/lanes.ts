@@ -13,6 +13,7 @@ export function memoryLanes(tables: Tables): LaneStore {
             .filter(served)
             .sort(compareLanes),
           suspects: [...tables.suspects].some((id) => served((tables.jobs.get(id) as JobRow).lane)),
+          mark: String(tables.policyMark),
         };
       }),
     pause: (kind, name) =>
@@ -26,10 +27,12 @@ export function memoryLanes(tables: Tables): LaneStore {
         tables.hints.lanes = true;
       }),
     paused: () =>
-      tables.step(() => (["queue", "task"] as const).flatMap((kind) => [...tables.paused[kind]].sort(compareText).map((name) => ({ kind, name })))),
+      tables.step(() =>
+        (["queue", "task", "tenant"] as const).flatMap((kind) => [...tables.paused[kind]].sort(compareText).map((name) => ({ kind, name }))),
+      ),
   };
 }
 
 export function isPaused(tables: Tables, lane: Lane): boolean {
-  return tables.paused.queue.has(lane.queue) || tables.paused.task.has(lane.task);
+  return tables.paused.queue.has(lane.queue) || tables.paused.task.has(lane.task) || tables.paused.tenant.has(lane.tenant);
 }

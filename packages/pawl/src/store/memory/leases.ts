@@ -1,25 +1,42 @@
 import { pawlError } from "../../core/error.js";
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { Intent } from "../../core/job.js";
-import { laneKey } from "../../core/lane.js";
+import { type Lane, laneKey } from "../../core/lane.js";
+import { roomOf, withinLimits } from "../../core/lane-limit.js";
 import type { WorkerRef } from "../../core/lease.js";
 import { decide, standingOf, withIntent } from "../../core/outcome.js";
-import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement } from "../port.js";
+import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement, SuspectRequest } from "../port.js";
 import { apply, releaseDependents } from "./endings.js";
+import { limitsOf, limitsOver, takeLimits } from "./lane-limits.js";
 import { isPaused } from "./lanes.js";
 import { move } from "./places.js";
 import type { JobRow, LeaseRow, Tables } from "./state.js";
 
 export function memoryLeases(tables: Tables): LeaseStore {
   return {
-    claim: (request) => tables.step(() => open(tables, request.worker, request.duration, next(tables, request), false)),
-
-    claimSuspect: ({ worker, queues, tasks, duration }) =>
+    claim: (request) =>
       tables.step(() => {
-        const suspect = [...tables.suspects]
-          .map((id) => jobOf(tables, id))
-          .find((row) => (queues === undefined || queues.includes(row.lane.queue)) && tasks.includes(row.lane.task) && !isPaused(tables, row.lane));
-        return open(tables, worker, duration, suspect === undefined ? [] : [suspect], true);
+        const quotas = request.quotas.filter(({ lane }) => limitsOf(tables, lane).length === 0);
+        return open(tables, request.worker, request.duration, next(tables, { ...request, quotas }), false);
+      }),
+
+    claimLimited: (request) =>
+      tables.step(() => {
+        const limits = limitsOver(tables, request.quotas);
+        const { quotas, reached } = withinLimits(request.quotas, limits, tables.now);
+        const rows = next(tables, { ...request, quotas });
+        const claimed = open(tables, request.worker, request.duration, rows, false);
+        takeLimits(tables, rows);
+        return { claimed, reached };
+      }),
+
+    claimSuspect: (request) =>
+      tables.step(() => {
+        const suspect = [...tables.suspects].map((id) => jobOf(tables, id)).find(({ lane }) => mayBeSuspect(tables, request, lane));
+        const rows = suspect === undefined ? [] : [suspect];
+        const claimed = open(tables, request.worker, request.duration, rows, true);
+        takeLimits(tables, rows);
+        return claimed;
       }),
 
     renew: (worker, leases, duration) =>
@@ -84,6 +101,15 @@ function next(tables: Tables, { quotas, limit }: ClaimRequest): readonly JobRow[
     }
   }
   return taken;
+}
+
+function mayBeSuspect(tables: Tables, { queues, tasks, bands, tenants }: SuspectRequest, lane: Lane): boolean {
+  const asked =
+    tasks.includes(lane.task) &&
+    (queues === undefined || queues.includes(lane.queue)) &&
+    (bands === undefined || bands.includes(lane.band)) &&
+    (tenants === undefined || tenants.includes(lane.tenant));
+  return asked && !isPaused(tables, lane) && limitsOf(tables, lane).every((limit) => roomOf(limit, tables.now) > 0);
 }
 
 function open(tables: Tables, worker: WorkerRef, duration: number, rows: readonly JobRow[], suspect: boolean): Claimed | undefined {

@@ -4,16 +4,21 @@ import { isFinished, STATES, type State } from "../../core/job.js";
 import { compareText, laneKey } from "../../core/lane.js";
 import { allowed, type Verb } from "../../core/lifecycle.js";
 import { isSuspect } from "../../core/outcome.js";
+import { paced } from "../../core/pace.js";
 import { dueTimer } from "../../core/timer.js";
+import { linedUp, stand, stepOut, vacate } from "./gate-lines.js";
 import { Line } from "./line.js";
 import type { JobRow, Place, Tables } from "./state.js";
 
 /** The one way a job changes place. This store is the specification, so it holds itself to the lifecycle table. */
 export function move(tables: Tables, row: JobRow, verb: Verb, to: Place): void {
   const from = row.place.state;
-  if (!allowed(from, verb, to.state)) throw new Error(`the lifecycle has no ${verb} from ${from} to ${to.state}`);
+  // Into a worker's hands it takes what it holds. Everything else it gives back, but for its turn in a serial line.
+  if (to.state !== "running") vacate(tables, row, isFinished(to.state));
+  const place = to.state === "ready" && verb !== "admit" ? linedUp(tables, row) : to;
+  if (!allowed(from, verb, place.state)) throw new Error(`the lifecycle has no ${verb} from ${from} to ${place.state}`);
   leave(tables, row);
-  row.place = to;
+  row.place = place;
   enter(tables, row);
 }
 
@@ -24,6 +29,9 @@ export function enter(tables: Tables, row: JobRow): void {
     case "ready":
       lineOf(tables, row).add(row.id);
       tables.hints.ready.set(laneKey(row.lane), row.lane);
+      break;
+    case "parked":
+      if (place.standing !== undefined) stand(tables, place.standing, row);
       break;
     case "scheduled":
       tables.scheduled.add(row.id, place.runAt);
@@ -48,6 +56,7 @@ export function leave(tables: Tables, row: JobRow): void {
     line.remove(row.id);
     if (line.size === 0 && line !== tables.suspects) tables.lanes.delete(laneKey(row.lane));
   }
+  if (row.place.state === "parked" && row.place.standing !== undefined) stepOut(tables, row.place.standing);
   if (row.place.state === "blocked") for (const parent of [...row.waits]) forgetEdge(tables, parent, row);
   tables.scheduled.remove(row.id);
   tables.timers.remove(row.id);
@@ -143,4 +152,5 @@ function count(tables: Tables, row: JobRow, by: 1 | -1): void {
     tables.counts.set(key, entry);
   }
   entry.counts[row.place.state] += by;
+  if (by === 1 && row.place.state === "running") tables.paces.set(key, paced(tables.paces.get(key), 1, tables.now));
 }

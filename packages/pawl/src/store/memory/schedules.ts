@@ -80,14 +80,12 @@ export function memorySchedules(tables: Tables): ScheduleStore {
       tables.step(() => {
         const row = find(ref);
         if (row === undefined) return undefined;
-        let made = 0;
-        for (const at of ticks) {
-          if (row.fired.has(at)) continue;
+        const missing = ticks.filter((at) => !row.fired.has(at));
+        const answers = missing.map((at, nth) => {
           const tick = { at, way: "backfilled", merged: 0 } as const;
-          const job = { ...jobOfTick(row.record, tick, tail()), delay: after + made * pace };
-          if (enqueueTick(tables, row, tick, job).kind === "created") made += 1;
-        }
-        return made;
+          return enqueueTick(tables, row, tick, { ...jobOfTick(row.record, tick, tail()), delay: after + nth * pace });
+        });
+        return answers.filter(({ kind }) => kind === "created").length;
       }),
     ticks: (ref, { limit, before = Number.POSITIVE_INFINITY }) =>
       tables.step(() => {
@@ -141,7 +139,7 @@ function flagMissing(tables: Tables, entries: readonly SchedulePut[], app: strin
 
 function tickOne(tables: Tables, row: ScheduleRow, tail: () => IdTail): number {
   const { next: due, looksAt: _, ...record } = row.record;
-  row.open = row.open.filter((id) => !isOver(tables, id));
+  if (record.definition.overlap !== "allow") row.open = row.open.filter((id) => !isOver(tables, id));
   const plan = duePlan({ seed: seedOf(record), definition: record.definition, next: due as number, unfinished: row.open.length }, tables.now);
   row.gaps = [...row.gaps, ...plan.gaps.map((gap) => ({ ...gap, seenAt: tables.now }))];
   let jobs = 0;

@@ -1,14 +1,21 @@
+import type { IngestState } from "../../core/backpressure.js";
 import type { DeathPolicy } from "../../core/dependency.js";
 import { pawlError } from "../../core/error.js";
 import type { BootId, JobId, LeaseId } from "../../core/id.js";
 import type { Asked, AttemptRecord, JobOptions, LogLine, State } from "../../core/job.js";
 import type { Lane, LaneKey } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
+import type { GateKey, GateReason, LimitRule } from "../../core/limit.js";
+import type { Pace } from "../../core/pace.js";
+import type { PolicyRecord } from "../../core/policy.js";
 import type { FiredTick, ScheduleRecord, TickGap } from "../../core/schedule.js";
 import type { TaskRecord } from "../../core/task.js";
 import type { UniqueRule } from "../../core/unique.js";
 import type { Hint } from "../port.js";
+import type { LiveWorker } from "../port-workers.js";
+import type { BreakerRow } from "./breakers.js";
 import { Line } from "./line.js";
+import { Slots } from "./slots.js";
 import { Timeline } from "./timeline.js";
 
 /** Where a job is, and what belongs to being there. In Postgres, the table that holds its row. */
@@ -16,8 +23,8 @@ export type Place =
   | { readonly state: "blocked" }
   | { readonly state: "scheduled"; readonly runAt: number }
   | { readonly state: "ready" }
-  /** `runAt` if it was paused while it waited for its time */
-  | { readonly state: "parked"; readonly runAt?: number }
+  /** `runAt` if it was paused while it waited for its time; `standing` if it waits at a gate */
+  | { readonly state: "parked"; readonly runAt?: number; readonly standing?: Standing }
   | { readonly state: "running"; readonly lease: LeaseId }
   | { readonly state: "succeeded" | "dead" | "cancelled" };
 
@@ -62,6 +69,29 @@ export interface KeyRow {
   readonly hold: UniqueRule["hold"];
   /** end of its period; only if it holds for one */
   readonly until: number;
+  /** when the first of the jobs asked for it that each took over from the one before */
+  readonly since: number;
+}
+
+/** One key of one limit, as long as somebody was under it. */
+export interface GateRow {
+  rule: LimitRule;
+  fullAt: number | undefined;
+  pausedUntil: number | undefined;
+  /** who waits here, by rank and place */
+  readonly line: LineEntry[];
+}
+
+export interface LineEntry {
+  readonly job: JobId;
+  readonly rank: number;
+  readonly place: number;
+}
+
+/** Where in which line a parked job stands. */
+export interface Standing extends LineEntry {
+  readonly gate: GateKey;
+  readonly reason: GateReason;
 }
 
 export interface ScheduleRow {
@@ -94,21 +124,51 @@ export class Tables {
   readonly requests = new Map<string, { readonly job: JobId; readonly until: number }>();
   /** by name */
   readonly tasks = new Map<string, TaskRecord>();
-  readonly paused = { queue: new Set<string>(), task: new Set<string>() };
+  /** by boot */
+  readonly workers = new Map<BootId, LiveWorker>();
+  readonly breakers = new Map<string, BreakerRow>();
+  readonly paused = { queue: new Set<string>(), task: new Set<string>(), tenant: new Set<string>() };
+  /** how fast jobs are started, by queue and task */
+  readonly paces = new Map<string, Pace>();
+  /** by `policyKey` */
+  readonly ingest = new Map<string, IngestState>();
+  /** by `policyKey` */
+  readonly policies = new Map<string, PolicyRecord>();
+  /** counts their changes */
+  policyMark = 0;
+  /** when the buckets of limits will be full again, by `policyKey` */
+  readonly buckets = new Map<string, number>();
+  readonly slots = new Slots();
+  readonly gates = new Map<GateKey, GateRow>();
+  /** gates to look at, and when */
+  readonly knocks = new Map<GateKey, number>();
+  /** those of the step in hand, to be looked at before it ends */
+  readonly fresh = new Set<GateKey>();
   /** by `seedOf` */
   readonly schedules = new Map<string, ScheduleRow>();
   readonly counts = new Map<string, { readonly queue: string; readonly task: string; readonly counts: Record<State, number> }>();
 
   readonly listeners = new Set<(hint: Hint) => void>();
-  readonly hints: HintBatch = { ready: new Map(), finished: [], scheduledAt: undefined, tickAt: undefined, intent: false, lanes: false };
+  readonly hints: HintBatch = {
+    ready: new Map(),
+    finished: [],
+    scheduledAt: undefined,
+    tickAt: undefined,
+    admitAt: undefined,
+    intent: false,
+    lanes: false,
+  };
   /** the time of the step in hand */
   now = 0;
   closed = false;
   readonly #clock: () => number;
+  readonly #beforeEnd: (tables: Tables) => void;
   #lastLease = 0;
+  #lastPlace = 0;
 
-  constructor(clock: () => number) {
+  constructor(clock: () => number, beforeEnd: (tables: Tables) => void = () => {}) {
     this.#clock = clock;
+    this.#beforeEnd = beforeEnd;
   }
 
   /** One verb. It runs to its end without a pause, so it is atomic; what it woke is told afterwards. */
@@ -116,8 +176,15 @@ export class Tables {
     if (this.closed) throw pawlError("store_closed");
     this.now = this.#clock();
     const answer = work();
+    this.#beforeEnd(this);
     this.#tell();
     return answer;
+  }
+
+  /** in the order in which jobs line up */
+  nextPlace(): number {
+    this.#lastPlace += 1;
+    return this.#lastPlace;
   }
 
   nextLease(): LeaseId {
@@ -144,6 +211,7 @@ interface HintBatch {
   readonly finished: JobId[];
   scheduledAt: number | undefined;
   tickAt: number | undefined;
+  admitAt: number | undefined;
   intent: boolean;
   lanes: boolean;
 }
@@ -153,6 +221,7 @@ function takeHints(batch: HintBatch, now: number): Hint[] {
   if (batch.ready.size > 0) hints.push({ kind: "ready", lanes: [...batch.ready.values()] });
   if (batch.scheduledAt !== undefined) hints.push({ kind: "scheduled", dueIn: batch.scheduledAt - now });
   if (batch.tickAt !== undefined) hints.push({ kind: "tick", dueIn: batch.tickAt - now });
+  if (batch.admitAt !== undefined) hints.push({ kind: "admit", dueIn: batch.admitAt - now });
   if (batch.intent) hints.push({ kind: "intent" });
   if (batch.finished.length > 0) hints.push({ kind: "finished", jobs: [...batch.finished] });
   if (batch.lanes) hints.push({ kind: "lanes" });
@@ -160,6 +229,7 @@ function takeHints(batch: HintBatch, now: number): Hint[] {
   batch.finished.length = 0;
   batch.scheduledAt = undefined;
   batch.tickAt = undefined;
+  batch.admitAt = undefined;
   batch.intent = false;
   batch.lanes = false;
   return hints;

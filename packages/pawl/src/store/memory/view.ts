@@ -1,9 +1,10 @@
 import type { JobId } from "../../core/id.js";
 import { type AttemptRecord, isFinished, type JobRecord } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
+import { gateParts } from "../../core/limit.js";
 import type { JobFilter, Page, PageRequest, Scope } from "../port.js";
 import { lastOf } from "./endings.js";
-import type { JobRow, Tables } from "./state.js";
+import type { JobRow, Standing, Tables } from "./state.js";
 
 /** The job, if the scope may know of it: another tenant's is not told from one that does not exist. */
 export function visible(tables: Tables, scope: Scope, id: JobId): JobRow | undefined {
@@ -26,7 +27,7 @@ export function recordOf(tables: Tables, row: JobRow): JobRecord {
     ...("runAt" in place ? { runAt: place.runAt } : {}),
     spent: row.spent,
     crashes: row.crashes,
-    ...(place.state === "parked" ? { parkedFor: "paused" } : {}),
+    ...(place.state === "parked" ? parkedFor(place.standing) : {}),
     ...(place.state === "blocked" ? { waitsFor: [...row.waits].sort(compareText) } : {}),
     ...(intent === undefined ? {} : { intent }),
     ...(isFinished(place.state) && last !== undefined ? { finishedAt: last.finishedAt } : {}),
@@ -34,6 +35,12 @@ export function recordOf(tables: Tables, row: JobRow): JobRecord {
     ...(last?.failure === undefined ? {} : { failure: last.failure }),
     ...(row.progress === undefined ? {} : { progress: row.progress }),
   };
+}
+
+function parkedFor(standing: Standing | undefined): Pick<JobRecord, "parkedFor" | "parkedAt"> {
+  if (standing === undefined) return { parkedFor: "paused" };
+  const { limit, key } = gateParts(standing.gate);
+  return { parkedFor: standing.reason, parkedAt: { limit, key } };
 }
 
 export function historyOf(row: JobRow): readonly AttemptRecord[] {

@@ -40,15 +40,27 @@ function answer({ parcels, packed, left }: { readonly parcels: string; readonly 
 export const CLAIM = statement("claim", claimText(false));
 /** The same for jobs of several lanes: which one each is of. */
 export const CLAIM_LANES = statement("claim_lanes", claimText(true));
+/** The same where the limits that lanes are under have been seen to. */
+export const CLAIM_LIMITED = statement("claim_limited", claimText(true, ""));
 
-function claimText(several: boolean): string {
+/** One of `table` (paused or limited ones) that the lane `of` belongs to. */
+function over(table: string, of: string): string {
+  return `exists (select from ${table} p where (p.kind = 'queue' and p.name = ${of}.queue) or (p.kind = 'task' and p.name = ${of}.task) or (p.kind = 'tenant' and p.name = ${of}.tenant))`;
+}
+
+/** Lanes under a limit are left to those who count its slots. */
+function unlimited(): string {
+  return `and case when exists (select from pawl.lane_limit) then not ${over("pawl.lane_limit", "o")} else true end`;
+}
+
+function claimText(several: boolean, limits = unlimited()): string {
   const ofLane = (table: string) => `${table}.queue = o.queue and ${table}.band = o.band and ${table}.tenant = o.tenant and ${table}.task = o.task`;
   const lane = several ? ", queue, task" : "";
   const offeredLane = several ? ", o.queue, o.task" : "";
   return `
   with offered as materialized (
     select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[], $12::bool[]) with ordinality as o(queue, band, tenant, task, bound, quota, packed, no)
-    where not exists (select from pawl.pause p where (p.kind = 'queue' and p.name = o.queue) or (p.kind = 'task' and p.name = o.task))
+    where not ${over("pawl.pause", "o")} ${limits}
   ),
   locked as materialized (
     select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from (select * from offered where packed) o cross join lateral (
@@ -94,7 +106,7 @@ function claimText(several: boolean): string {
     from dealt d cross join lateral unnest(d.jobs[1 : d.given]) with ordinality as u(id, place) where d.id is null
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
-  ${hold(several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : "", "false")},
+  ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end")},
   counted as (
     insert into pawl.delta (queue, task, ready, running)
     ${several ? "select queue, task, -count(*), count(*) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
@@ -110,7 +122,7 @@ function claimText(several: boolean): string {
 }
 
 /** The lease over what was `taken`, and its jobs in order with what is not their facts. */
-function hold(more: string, alone: string): string {
+function hold(more: string, alone: string, settled: string): string {
   return `own as materialized (
     select count(*) as count, array_agg(id order by id) as ids, array_agg(id order by seq) as jobs,
       json_build_object(${more}'last', max(seq), 'spent', case when max(spent) > 0 then array_agg(spent order by seq) end,
@@ -118,13 +130,13 @@ function hold(more: string, alone: string): string {
     from taken
   ),
   leased as (
-    insert into pawl.lease (claimed_at, until, worker, open, alone, jobs)
-    select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, count, ${alone}, jobs from own where count > 0
+    insert into pawl.lease (claimed_at, until, worker, open, alone, settled, jobs)
+    select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, count, ${alone}, ${settled}, jobs from own where count > 0
     returning id
   )`;
 }
 
-/** One job that has taken workers down, alone in its lease. */
+/** One job that has taken workers down, alone in its lease. $8 and $9: the limits that have room for it. */
 export const CLAIM_SUSPECT = statement(
   "claim_suspect",
   `
@@ -132,14 +144,16 @@ export const CLAIM_SUSPECT = statement(
     select p.tid from unnest($4::text[]) o(task) cross join lateral (
       select u.ctid as tid, u.seq from pawl.suspect u
       where u.task = o.task and ($5::text[] is null or u.queue = any($5::text[]))
-        and not exists (select from pawl.pause p where (p.kind = 'queue' and p.name = u.queue) or (p.kind = 'task' and p.name = u.task))
+        and ($6::int2[] is null or u.band = any($6::int2[])) and ($7::text[] is null or u.tenant = any($7::text[]))
+        and not ${over("pawl.pause", "u")}
+        and not ${over("(select * from pawl.lane_limit l where (l.kind, l.name) not in (select * from unnest($8::text[], $9::text[])))", "u")}
       order by u.seq limit 1 for update skip locked
     ) p order by p.seq limit 1
   ),
   taken as materialized (
     delete from pawl.suspect u using pick where u.ctid = pick.tid returning u.id, u.seq, u.spent, u.crashes, u.queue, u.band, u.tenant, u.task
   ),
-  ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true")},
+  ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true", "null")},
   counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
   ${answer({ parcels: "0", packed: "0", left: "false" })}`,
 );
@@ -160,6 +174,8 @@ export interface AnswerRow {
 
 /** What the jobs of a claim are besides their facts, in the order they became ready. */
 export interface About {
+  /** out of each parcel: the place of the first one in its lane, how many, and, of a single lane, how many of the claim come before */
+  readonly runs?: readonly (readonly [seq: number, count: number, before: number])[] | null;
   /** of several lanes: the number of each job's, from 1, and its place there */
   readonly lanes?: {
     readonly no: readonly number[];

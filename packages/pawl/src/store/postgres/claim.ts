@@ -2,10 +2,13 @@ import { dueTimeOf, type JobId, type LeaseId } from "../../core/id.js";
 import type { Intent, JobOptions } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { Quota } from "../../core/offer.js";
-import type { Claimed, ClaimedJob, ClaimRequest } from "../port.js";
+import type { PolicyRef } from "../../core/policy.js";
+import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
+import type { HeldLeases, Run } from "./bundles.js";
 import { type About, type AnswerRow, CLAIM, CLAIM_LANES, CLAIM_SUSPECT, FIELD, RECORD } from "./claim-statements.js";
 import type { Db } from "./db.js";
+import type { Statement } from "./drivers/driver.js";
 import { type Facts, readApart } from "./facts-apart.js";
 import type { LaneBounds } from "./lane-bounds.js";
 import { laneParameters } from "./lanes-table.js";
@@ -59,7 +62,19 @@ interface Offer extends Quota {
 /** Others may be taking out of the only parcels there are: what they leave is there a moment later. */
 const LOOKS_WHEN_LOCKED_OUT = 4;
 
-export async function claim(db: Db, workers: Workers, bounds: LaneBounds, guess: ParcelGuess, request: ClaimRequest): Promise<Claimed | undefined> {
+export interface Claiming {
+  readonly db: Db;
+  readonly workers: Workers;
+  readonly bounds: LaneBounds;
+  readonly guess: ParcelGuess;
+  readonly held: HeldLeases;
+}
+
+export async function claim(
+  { db, workers, bounds, guess, held }: Claiming,
+  request: ClaimRequest,
+  by: Statement = request.quotas.length > 1 ? CLAIM_LANES : CLAIM,
+): Promise<Claimed | undefined> {
   const { quotas } = request;
   if (quotas.length === 0 || request.limit <= 0) return undefined;
   const worker = await workers.id(request.worker);
@@ -68,7 +83,7 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, guess:
     // All of them, or two lanes would send each other round for ever.
     if (sweep) for (const { lane } of quotas) bounds.wake(lane);
     const from = quotas.map(({ lane }) => bounds.from(lane));
-    const [row] = await db.query<AnswerRow>(quotas.length > 1 ? CLAIM_LANES : CLAIM, [
+    const [row] = await db.query<AnswerRow>(by, [
       db.now(),
       worker,
       request.duration,
@@ -93,9 +108,20 @@ export async function claim(db: Db, workers: Workers, bounds: LaneBounds, guess:
       bounds.wake(offer.lane);
       more = true;
     });
+    if (taken !== undefined) held.add(taken.lease, taken.jobs, runsOf(taken));
     if (taken !== undefined) return { ...(await claimedOf(db, taken, offers)), ...(more === undefined ? {} : { more }) };
     if (left ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more === undefined || sweep) return undefined;
   }
+}
+
+function runsOf({ runs, lanes }: Taken): readonly Run[] {
+  if (runs == null) return [];
+  if (lanes === undefined) return runs.map(([seq, count, before]) => ({ seq, from: before + 1, to: before + count }));
+  const places = new Map(lanes.seq.map((seq, index) => [seq, index + 1]));
+  return runs.map(([seq, count]) => {
+    const from = places.get(seq) as number;
+    return { seq, from, to: from + count - 1 };
+  });
 }
 
 function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly Offer[] {
@@ -119,11 +145,22 @@ function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly O
 export async function claimSuspect(
   db: Db,
   workers: Workers,
-  request: { worker: ClaimRequest["worker"]; queues: readonly string[] | undefined; tasks: readonly string[]; duration: number },
+  { queues, tasks, bands, tenants, ...request }: SuspectRequest,
+  /** limits that have room for it; it is taken from under no others */
+  open: readonly PolicyRef[] = [],
 ): Promise<Claimed | undefined> {
   const worker = await workers.id(request.worker);
-  const queues = request.queues === undefined ? null : textArray(request.queues);
-  const [row] = await db.query<AnswerRow>(CLAIM_SUSPECT, [db.now(), worker, request.duration, textArray(request.tasks), queues]);
+  const [row] = await db.query<AnswerRow>(CLAIM_SUSPECT, [
+    db.now(),
+    worker,
+    request.duration,
+    textArray(tasks),
+    queues === undefined ? null : textArray(queues),
+    bands === undefined ? null : plainArray(bands),
+    tenants === undefined ? null : textArray(tenants),
+    textArray(open.map(({ kind }) => kind)),
+    textArray(open.map(({ name }) => name)),
+  ]);
   const taken = read(row);
   if (taken?.lane === undefined) return undefined;
   return claimedOf(db, taken, [{ lane: taken.lane, quota: 1, places: [0], last: taken.last }]);

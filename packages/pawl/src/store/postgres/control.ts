@@ -1,11 +1,12 @@
 import { failure } from "../../core/failure.js";
 import type { JobId } from "../../core/id.js";
-import type { Intent, State } from "../../core/job.js";
+import type { Intent, JobOptions, State } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { applies, type Verb } from "../../core/lifecycle.js";
 import { withoutTimers } from "../../core/timer.js";
 import type { Change, RedriveOptions, Scope } from "../port.js";
 import { plainArray } from "./arrays.js";
+import { openBundles } from "./bundles.js";
 import { count } from "./counts.js";
 import { type Db, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
@@ -14,6 +15,7 @@ import { mark, type PendingJob, put, take } from "./pending.js";
 import { find } from "./read.js";
 import { release } from "./release.js";
 import { readSpan } from "./span.js";
+import { saveTickets, vacate } from "./tickets.js";
 
 /** What a verb did, and the lanes that have work because of it. */
 export interface Controlled {
@@ -79,6 +81,7 @@ export function cancel(db: Db, scope: Scope, id: JobId, reason: string): Promise
 export async function end(db: Db, tx: Transaction, job: PendingJob, state: "cancelled", reason: string): Promise<readonly Lane[]> {
   await tx.query(FORGET_TIES, [job.id]);
   await tx.query(FORGET_INTENT, [job.id, null]);
+  await vacate(db, tx, [job.id], { finished: true });
   await mark(db, tx, [{ id: job.id, outcome: "cancelled", next: state, spent: job.spent, crashes: job.crashes, failure: failure("error", reason) }]);
   await count(tx, [{ lane: job.lane, from: job.state, to: state }]);
   return release(db, tx, [{ id: job.id, state }]);
@@ -94,6 +97,7 @@ export function pause(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
     if (facts.state === "running" || facts.state === "blocked") return ask(db, tx, id, "pause", "paused", facts.state);
     const job = await takeOne(db, tx, facts);
     if (job === undefined) return "look again";
+    await vacate(db, tx, [id], { finished: false });
     await put(db, tx, [{ ...job, to: "parked" }]);
     await count(tx, [{ lane: job.lane, from: job.state, to: "parked" }]);
     return { change: { kind: "changed", from: job.state, to: "parked" } };
@@ -106,11 +110,13 @@ export function resume(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
       await tx.query(FORGET_INTENT, [id, "pause"]);
       return { change: { kind: "changed", from: facts.state, to: facts.state } };
     }
+    // It waits at a gate, where nobody paused it.
+    if (facts.parkedAt !== undefined) return { change: { kind: "changed", from: "parked", to: "parked" } };
     const job = await takeOne(db, tx, facts);
     if (job === undefined) return "look again";
     const { now } = await readSpan(db, tx);
     const to = job.runAt !== undefined && job.runAt > now ? "scheduled" : "ready";
-    return wait(db, tx, job, to, job.runAt ?? now, now);
+    return wait(db, tx, job, facts, to, job.runAt ?? now, now);
   });
 }
 
@@ -118,15 +124,28 @@ export function retry(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
   return control(db, scope, id, "retry", async (tx, facts) => {
     const job = await takeOne(db, tx, facts);
     if (job === undefined) return "look again";
-    return wait(db, tx, job, "ready", 0, 0);
+    return wait(db, tx, job, facts, "ready", 0, 0);
   });
 }
 
-async function wait(db: Db, tx: Transaction, job: PendingJob, to: "ready" | "scheduled", runAt: number, now: number): Promise<Controlled> {
+async function wait(
+  db: Db,
+  tx: Transaction,
+  job: PendingJob,
+  { options }: Facts,
+  to: "ready" | "scheduled",
+  runAt: number,
+  now: number,
+): Promise<Controlled> {
   await put(db, tx, [{ id: job.id, lane: job.lane, to, spent: job.spent, crashes: job.crashes, ...(to === "scheduled" ? { runAt } : {}) }]);
   await count(tx, [{ lane: job.lane, from: job.state, to }]);
-  const change: Change = { kind: "changed", from: job.state, to };
+  const change: Change = { kind: "changed", from: job.state, to: placeFor(to, options) };
   return to === "ready" ? { change, readied: [job.lane] } : { change, dueIn: runAt - now };
+}
+
+/** One under limits lines up first. */
+function placeFor(to: "ready" | "scheduled", { limits }: JobOptions): State {
+  return to === "ready" && limits !== undefined ? "parked" : to;
 }
 
 const RAISE = statement("raise_dead", "delete from pawl.dead where id = $1::uuid returning id");
@@ -148,10 +167,11 @@ export function redrive(db: Db, scope: Scope, id: JobId, how: RedriveOptions): P
     const { now } = await readSpan(db, tx);
     const delay = how.delay ?? 0;
     const to = delay > 0 ? "scheduled" : "ready";
+    if (facts.options.limits !== undefined) await saveTickets(db, tx, [{ id, tenant: facts.lane.tenant, limits: facts.options.limits }]);
     await mark(db, tx, [{ id, outcome: "redriven", next: to, spent: 0, crashes: 0, ...(how.input === undefined ? {} : { output: facts.input }) }]);
     await put(db, tx, [{ id, lane: facts.lane, to, spent: 0, crashes: 0, ...(delay > 0 ? { runAt: now + delay } : {}) }]);
     await count(tx, [{ lane: facts.lane, from: "dead", to }]);
-    const change: Change = { kind: "changed", from: "dead", to };
+    const change: Change = { kind: "changed", from: "dead", to: placeFor(to, facts.options) };
     return to === "ready" ? { change, readied: [facts.lane] } : { change, dueIn: delay };
   });
 }
@@ -165,6 +185,8 @@ const ROWS_OF: readonly [table: string, column: string][] = [
   ["timer", "job"],
   ["intent", "job"],
   ["key", "job"],
+  ["slot", "job"],
+  ["ticket", "job"],
   ["dead", "id"],
 ];
 const DROP = ROWS_OF.map(([table, column]) => statement(`drop_${table}`, `delete from pawl.${table} where ${column} = any($1::uuid[])`));
@@ -172,10 +194,10 @@ const DROP_FACTS = ["job", "job_kept"].map((table) =>
   statement(`drop_${table}`, `delete from pawl.${table} where id = any($1::uuid[]) returning id`),
 );
 
-/** A lease whose other jobs still run goes on without them: settled again, they would close it too early. */
+/** A lease whose other jobs still run goes on without them: settled again, they would close it too early. Its places are not what they were. */
 const LEAVE_LEASES = statement(
   "leave_leases",
-  `update pawl.lease l set jobs = array(select u.job from unnest(l.jobs) with ordinality as u(job, no) where u.job <> all($1::uuid[]) order by u.no)
+  `update pawl.lease l set watched = true, settled = null, jobs = array(select u.job from unnest(l.jobs) with ordinality as u(job, no) where u.job <> all($1::uuid[]) order by u.no)
    where l.id in (select id from pawl.lease where jobs && $1::uuid[] order by id for update)`,
 );
 
@@ -183,6 +205,7 @@ const LEAVE_LEASES = statement(
 export async function dropJobs(tx: Transaction, ids: readonly JobId[]): Promise<ReadonlySet<JobId>> {
   if (ids.length === 0) return new Set();
   await tx.query(LEAVE_LEASES, [plainArray(ids)]);
+  await openBundles(tx, ids);
   const gone = new Set<JobId>();
   for (const one of DROP_FACTS) for (const row of await tx.query<{ id: JobId }>(one, [plainArray(ids)])) gone.add(row.id);
   for (const one of DROP) await tx.query(one, [plainArray([...gone])]);

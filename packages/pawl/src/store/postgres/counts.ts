@@ -1,6 +1,7 @@
 import type { State } from "../../core/job.js";
 import { STATES } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
+import { PACE_FORGOTTEN, PACE_GATHERED, PACE_MEMORY } from "../../core/pace.js";
 import type { CountRow } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
@@ -64,22 +65,35 @@ export async function readCounts(db: Db, low: LowWaters): Promise<readonly Count
     .filter((row) => STATES.some((state) => row.counts[state] !== 0));
 }
 
-/** Two processes may fold at once: each takes rows the other has not locked, and a tally row is locked by its upsert. */
+/** The store's instant, as `NOW` is where the first parameter is the clock. */
+const AT = "coalesce(to_timestamp($3::float8 / 1000), statement_timestamp())";
+const FORGOTTEN = `t.starts_at is null or ${AT} - t.starts_at > ${PACE_FORGOTTEN} * interval '1 millisecond'`;
+const WORTH = `exp(-greatest(0, extract(epoch from ${AT} - t.starts_at) * 1000 / ${PACE_MEMORY})::float8)`;
+
+/**
+ * Two processes may fold at once: each takes rows the other has not locked, and a tally row is locked by its upsert.
+ * Claims are what makes more jobs run, so rows with more of them are starts: they make the pace, as `paced` does.
+ */
 const FOLD = statement(
   "fold",
   `
   with batch as materialized (select id from pawl.delta where id >= $2::float8::bigint order by id limit $1 for update skip locked),
   gone as (delete from pawl.delta d using batch where d.id = batch.id returning d.*),
   folded as (
-    insert into pawl.tally as t (queue, task, ${COLUMNS})
-    select queue, task, ${STATES.map((state) => `sum(${state})`).join(", ")} from gone group by queue, task order by queue, task
-    on conflict (queue, task) do update set ${STATES.map((state) => `${state} = t.${state} + excluded.${state}`).join(", ")}
+    insert into pawl.tally as t (queue, task, starts, starts_at, starts_since, ${COLUMNS})
+    select queue, task, starts, case when starts > 0 then ${AT} end, case when starts > 0 then ${AT} - ${PACE_GATHERED} * interval '1 millisecond' end, ${COLUMNS}
+    from (select queue, task, coalesce(sum(running) filter (where running > 0), 0) as starts, ${STATES.map((state) => `sum(${state}) as ${state}`).join(", ")} from gone group by queue, task) g
+    order by queue, task
+    on conflict (queue, task) do update set ${STATES.map((state) => `${state} = t.${state} + excluded.${state}`).join(", ")},
+      starts = case when excluded.starts = 0 then t.starts when ${FORGOTTEN} then excluded.starts else t.starts * ${WORTH} + excluded.starts end,
+      starts_at = greatest(t.starts_at, excluded.starts_at),
+      starts_since = case when excluded.starts > 0 and (${FORGOTTEN}) then excluded.starts_since else t.starts_since end
   )
   select count(*)::int as folded from batch`,
 );
 
 export async function fold(db: Db, low: LowWaters, limit: number): Promise<number> {
-  const [row] = await db.query<{ folded: number }>(FOLD, [limit, low.delta.value]);
+  const [row] = await db.query<{ folded: number }>(FOLD, [limit, low.delta.value, db.now()]);
   return row?.folded ?? 0;
 }
 

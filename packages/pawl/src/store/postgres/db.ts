@@ -1,6 +1,8 @@
+import type { GateKey } from "../../core/limit.js";
 import type { ForeignTransaction } from "../port.js";
 import type { Driver, Queryable, Row, Statement, Transaction } from "./drivers/driver.js";
 import { asDriverError, DriverError, isTransient, storeError } from "./errors.js";
+import { listenForKnocks, sameKnocks } from "./knocks.js";
 
 /** What every operation of the store works with. */
 export interface Db extends Queryable {
@@ -12,6 +14,8 @@ export interface Db extends Queryable {
   inSchema(asked: Statement): Statement;
   /** READ COMMITTED; tried again from the start when the server asks for that (serialization, deadlock) */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** looks at gates that a committed transaction knocked at; set by the store */
+  onKnock?: (gates: ReadonlySet<GateKey>) => Promise<void>;
 }
 
 const SCHEMA = "pawl";
@@ -35,15 +39,24 @@ export function openDb(driver: Driver, options: { schema?: string; now?: () => n
     query: (asked, values) => tx.query<never>(inSchema(asked), values).catch(rethrow),
     run: (text, values) => tx.run(text, values),
   });
-  return {
+  const db: Db = {
     driver,
     schema,
     inSchema,
     place: options.place,
     now: () => options.now?.() ?? null,
     query: (asked, values) => patiently(asked.name, options.place, () => driver.query<never>(inSchema(asked), values).catch(rethrow)),
-    transaction: (work) => patiently("transaction", options.place, () => driver.transaction((tx) => work(named(tx)))),
+    async transaction(work) {
+      let gates = new Set<GateKey>();
+      const answer = await patiently("transaction", options.place, () => {
+        gates = new Set();
+        return driver.transaction((tx) => work(listenForKnocks(named(tx), gates)));
+      });
+      if (gates.size > 0) await db.onKnock?.(gates);
+      return answer;
+    },
   };
+  return db;
 }
 
 function rethrow(error: unknown): never {
@@ -53,11 +66,11 @@ function rethrow(error: unknown): never {
 /** Runs the store's statements on a transaction of the caller's own: any client with a query function. */
 export function foreignDb(db: Db, tx: ForeignTransaction): Transaction {
   const inSchema = schemaOf(db.schema);
-  return {
+  return sameKnocks(tx, {
     query: async <R extends Row>(asked: Statement, values: readonly unknown[] = []) =>
       (await tx.query(inSchema(asked).text, values)).rows as readonly Row[] as readonly R[],
     run: (text, values = []) => tx.query(text, values),
-  };
+  });
 }
 
 /** Statements are written for the schema `pawl`; another name is put in once per statement. */

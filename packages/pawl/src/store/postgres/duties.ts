@@ -1,6 +1,7 @@
 import type { JobId } from "../../core/id.js";
 import { isFinished } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
+import type { GateKey } from "../../core/limit.js";
 import { SUSPECT_FROM } from "../../core/outcome.js";
 import { type DueTimer, dueTimer, lateFailure } from "../../core/timer.js";
 import type { Pulse } from "../port.js";
@@ -10,10 +11,12 @@ import { count } from "./counts.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import { readFacts } from "./facts.js";
+import { linedUp } from "./line-up.js";
 import type { LowWaters } from "./low-water.js";
 import { markDead, type PendingJob, type Placement, put, take } from "./pending.js";
 import { release } from "./release.js";
 import { readSpan } from "./span.js";
+import { vacate } from "./tickets.js";
 import { watchHolders } from "./watch.js";
 
 const PULSE = statement(
@@ -24,6 +27,7 @@ const PULSE = statement(
     (select ${ms("until")} from pawl.lease where until >= to_timestamp($3::float8 / 1000) order by until limit 1) as lease,
     (select ${ms("at")} from pawl.timer where at >= to_timestamp($4::float8 / 1000) order by at limit 1) as timer,
     (select ${ms("looks_at")} from pawl.schedule where looks_at >= to_timestamp($6::float8 / 1000) order by looks_at limit 1) as tick,
+    (select ${ms("at")} from pawl.knock where at >= to_timestamp($7::float8 / 1000) order by at limit 1) as knock,
     (select id::float8 from pawl.delta where id >= $5::float8::bigint order by id limit 1) as delta,
     (select last_value::float8 from pawl.delta_id_seq) as last_delta,
     ${ms("statement_timestamp()")} - ${ms("pg_postmaster_start_time()")} as up_for,
@@ -39,6 +43,7 @@ interface PulseRow {
   readonly lease: number | null;
   readonly timer: number | null;
   readonly tick: number | null;
+  readonly knock: number | null;
   readonly intents: boolean;
   readonly unverified: boolean;
   readonly delta: number | null;
@@ -49,13 +54,22 @@ interface PulseRow {
 }
 
 export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
-  const [found] = await db.query<PulseRow>(PULSE, [db.now(), low.scheduled.value, low.lease.value, low.timer.value, low.delta.value, low.tick.value]);
+  const [found] = await db.query<PulseRow>(PULSE, [
+    db.now(),
+    low.scheduled.value,
+    low.lease.value,
+    low.timer.value,
+    low.delta.value,
+    low.tick.value,
+    low.knock.value,
+  ]);
   const row = found as PulseRow;
   const [xmin, xmax] = [Number(row.xmin), Number(row.xmax)];
   low.scheduled.saw(row.now, row.scheduled ?? undefined, xmin, xmax);
   low.lease.saw(row.now, row.lease ?? undefined, xmin, xmax);
   low.timer.saw(row.now, row.timer ?? undefined, xmin, xmax);
   low.tick.saw(row.now, row.tick ?? undefined, xmin, xmax);
+  low.knock.saw(row.now, row.knock ?? undefined, xmin, xmax);
   low.delta.saw(row.last_delta, row.delta ?? undefined, xmin, xmax);
   return {
     now: row.now,
@@ -67,6 +81,7 @@ export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
     ...(row.lease === null ? {} : { leaseIn: row.lease - row.now }),
     ...(row.timer === null ? {} : { timerIn: row.timer - row.now }),
     ...(row.tick === null ? {} : { tickIn: row.tick - row.now }),
+    ...(row.knock === null ? {} : { admitIn: row.knock - row.now }),
   };
 }
 
@@ -83,15 +98,19 @@ const PROMOTE = statement(
   taken as materialized (delete from pawl.scheduled s using due where s.id = due.id returning s.*),
   paused as materialized (select i.job from pawl.intent i join taken t on t.id = i.job where i.kind = 'pause'),
   forgotten as (delete from pawl.intent i using paused where i.job = paused.job),
+  ${linedUp("taken", "g.id not in (select job from paused)", "order by g.run_at")},
   r as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
-    select id, band, spent, crashes, queue, tenant, task from taken where crashes < ${SUSPECT_FROM} and id not in (select job from paused) order by run_at),
+    select id, band, spent, crashes, queue, tenant, task from taken
+    where crashes < ${SUSPECT_FROM} and id not in (select job from paused) and id not in (select id from lined) order by run_at),
   u as (insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task)
-    select id, band, spent, crashes, queue, tenant, task from taken where crashes >= ${SUSPECT_FROM} and id not in (select job from paused) order by run_at),
+    select id, band, spent, crashes, queue, tenant, task from taken
+    where crashes >= ${SUSPECT_FROM} and id not in (select job from paused) and id not in (select id from lined) order by run_at),
   p as (insert into pawl.parked (run_at, id, band, spent, crashes, reason, queue, tenant, task)
     select null, id, band, spent, crashes, 'paused', queue, tenant, task from taken where id in (select job from paused)),
   counted as (insert into pawl.delta (queue, task, scheduled, ready, parked)
     select queue, task, -count(*), count(*) filter (where id not in (select job from paused)), count(*) filter (where id in (select job from paused)) from taken group by queue, task)
-  select queue, band, tenant, task, count(*)::int as jobs from taken group by queue, band, tenant, task`,
+  select queue, band, tenant, task, count(*)::int as jobs, null as gate from taken group by queue, band, tenant, task
+  union all select null, null, null, null, 0, gate from knocked_at`,
 );
 
 const NEXT_DUE = statement(
@@ -104,7 +123,10 @@ export async function promote(
   low: LowWaters,
   limit: number,
 ): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[] }> {
-  const rows = await db.query<Lane & { jobs: number }>(PROMOTE, [db.now(), limit, low.scheduled.value]);
+  const answer = await db.query<Lane & { jobs: number; gate: GateKey | null }>(PROMOTE, [db.now(), limit, low.scheduled.value]);
+  const gates = answer.flatMap(({ gate }) => gate ?? []);
+  if (gates.length > 0) await db.onKnock?.(new Set(gates));
+  const rows = answer.filter(({ gate }) => gate === null);
   const promoted = rows.reduce((sum, row) => sum + row.jobs, 0);
   const [next] = await db.query<{ next: number }>(NEXT_DUE, [db.now(), low.scheduled.value]);
   return {
@@ -193,6 +215,12 @@ async function die(db: Db, tx: Transaction, victims: readonly PendingJob[], why:
   });
   await tx.query(FORGET_TIES, [plainArray(victims.map((job) => job.id))]);
   await tx.query(FORGET_INTENTS, [plainArray(victims.map((job) => job.id))]);
+  await vacate(
+    db,
+    tx,
+    victims.map((job) => job.id),
+    { finished: true },
+  );
   await put(db, tx, placements);
   await markDead(db, tx, placements);
   await count(
@@ -270,6 +298,7 @@ export async function carryOut(db: Db, limit: number): Promise<{ count: number; 
         }
         if (row.kind === "cancel") readied.push(...(await end(db, tx, job, "cancelled", row.reason ?? "cancelled")));
         else {
+          await vacate(db, tx, [job.id], { finished: false });
           await put(db, tx, [{ ...job, to: "parked" }]);
           await count(tx, [{ lane: job.lane, from: job.state, to: "parked" }]);
         }

@@ -2,7 +2,7 @@ import { DEFAULTS } from "../../core/defaults.js";
 import { doomedBy, releaseOf } from "../../core/dependency.js";
 import { type JobId, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob, State } from "../../core/job.js";
-import { judgeKey, type KeyHolder, type UniqueRule } from "../../core/unique.js";
+import { debouncedUntil, judgeKey, type KeyHolder, type UniqueRule } from "../../core/unique.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { end, MOST_LOOKS } from "./control.js";
 import { count } from "./counts.js";
@@ -13,6 +13,7 @@ import { type Facts, readFacts } from "./facts.js";
 import { LanesTable, laneCte } from "./lanes-table.js";
 import { markDead, type Placement, put, take } from "./pending.js";
 import { clampDue, readSpan, type Span } from "./span.js";
+import { type Limited, saveTickets } from "./tickets.js";
 
 /** A job of the batch with its id and due time. */
 interface Candidate {
@@ -22,7 +23,7 @@ interface Candidate {
 }
 
 /**
- * Stores a batch in which some jobs have a request id, a key or parents, in the caller's transaction, as if they had
+ * Stores a batch in which some jobs have a request id, a key, parents or limits, in the caller's transaction, as if they had
  * come one by one: jobs that share a key or a request id are handled in rounds, each seeing the one before.
  */
 export async function enqueueGuarded(db: Db, tx: Transaction, jobs: readonly NewJob[]): Promise<{ answers: readonly Enqueued[]; now: number }> {
@@ -70,12 +71,20 @@ async function enqueueRound(db: Db, tx: Transaction, candidates: readonly Candid
     const orphan = job.dependsOn?.parents.find((parent) => parents.get(parent)?.lane.tenant !== job.lane.tenant);
     if (orphan !== undefined) answers.set(job, { kind: "orphaned", parent: orphan });
   }
-  await judgeKeys(db, tx, open(candidates, answers), span, answers);
-  const created = candidates.filter(({ job }) => !answers.has(job) || answers.get(job)?.kind === "created");
+  const redated = await judgeKeys(db, tx, open(candidates, answers), span, answers);
+  const created = candidates
+    .filter(({ job }) => !answers.has(job) || answers.get(job)?.kind === "created")
+    .map((candidate) => redated.get(candidate.job) ?? candidate);
   for (const { job, id } of created) if (!answers.has(job)) answers.set(job, { kind: "created", id });
   await saveRequests(tx, candidates, answers, span);
   await storeJobs(tx, created, span);
+  await saveTickets(db, tx, created.flatMap(limited));
   await placeJobs(db, tx, created, parents, span);
+}
+
+function limited({ job, id }: Candidate): readonly Limited[] {
+  const limits = job.options?.limits;
+  return limits === undefined ? [] : [{ id, tenant: job.lane.tenant, limits }];
 }
 
 function open(candidates: readonly Candidate[], answers: ReadonlyMap<NewJob, Enqueued>): readonly Candidate[] {
@@ -126,16 +135,16 @@ async function saveRequests(tx: Queryable, candidates: readonly Candidate[], ans
 
 const LOCK_KEYS = statement(
   "lock_keys",
-  `insert into pawl.key as k (tenant, task, key, job, hold, until)
-   select g.tenant, g.task, g.key, g.job, g.hold, to_timestamp(g.until / 1000)
+  `insert into pawl.key as k (tenant, task, key, job, hold, until, since)
+   select g.tenant, g.task, g.key, g.job, g.hold, to_timestamp(g.until / 1000), to_timestamp($7::float8 / 1000)
    from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::float8[]) as g(tenant, task, key, job, hold, until)
    order by g.tenant collate "C", g.task collate "C", g.key collate "C"
    on conflict (tenant, task, key) do update set job = k.job
-   returning tenant, task, key, job, hold, ${ms("until")} as until`,
+   returning tenant, task, key, job, hold, ${ms("until")} as until, ${ms("since")} as since`,
 );
 const MOVE_KEY = statement(
   "move_key",
-  "update pawl.key set job = $4::uuid, hold = $5, until = to_timestamp($6::float8 / 1000) where tenant = $1 and task = $2 and key = $3",
+  "update pawl.key set job = $4::uuid, hold = $5, until = to_timestamp($6::float8 / 1000), since = to_timestamp($7::float8 / 1000) where tenant = $1 and task = $2 and key = $3",
 );
 
 interface KeyRow {
@@ -145,11 +154,20 @@ interface KeyRow {
   readonly job: JobId;
   readonly hold: "pending" | "unfinished" | "period";
   readonly until: number | null;
+  readonly since: number | null;
 }
 
-async function judgeKeys(db: Db, tx: Transaction, candidates: readonly Candidate[], span: Span, answers: Map<NewJob, Enqueued>): Promise<void> {
+/** Answers those that are due at another time than they asked for: debounced for as long as that may be. */
+async function judgeKeys(
+  db: Db,
+  tx: Transaction,
+  candidates: readonly Candidate[],
+  span: Span,
+  answers: Map<NewJob, Enqueued>,
+): Promise<ReadonlyMap<NewJob, Candidate>> {
+  const redated = new Map<NewJob, Candidate>();
   const keyed = candidates.filter(({ job }) => job.unique !== undefined);
-  if (keyed.length === 0) return;
+  if (keyed.length === 0) return redated;
   const rows = await tx.query<KeyRow>(LOCK_KEYS, [
     textArray(keyed.map(({ job }) => job.lane.tenant)),
     textArray(keyed.map(({ job }) => job.lane.task)),
@@ -157,6 +175,7 @@ async function judgeKeys(db: Db, tx: Transaction, candidates: readonly Candidate
     plainArray(keyed.map(({ id }) => id)),
     textArray(keyed.map(({ job }) => holdText(job.unique as UniqueRule))),
     plainArray(keyed.map(({ job }) => holdUntil(job.unique as UniqueRule, span))),
+    span.now,
   ]);
   const held = new Map(rows.map((row) => [`${row.tenant}\u0001${row.task}\u0001${row.key}`, row]));
   const contested = keyed.filter(({ job, id }) => held.get(uniqueKey(job))?.job !== id);
@@ -170,20 +189,25 @@ async function judgeKeys(db: Db, tx: Transaction, candidates: readonly Candidate
   );
   for (const candidate of contested) {
     const row = held.get(uniqueKey(candidate.job)) as KeyRow;
-    answers.set(candidate.job, await judgeKeyed(db, tx, candidate, row, holders.get(row.job), span));
+    const due = debouncedUntil(candidate.job.unique as UniqueRule, row.since ?? span.now, span.now);
+    const later = due === undefined ? candidate : { ...candidate, due, id: jobId(clampDue(due, span), candidate.job.tail) };
+    const answer = await judgeKeyed(db, tx, { now: candidate, later }, row, holders.get(row.job), span);
+    answers.set(candidate.job, answer);
+    if (answer.kind === "created" && answer.replaced !== undefined) redated.set(candidate.job, later);
   }
+  return redated;
 }
 
 async function judgeKeyed(
   db: Db,
   tx: Transaction,
-  candidate: Candidate,
+  candidate: { readonly now: Candidate; readonly later: Candidate },
   row: KeyRow,
   facts: Facts | undefined,
   span: Span,
   looks = 1,
 ): Promise<Enqueued> {
-  const rule = candidate.job.unique as UniqueRule;
+  const rule = candidate.now.job.unique as UniqueRule;
   const verdict = facts === undefined ? ({ kind: "free" } as const) : judgeKey(holderOf(row, facts, span), rule);
   if (verdict.kind === "existing") return { kind: "existing", id: row.job };
   if (verdict.kind === "rejected") return { kind: "rejected", holder: row.job };
@@ -197,9 +221,10 @@ async function judgeKeyed(
     }
     await end(db, tx, old, "cancelled", "replaced");
   }
-  const { tenant, task } = candidate.job.lane;
-  await tx.query(MOVE_KEY, [tenant, task, rule.key, candidate.id, holdText(rule), holdUntil(rule, span) ?? null]);
-  return { kind: "created", id: candidate.id, ...(verdict.kind === "replace" ? { replaced: row.job } : {}) };
+  const { job, id } = verdict.kind === "replace" ? candidate.later : candidate.now;
+  const since = verdict.kind === "replace" ? (row.since ?? span.now) : span.now;
+  await tx.query(MOVE_KEY, [job.lane.tenant, job.lane.task, rule.key, id, holdText(rule), holdUntil(rule, span) ?? null, since]);
+  return { kind: "created", id, ...(verdict.kind === "replace" ? { replaced: row.job } : {}) };
 }
 
 function holderOf(row: KeyRow, facts: Facts, span: Span): KeyHolder {

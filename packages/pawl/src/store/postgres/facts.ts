@@ -2,6 +2,7 @@ import type { Failure } from "../../core/failure.js";
 import type { JobId } from "../../core/id.js";
 import { type Intent, isFinished, type JobOptions, type JobRecord, type ParkReason, type State } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
+import { type GateKey, gateParts } from "../../core/limit.js";
 import { plainArray } from "./arrays.js";
 import { stateCode } from "./codes.js";
 import { ms, statement } from "./db.js";
@@ -21,7 +22,7 @@ const FACTS = statement(
       when b.id is not null then 'blocked' when d.id is not null then 'dead'
       when a.next = ${stateCode("succeeded")} then 'succeeded' when a.next = ${stateCode("cancelled")} then 'cancelled' else 'running' end as state,
     coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes, a.lease is not null as tried,
-    ${ms("coalesce(s.run_at, p.run_at)")} as run_at, p.reason as parked_for, i.kind as intent,
+    ${ms("coalesce(s.run_at, p.run_at)")} as run_at, p.reason as parked_for, p.gate, i.kind as intent,
     ${ms("a.finished_at")} as finished_at, a.output::text, a.failure::text,
     (select l.data::text from pawl.any_log l where l.job = g.id and l.level = 4 order by l.at desc limit 1) as progress,
     (select string_agg(t.parent::text, ',' order by t.parent) from pawl.dependency t where t.child = g.id) as waits_for
@@ -54,6 +55,7 @@ interface FactsRow extends Lane {
   readonly tried: boolean;
   readonly run_at: number | null;
   readonly parked_for: ParkReason | null;
+  readonly gate: GateKey | null;
   readonly intent: Intent | null;
   readonly finished_at: number | null;
   readonly output: string | null;
@@ -89,6 +91,7 @@ function factsOf(row: FactsRow): Facts {
     started: row.tried || row.state === "running",
     ...(row.run_at === null ? {} : { runAt: row.run_at }),
     ...(row.parked_for === null ? {} : { parkedFor: row.parked_for }),
+    ...(row.gate === null ? {} : { parkedAt: parkedAt(row.gate) }),
     ...(row.waits_for === null ? {} : { waitsFor: row.waits_for.split(",") as JobId[] }),
     ...(row.intent === null ? {} : { intent: row.intent }),
     ...(ended && row.finished_at !== null ? { finishedAt: row.finished_at } : {}),
@@ -96,6 +99,11 @@ function factsOf(row: FactsRow): Facts {
     ...(row.state !== "succeeded" && row.failure !== null ? { failure: JSON.parse(row.failure) as Failure } : {}),
     ...(row.progress === null ? {} : { progress: row.progress }),
   };
+}
+
+function parkedAt(gate: GateKey): NonNullable<JobRecord["parkedAt"]> {
+  const { limit, key } = gateParts(gate);
+  return { limit, key };
 }
 
 export function withoutStarted({ started: _, ...record }: Facts): JobRecord {

@@ -31,6 +31,7 @@ export class Hints {
   readonly #lanes = new Map<string, Lane>();
   #dueIn: number | undefined;
   #tickIn: number | undefined;
+  #admitIn: number | undefined;
   #intent = false;
   #look = false;
   #lastSent = Number.NEGATIVE_INFINITY;
@@ -72,6 +73,7 @@ export class Hints {
     if (hint.kind === "ready") for (const lane of hint.lanes) this.#lanes.set(laneKey(lane), lane);
     else if (hint.kind === "scheduled") this.#dueIn = Math.min(this.#dueIn ?? hint.dueIn, hint.dueIn);
     else if (hint.kind === "tick") this.#tickIn = Math.min(this.#tickIn ?? hint.dueIn, hint.dueIn);
+    else if (hint.kind === "admit") this.#admitIn = Math.min(this.#admitIn ?? hint.dueIn, hint.dueIn);
     else if (hint.kind === "intent") this.#intent = true;
     else this.#look = true;
     this.#sendSoon();
@@ -104,10 +106,12 @@ export class Hints {
     else if (this.#lanes.size > 0) hints.push({ kind: "ready", lanes: [...this.#lanes.values()] });
     if (this.#dueIn !== undefined) hints.push({ kind: "scheduled", dueIn: this.#dueIn });
     if (this.#tickIn !== undefined) hints.push({ kind: "tick", dueIn: this.#tickIn });
+    if (this.#admitIn !== undefined) hints.push({ kind: "admit", dueIn: this.#admitIn });
     if (this.#intent) hints.push({ kind: "intent" });
     this.#lanes.clear();
     this.#dueIn = undefined;
     this.#tickIn = undefined;
+    this.#admitIn = undefined;
     this.#intent = false;
     this.#look = false;
     if (hints.length > 0) this.#notify({ from: this.self, hints });

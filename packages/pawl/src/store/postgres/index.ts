@@ -3,20 +3,29 @@ import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Lane, laneKey } from "../../core/lane.js";
 import { type Clock, systemClock } from "../../runtime/clock.js";
 import type { ForeignTransaction, Hint, JobStore, Store, StoreInfo } from "../port.js";
+import { type Admitted, admit } from "./admit.js";
+import { postgresBreakers } from "./breakers.js";
+import { HeldLeases } from "./bundles.js";
 import { claim, claimSuspect } from "./claim.js";
+import { claimLimited, claimLimitedSuspect } from "./claim-limited.js";
 import { type Controlled, cancel, drop, pause, redrive, resume, retry } from "./control.js";
 import { fold, readCounts } from "./counts.js";
 import { type Db, foreignDb } from "./db.js";
 import { carryOut, expire, promote, pulse, unblock } from "./duties.js";
 import { enqueuePlain } from "./enqueue.js";
-import { enqueueGuarded } from "./enqueue-guarded.js";
+import { enqueueApart, isGuarded } from "./enqueue-apart.js";
 import { DriverError } from "./errors.js";
+import { postgresExplain } from "./explain.js";
 import { Hints } from "./hints.js";
+import { postgresIngest } from "./ingest.js";
+import { sameKnocks } from "./knocks.js";
 import { LaneBounds } from "./lane-bounds.js";
+import { postgresLimits } from "./limits.js";
 import { live } from "./live.js";
 import { LowWaters } from "./low-water.js";
 import { PARCELS, ParcelGuess, type ParcelSize } from "./parcels.js";
 import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
+import { postgresPolicies } from "./policies.js";
 import { prune } from "./prune.js";
 import { get, history, list, logs } from "./read.js";
 import { reap } from "./reap.js";
@@ -25,6 +34,7 @@ import { intents, RENEW, renew } from "./renew.js";
 import { type RenewalData, threadRenewer } from "./renewal.js";
 import { restore } from "./restore.js";
 import { postgresSchedules } from "./schedules.js";
+import { postgresWorkers } from "./serving.js";
 import { settle } from "./settle.js";
 import { getTasks, publishTasks } from "./tasks.js";
 import { Workers } from "./workers.js";
@@ -37,15 +47,25 @@ export interface PostgresStoreOptions {
   readonly clock?: Clock;
   /** how enqueued jobs are put together; tests make parcels of a few */
   readonly parcels?: ParcelSize;
+  /** the leases claimed by this process; tests let stores that stand for one process share them */
+  readonly held?: HeldLeases;
   /** called when everything else is closed: stops the embedded server */
   readonly onClose?: () => Promise<void>;
 }
 
 /** The store port on Postgres: a wiring diagram. Each verb is in the file of its name. */
-export function postgresStore({ db, engine, self, clock = systemClock, parcels = PARCELS, onClose }: PostgresStoreOptions): Store {
+export function postgresStore({
+  db,
+  engine,
+  self,
+  clock = systemClock,
+  parcels = PARCELS,
+  held = new HeldLeases(parcels.from),
+  onClose,
+}: PostgresStoreOptions): Store {
   const workers = new Workers(db);
   const bounds = new LaneBounds(clock.monotonic);
-  const guess = new ParcelGuess(parcels);
+  const claiming = { db, workers, bounds, guess: new ParcelGuess(parcels), held };
   const low = new LowWaters();
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
   hints.on((hint) => {
@@ -65,6 +85,19 @@ export function postgresStore({ db, engine, self, clock = systemClock, parcels =
     return change;
   };
 
+  const admitted = ({ lanes, nextIn }: Admitted): void => {
+    ready(lanes);
+    if (nextIn !== undefined) hints.give({ kind: "admit", dueIn: nextIn });
+  };
+  db.onKnock = async (gates) => {
+    try {
+      admitted(await admit(db, [...gates]));
+    } catch {
+      // What knocked is stored: the duty looks.
+      hints.give({ kind: "admit", dueIn: 0 });
+    }
+  };
+
   const jobs: JobStore = {
     enqueue: (batch, tx) => enqueue(batch, tx),
     get: (scope, id) => get(db, scope, id),
@@ -81,13 +114,15 @@ export function postgresStore({ db, engine, self, clock = systemClock, parcels =
 
   async function enqueue(batch: readonly NewJob[], tx?: ForeignTransaction): Promise<readonly Enqueued[]> {
     if (batch.length === 0) return [];
-    const guarded = batch.some((job) => job.request !== undefined || job.unique !== undefined || job.dependsOn !== undefined);
+    const guarded = batch.some(isGuarded);
     if (tx !== undefined) {
       const own = foreignDb(db, tx);
-      return (await (guarded ? enqueueGuarded(db, own, batch) : enqueuePlain(db, own, batch, parcels))).answers;
+      return (await (guarded ? enqueueApart(db, own, batch, parcels) : enqueuePlain(db, own, batch, parcels))).answers;
     }
     try {
-      const { answers, now } = guarded ? await db.transaction((own) => enqueueGuarded(db, own, batch)) : await enqueuePlain(db, db, batch, parcels);
+      const { answers, now } = guarded
+        ? await db.transaction((own) => enqueueApart(db, own, batch, parcels))
+        : await enqueuePlain(db, db, batch, parcels);
       await stored(batch, answers, now);
       return answers;
     } catch (error) {
@@ -120,11 +155,12 @@ export function postgresStore({ db, engine, self, clock = systemClock, parcels =
     engine,
     jobs,
     leases: {
-      claim: (request) => claim(db, workers, bounds, guess, request),
-      claimSuspect: (request) => claimSuspect(db, workers, request),
+      claim: (request) => claim(claiming, request),
+      claimLimited: (request) => claimLimited(claiming, request),
+      claimSuspect: async (request) => (await claimSuspect(db, workers, request)) ?? claimLimitedSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
-        const { answers, readied } = await settle(db, workers, worker, settlements, tx);
+        const { answers, readied } = await settle({ db, workers, held }, worker, settlements, tx);
         ready(readied);
         if (tx === undefined) hints.give({ kind: "finished", jobs: settlements.map((item) => item.job) });
         const again = settlements.filter((item) => item.patch.next === "ready");
@@ -139,7 +175,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, parcels =
         return { leases, jobs: reaped };
       },
       intents: async (worker, leases) => intents(db, await workers.id(worker), leases),
-      transaction: (work) => db.transaction((tx) => work({ query: (text, values) => tx.run(text, values) })),
+      transaction: (work) => db.transaction((tx) => work(sameKnocks(tx, { query: (text, values) => tx.run(text, values) }))),
     },
     lanes: {
       live: (queues, tasks) => live(db, bounds, queues, tasks),
@@ -156,6 +192,12 @@ export function postgresStore({ db, engine, self, clock = systemClock, parcels =
       publish: (tasks) => publishTasks(db, tasks),
       get: (names, tx) => getTasks(tx === undefined ? db : foreignDb(db, tx), names),
     },
+    limits: postgresLimits(db, low, admitted),
+    workers: postgresWorkers(db, workers),
+    breakers: postgresBreakers(db, () => hints.give({ kind: "lanes" })),
+    ingest: postgresIngest(db, low),
+    explain: postgresExplain(db, bounds),
+    policies: postgresPolicies(db, () => hints.give({ kind: "lanes" })),
     schedules: postgresSchedules({ db, low, hint: (hint) => hints.give(hint), stored }),
     duties: {
       pulse: () => pulse(db, low),

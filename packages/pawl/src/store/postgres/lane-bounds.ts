@@ -47,6 +47,11 @@ export class LaneBounds {
     return { seq: entry.bound, sure: true, packed: entry.packed };
   }
 
+  /** Below it nothing of the lane is left; changes nothing. */
+  boundOf(lane: Lane): number {
+    return this.#entries.get(laneKey(lane))?.bound ?? 0;
+  }
+
   /** The last seq a claim took, in order: what is left begins behind it, above or below what other claims took. */
   claimed(lane: Lane, seq: number): void {
     const entry = this.#find(lane);

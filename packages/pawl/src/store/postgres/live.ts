@@ -1,4 +1,5 @@
 import type { Lane } from "../../core/lane.js";
+import type { LiveLanes } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
 import type { LaneBounds } from "./lane-bounds.js";
@@ -54,12 +55,13 @@ const LIVE = statement(
   select 'head' as what, no::int, seq::text as a, null::text as queue, null::int2 as band, null::text as tenant, null::text as task from head
   union all select 'lane', null, null, queue, band, tenant, task from walk
   union all select 'pause', null, kind, name, null, null, null from pawl.pause
-  union all (select distinct 'suspect', null::int, null, queue, null::int2, null, task from pawl.suspect)
+  union all (select distinct 'suspect', null::int, null, queue, null::int2, tenant, task from pawl.suspect)
+  union all select 'policies', null, mark::text, null, null, null, null from pawl.policy_mark
   union all select 'mark', null, (select last_value from pawl.ready_seq)::text, pg_snapshot_xmin(s)::text, null, pg_snapshot_xmax(s)::text, null from pg_current_snapshot() s`,
 );
 
 interface LiveRow {
-  readonly what: "head" | "lane" | "pause" | "suspect" | "mark";
+  readonly what: "head" | "lane" | "pause" | "suspect" | "policies" | "mark";
   readonly no: number | null;
   readonly a: string | null;
   readonly queue: string;
@@ -68,12 +70,7 @@ interface LiveRow {
   readonly task: string;
 }
 
-export async function live(
-  db: Db,
-  bounds: LaneBounds,
-  queues: readonly string[] | undefined,
-  tasks: readonly string[],
-): Promise<{ readonly lanes: readonly Lane[]; readonly suspects: boolean }> {
+export async function live(db: Db, bounds: LaneBounds, queues: readonly string[] | undefined, tasks: readonly string[]): Promise<LiveLanes> {
   const known = bounds.known();
   const rows = await db.query<LiveRow>(LIVE, [
     textArray(known.map(({ lane }) => lane.queue)),
@@ -86,17 +83,21 @@ export async function live(
   const fresh: Lane[] = [];
   const paused = new Set<string>();
   let mark: LiveRow | undefined;
+  let policies = "0";
   const suspects: LiveRow[] = [];
   for (const row of rows) {
     if (row.what === "head") heads[(row.no as number) - 1] = row.a === null ? undefined : Number(row.a);
     else if (row.what === "lane") fresh.push({ queue: row.queue, band: row.band, tenant: row.tenant, task: row.task });
     else if (row.what === "pause") paused.add(`${row.a}:${row.queue}`);
     else if (row.what === "suspect") suspects.push(row);
+    else if (row.what === "policies") policies = row.a as string;
     else mark = row;
   }
   bounds.saw({ heads, known, fresh, seq: Number(mark?.a ?? 0), xmin: Number(mark?.queue ?? 0), xmax: Number(mark?.tenant ?? 0) });
   const served = new Set(tasks);
-  const open = ({ queue, task }: { queue: string; task: string }): boolean =>
-    served.has(task) && (queues === undefined || queues.includes(queue)) && !paused.has(`queue:${queue}`) && !paused.has(`task:${task}`);
-  return { lanes: bounds.live().filter(open), suspects: suspects.some(open) };
+  const open = ({ queue, task, tenant }: Omit<Lane, "band">): boolean =>
+    served.has(task) &&
+    (queues === undefined || queues.includes(queue)) &&
+    !(paused.size > 0 && (paused.has(`queue:${queue}`) || paused.has(`task:${task}`) || paused.has(`tenant:${tenant}`)));
+  return { lanes: bounds.live().filter(open), suspects: suspects.some(open), mark: policies };
 }

@@ -38,5 +38,6 @@ export class LowWaters {
   readonly lease = new LowWater(CLOCK_MARGIN);
   readonly timer = new LowWater(CLOCK_MARGIN);
   readonly tick = new LowWater(CLOCK_MARGIN);
+  readonly knock = new LowWater(CLOCK_MARGIN);
   readonly delta = new LowWater(NUMBER_MARGIN);
 }

@@ -7,7 +7,9 @@ import { plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import { noteKnocks } from "./knocks.js";
 import { LanesTable, laneCte } from "./lanes-table.js";
+import { linedUp } from "./line-up.js";
 import { openParcels } from "./parcels.js";
 
 /**
@@ -81,10 +83,11 @@ const PUT = statement(
       with ordinality as g(id, lane, state, spent, crashes, run_at, suspect, kind, name, ord)
     join lane l on l.no = g.lane order by g.ord
   ),
+  ${linedUp("given", `g.state = ${stateCode("ready")}`, "order by g.ord")},
   r as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
-    select id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("ready")} and not suspect),
+    select id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("ready")} and not suspect and id not in (select id from lined)),
   u as (insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task)
-    select id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("ready")} and suspect),
+    select id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("ready")} and suspect and id not in (select id from lined)),
   s as (insert into pawl.scheduled (run_at, id, band, spent, crashes, queue, tenant, task)
     select to_timestamp(run_at / 1000), id, band, spent, crashes, queue, tenant, task from given where state = ${stateCode("scheduled")}),
   p as (insert into pawl.parked (run_at, id, band, spent, crashes, reason, queue, tenant, task)
@@ -94,14 +97,16 @@ const PUT = statement(
     select to_timestamp(run_at / 1000), id, band, queue, tenant, task from given where state = ${stateCode("blocked")}),
   d as (insert into pawl.dead (died_at, id, band, queue, tenant, task, kind, name)
     select ${NOW}, id, band, queue, tenant, task, kind, name from given where state = ${stateCode("dead")})
-  select count(*)::int as placed from given`,
+  select gate from knocked_at`,
 );
+
+/** Those under limits that were to become ready line up instead: they are counted as parked, whatever the caller says. */
 
 export async function put(db: Db, on: Queryable, jobs: readonly Placement[]): Promise<void> {
   if (jobs.length === 0) return;
   const lanes = new LanesTable();
   const numbers = jobs.map((job) => lanes.number(job.lane));
-  await on.query(PUT, [
+  const gates = await on.query<{ gate: string }>(PUT, [
     db.now(),
     ...lanes.parameters(),
     plainArray(jobs.map((job) => job.id)),
@@ -114,6 +119,10 @@ export async function put(db: Db, on: Queryable, jobs: readonly Placement[]): Pr
     textArray(jobs.map((job) => job.failure?.kind ?? "error")),
     textArray(jobs.map((job) => job.failure?.name ?? "error")),
   ]);
+  noteKnocks(
+    on,
+    gates.map(({ gate }) => gate),
+  );
 }
 
 /** A line in a job's history that no worker wrote, under a fresh number of the same sequence as leases. */

@@ -2,6 +2,7 @@ import type { JobId } from "../../core/id.js";
 import { isFinished } from "../../core/job.js";
 import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
+import { OUT_OF_BUNDLES, openBundles } from "./bundles.js";
 import { stateCode } from "./codes.js";
 import { dropJobs } from "./control.js";
 import { count, forgetTallies } from "./counts.js";
@@ -63,6 +64,11 @@ interface Keep {
   readonly since: number;
 }
 
+/** The newest attempt of a job `j` of the month. */
+function lastOf(name: string): string {
+  return `select a.next, a.finished_at from (select a.lease, a.next, a.finished_at from pawl.attempt_${name} a where a.job = j.id union all ${OUT_OF_BUNDLES}) a order by a.lease desc limit 1`;
+}
+
 /**
  * Jobs that wait, run, are dead or ended only lately outlive their month: their facts and history move to the *_kept
  * tables. So does what was written of such jobs later, whichever side of the floor the writer saw.
@@ -72,7 +78,7 @@ async function keepSome(tx: Transaction, { name, limit, since }: Keep): Promise<
   const find = statement(
     `unfinished_${name}`,
     `(select j.id from pawl.job_${name} j
-      left join lateral (select a.next, a.finished_at from pawl.attempt_${name} a where a.job = j.id order by a.lease desc limit 1) a on true
+      left join lateral (${lastOf(name)}) a on true
       where ${waits} or coalesce(a.next, ${stateCode("running")}) not in (${stateCode("succeeded")}, ${stateCode("cancelled")}) or a.finished_at > to_timestamp($2::float8 / 1000)
         or exists (select from pawl.attempt_kept k where k.job = j.id)
       limit $1)
@@ -83,6 +89,7 @@ async function keepSome(tx: Transaction, { name, limit, since }: Keep): Promise<
   const ids = (await tx.query<{ id: JobId }>(find, [limit, since])).map((row) => row.id);
   // Settlements that look for their attempts in the month would not find them there.
   await watchHolders(tx, ids);
+  await openBundles(tx, ids);
   for (const table of ids.length === 0 ? [] : PARTITIONED) {
     const move = statement(
       `keep_${table}_${name}`,
@@ -126,7 +133,7 @@ async function detach(db: Db, keep: Keep, duty: HeldDuty): Promise<number | unde
   const { name } = keep;
   const lost = statement(
     `month_${name}`,
-    `select j.queue, j.band, j.tenant, j.task, j.id, a.next from pawl.job_${name} j left join lateral (select a.next from pawl.attempt_${name} a where a.job = j.id order by a.lease desc limit 1) a on true`,
+    `select j.queue, j.band, j.tenant, j.task, j.id, a.next from pawl.job_${name} j left join lateral (${lastOf(name)}) a on true`,
   );
   const tally = statement(
     `tally_${name}`,
@@ -208,6 +215,20 @@ async function dropInBatches(db: Db, rules: PruneRules, duty: HeldDuty, next: ()
 
 // --- what has a time to live -------------------------------------------------------------------------------------
 
+/** Bundles whose jobs went with their month. */
+const FORGET_BUNDLES = statement(
+  "forget_bundles",
+  "with gone as (delete from pawl.bundle where seq = any(array(select seq from pawl.bundle where first < (select floor from pawl.span) order by first limit $1)) returning 1) select count(*)::int as n from gone",
+);
+
+async function forgetBundles(db: Db, limit: number): Promise<number> {
+  for (let forgotten = 0; ; ) {
+    const [row] = await db.query<{ n: number }>(FORGET_BUNDLES, [limit]);
+    forgotten += row?.n ?? 0;
+    if ((row?.n ?? 0) < limit) return forgotten;
+  }
+}
+
 /** Whoever renews one meanwhile has it locked, or has made it young again by the time it is locked here. */
 const FORGETTABLE = [
   statement(
@@ -218,7 +239,33 @@ const FORGETTABLE = [
     "forget_effects",
     `delete from pawl.effect where (job, name) in (select job, name from pawl.effect where until <= ${NOW} limit $2 for update skip locked)`,
   ),
+  statement(
+    "forget_breakers",
+    `delete from pawl.breaker where (tenant, task) in (select tenant, task from pawl.breaker where until <= ${NOW} limit $2 for update skip locked)`,
+  ),
 ];
+
+/** Gates where nobody is, waits or will come. One that is made again meanwhile comes with a knock, which makes it. */
+const FORGET_GATES = statement(
+  "forget_gates",
+  `with idle as materialized (
+     select g.key from pawl.gate g where coalesce(g.full_at, ${NOW}) <= ${NOW} and coalesce(g.paused_until, ${NOW}) <= ${NOW}
+       and not exists (select from pawl.slot s where s.kind in ('key', 'serial', 'rate') and s.key = g.key) and not exists (select from pawl.parked p where p.gate = g.key)
+       and not exists (select from pawl.knock k where k.key = g.key)
+       and g.key not in (select u.gate from pawl.ticket t cross join lateral unnest(t.gates) as u(gate)) limit $2 for update skip locked
+   ),
+   gone as (delete from pawl.gate g using idle where g.key = idle.key returning 1)
+   select count(*)::int as n from gone`,
+);
+
+async function forgetGates(db: Db, limit: number): Promise<number> {
+  let forgotten = 0;
+  for (;;) {
+    const [row] = await db.query<{ n: number }>(FORGET_GATES, [db.now(), limit]);
+    forgotten += row?.n ?? 0;
+    if ((row?.n ?? 0) < limit) return forgotten;
+  }
+}
 
 async function forget(db: Db, limit: number): Promise<number> {
   let forgotten = 0;
@@ -232,7 +279,7 @@ async function forget(db: Db, limit: number): Promise<number> {
       if ((row?.n ?? 0) < limit) break;
     }
   }
-  return forgotten + (await forgetTallies(db)) + (await forgetKeys(db, limit));
+  return forgotten + (await forgetBundles(db, limit)) + (await forgetTallies(db)) + (await forgetKeys(db, limit)) + (await forgetGates(db, limit));
 }
 
 /** A key whose job is finished (or gone) holds nothing, unless its period is not over. */

@@ -22,6 +22,7 @@ export async function get(db: Db, scope: Scope, id: JobId): Promise<JobRecord | 
   return facts === undefined ? undefined : withoutStarted(facts);
 }
 
+const ALL = "pawl.any_job";
 /** Where the ids of a state are found. */
 const SOURCES: Readonly<Record<State | "any", string>> = {
   ready: "pawl.any_ready",
@@ -30,19 +31,23 @@ const SOURCES: Readonly<Record<State | "any", string>> = {
   blocked: "pawl.blocked",
   dead: "pawl.dead",
   running: "(select u.id, l.id as lease from pawl.lease l cross join lateral unnest(l.jobs) as u(id))",
-  succeeded: "pawl.any_job",
-  cancelled: "pawl.any_job",
-  any: "pawl.any_job",
+  succeeded: ALL,
+  cancelled: ALL,
+  any: ALL,
 };
+/** What has a job's facts there. */
+const job = (state: State | "any") => (SOURCES[state] === ALL ? "s" : "j");
 
 const LAST = "(select a.next from pawl.any_attempt a where a.job = s.id order by a.lease desc limit 1)";
-const WAITS_NOWHERE = ["ready", "suspect", "scheduled", "parked", "blocked", "dead"]
-  .map((table) => `not exists (select from pawl.${table} w where w.id = s.id)`)
-  .join(" and ");
+const WAITS = ["ready", "suspect", "scheduled", "parked", "blocked", "dead"]
+  .map((table) => `exists (select from pawl.${table} w where w.id = s.id)`)
+  .join(" or ");
+/** CASE, so that the planner walks the ids in order and asks this of each: as a join it would ask it of every job there is. */
+const endedAs = (state: State) => `case when ${WAITS} then false else ${LAST} = ${stateCode(state)} end`;
 const CONDITIONS: Readonly<Partial<Record<State | "any", string>>> = {
   running: "not exists (select from pawl.any_attempt a where a.job = s.id and a.lease = s.lease)",
-  succeeded: `${LAST} = ${stateCode("succeeded")} and ${WAITS_NOWHERE}`,
-  cancelled: `${LAST} = ${stateCode("cancelled")} and ${WAITS_NOWHERE}`,
+  succeeded: endedAs("succeeded"),
+  cancelled: endedAs("cancelled"),
 };
 
 const LISTS = new Map<State | "any", Statement>(
@@ -51,10 +56,10 @@ const LISTS = new Map<State | "any", Statement>(
     statement(
       `list_${state}`,
       `
-      select s.id from ${SOURCES[state]} s join pawl.any_job j on j.id = s.id
+      select s.id from ${SOURCES[state]} s ${SOURCES[state] === ALL ? "" : "join pawl.any_job j on j.id = s.id"}
       where ($2::uuid is null or s.id < $2::uuid)
-        and ($3::text is null or j.tenant = $3) and ($4::text is null or j.queue = $4) and ($5::text is null or j.task = $5)
-        and ($6::text is null or (j.options->'tags')::jsonb ? $6) and ($7::text is null or j.options->>'key' = $7)
+        and ($3::text is null or ${job(state)}.tenant = $3) and ($4::text is null or ${job(state)}.queue = $4) and ($5::text is null or ${job(state)}.task = $5)
+        and ($6::text is null or (${job(state)}.options->'tags')::jsonb ? $6) and ($7::text is null or ${job(state)}.options->>'key' = $7)
         and ($8::text is null or exists (select from pawl.dead d where d.id = s.id and (d.kind = $8 or d.name = $8)))
         ${CONDITIONS[state] === undefined ? "" : `and ${CONDITIONS[state]}`}
       order by s.id desc limit $1`,

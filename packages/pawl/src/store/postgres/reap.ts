@@ -18,16 +18,18 @@ const LOCK_EXPIRED = statement(
 
 /**
  * A statement of its own, after the locks: its snapshot sees every settlement that committed before a lock was had.
- * As part of the locking statement it would run jobs again whose settlement committed in between.
+ * As part of the locking statement it would run jobs again whose settlement committed in between. In the order they were
+ * claimed in, whatever the plan: they become ready again in it.
  */
 const UNSETTLED = statement(
   "unsettled",
   `
   select g.lease::text, g.job as id, j.queue, j.band, j.tenant, j.task, j.options::text, ${ms("j.due_at")} as due_at, coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes
-  from unnest($1::bigint[], $2::uuid[]) as g(lease, job)
+  from unnest($1::bigint[], $2::uuid[]) with ordinality as g(lease, job, ord)
   cross join lateral (select * from pawl.any_job j where j.id = g.job limit 1) j
   left join lateral (select a.spent, a.crashes from pawl.any_attempt a where a.job = g.job order by a.lease desc limit 1) a on true
-  where not exists (select from pawl.any_attempt s where s.job = g.job and s.lease = g.lease)`,
+  where not exists (select from pawl.any_attempt s where s.job = g.job and s.lease = g.lease)
+  order by g.ord`,
 );
 
 const CLOSE = statement("close_leases", "delete from pawl.lease where id = any($1::bigint[])");
@@ -91,5 +93,5 @@ function crashed(row: UnsettledRow, lease: ExpiredLease): Settlement {
   const options: JobOptions = row.options === null ? {} : (JSON.parse(row.options) as JobOptions);
   const standing = standingOf({ spent: row.spent, crashes: row.crashes, dueAt: row.due_at }, options, lease.now);
   const patch = decide(standing, { kind: "crashed", alone: lease.alone }, 0, () => 0);
-  return { lease: row.lease, job: row.id, lane: laneOf(row), patch, startedAt: lease.claimed_at, finishedAt: lease.now };
+  return { lease: row.lease, job: row.id, lane: laneOf(row), patch, limited: true, startedAt: lease.claimed_at, finishedAt: lease.now };
 }

@@ -8,6 +8,7 @@ import { type Db, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { markDead, type PendingJob, type Placement, put, take } from "./pending.js";
 import { readSpan } from "./span.js";
+import { vacate } from "./tickets.js";
 
 export interface Ended {
   readonly id: JobId;
@@ -88,6 +89,12 @@ async function doom(db: Db, on: Queryable, doomed: ReadonlyMap<JobId, JobId>): P
   if (victims.length === 0) return [];
   await on.query(UNTIE, [plainArray(victims.map((job) => job.id))]);
   await on.query(UNASK, [plainArray(victims.map((job) => job.id))]);
+  await vacate(
+    db,
+    on,
+    victims.map((job) => job.id),
+    { finished: true },
+  );
   const placements = victims.map(({ id, lane }): Placement => {
     return { id, lane, to: "dead", spent: 0, crashes: 0, failure: doomedBy(doomed.get(id) as JobId) };
   });

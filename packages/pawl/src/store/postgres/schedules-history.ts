@@ -5,8 +5,8 @@ import { plainArray } from "./arrays.js";
 import { stateCode } from "./codes.js";
 import { drop } from "./control.js";
 import { type Db, ms, NOW, statement } from "./db.js";
+import { firedAmong } from "./schedules-record.js";
 import { findSchedule } from "./schedules-table.js";
-import { firedAmong } from "./schedules-tick.js";
 
 const BEFORE = "($3::float8 is null or %s < to_timestamp($3::float8 / 1000))";
 const FIRED = statement(

@@ -212,20 +212,3 @@ export function removeSchedule(db: Db, ref: ScheduleRef): Promise<boolean> {
     return true;
   });
 }
-
-const DUE = statement(
-  "due_schedules",
-  `select ${COLUMNS}, ${ms("c.now")} as now
-   from (select coalesce(to_timestamp($1::float8 / 1000), statement_timestamp()) as now) c
-   cross join lateral (select * from pawl.schedule where looks_at >= to_timestamp($3::float8 / 1000) and looks_at <= c.now order by looks_at limit $2 for update skip locked) s`,
-);
-
-export interface DueRow extends ScheduleRow {
-  readonly now: number;
-}
-
-/** Several processes share the work by skipping each other's rows. */
-export async function lockDue(db: Db, tx: Transaction, limit: number, from: number): Promise<readonly DueRow[]> {
-  const rows = await tx.query<Row & { now: number }>(DUE, [db.now(), limit, from]);
-  return rows.map((row) => ({ ...rowOf(row), now: row.now }));
-}

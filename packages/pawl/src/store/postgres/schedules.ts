@@ -2,9 +2,11 @@ import type { Enqueued, NewJob } from "../../core/job.js";
 import type { Hint, ScheduleStore } from "../port.js";
 import type { Db } from "./db.js";
 import type { LowWaters } from "./low-water.js";
+import { backfillSchedule, triggerSchedule } from "./schedules-by-hand.js";
 import { firedTicks, listTicks, trimSchedules } from "./schedules-history.js";
+import type { Made } from "./schedules-record.js";
 import { findSchedule, listSchedules, pauseSchedule, putSchedules, removeSchedule, resumeSchedule } from "./schedules-table.js";
-import { backfillSchedule, type Made, tickSchedules, triggerSchedule } from "./schedules-tick.js";
+import { tickSchedules } from "./schedules-tick.js";
 
 interface Parts {
   readonly db: Db;

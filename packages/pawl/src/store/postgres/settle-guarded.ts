@@ -1,6 +1,7 @@
 import type { JobId, LeaseId } from "../../core/id.js";
 import { type Asked, isFinished } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
+import { gateKey } from "../../core/limit.js";
 import { type Patch, withIntent } from "../../core/outcome.js";
 import type { Settlement } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
@@ -11,6 +12,7 @@ import type { Queryable } from "./drivers/driver.js";
 import { type Placement, put } from "./pending.js";
 import { release } from "./release.js";
 import { readSpan } from "./span.js";
+import { pauseGates, vacate } from "./tickets.js";
 
 const LOCK_LEASES = statement(
   "lock_leases",
@@ -54,6 +56,7 @@ export async function applyPatches(db: Db, on: Queryable, worker: number, settle
   const asked = new Map((await on.query<Asked & { job: JobId }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row]));
   const decided = fresh.map((item) => ({ ...item, patch: withIntent(item.patch, asked.get(item.job)) }));
   await append(on, worker, decided);
+  await leaveGates(db, on, decided);
   await place(db, on, decided);
   const carriedOut = decided.filter((item) => asked.has(item.job) && (isFinished(item.patch.next) || item.patch.next === "parked"));
   if (carriedOut.length > 0) await on.query(FORGET_INTENTS, [plainArray(carriedOut.map((item) => item.job))]);
@@ -65,6 +68,29 @@ export async function applyPatches(db: Db, on: Queryable, worker: number, settle
     db,
     on,
     decided.filter((item) => isFinished(item.patch.next)).map((item) => ({ id: item.job, state: item.patch.next })),
+  );
+}
+
+/** What they hold is free, and a key that was told to rest is at rest, before those that stay line up again. */
+async function leaveGates(db: Db, on: Queryable, decided: readonly Settlement[]): Promise<void> {
+  const limited = decided.filter((item) => item.limited === true);
+  const over = limited.filter((item) => isFinished(item.patch.next));
+  await vacate(
+    db,
+    on,
+    over.map((item) => item.job),
+    { finished: true },
+  );
+  await vacate(
+    db,
+    on,
+    limited.filter((item) => !isFinished(item.patch.next)).map((item) => item.job),
+    { finished: false },
+  );
+  await pauseGates(
+    db,
+    on,
+    decided.flatMap(({ lane, patch }) => (patch.pauses === undefined ? [] : [{ gate: gateKey(lane.tenant, patch.pauses), for: patch.pauses.for }])),
   );
 }
 
@@ -83,7 +109,13 @@ const APPEND = statement(
     from given where job < (select floor from pawl.span)),
   done as materialized (select lease, count(*)::int as n from given group by lease),
   closed as (delete from pawl.lease l using done d where l.id = d.lease and l.open <= d.n),
-  lowered as (update pawl.lease l set open = l.open - d.n from done d where l.id = d.lease and l.open > d.n)
+  lowered as (
+    update pawl.lease l set open = l.open - d.n, settled = case when l.settled is not null then l.settled + (
+      select range_agg(int4range(u.place::int, u.place::int, '[]')) from unnest(l.jobs) with ordinality as u(job, place)
+      where case when (l.id, u.job) in (select lease, job from given) then true else false end
+    ) end
+    from done d where l.id = d.lease and l.open > d.n
+  )
   select 1`,
 );
 

@@ -10,7 +10,7 @@ import { LanesTable } from "./lanes-table.js";
 type Column = (string | number | boolean | undefined)[];
 
 /** What SETTLE is sent from its third parameter on. */
-export function settleParameters(settlements: readonly Settlement[]): readonly (string | number)[] {
+export function settleParameters(settlements: readonly Settlement[]): readonly (string | number | boolean)[] {
   const leases = new Leases();
   const tallies = new Tallies();
   const moved = new Moved();
@@ -43,6 +43,7 @@ export function settleParameters(settlements: readonly Settlement[]): readonly (
     ...tallies.parameters(),
     settlements.length,
     since,
+    settlements.some((item) => item.limited === true),
   ];
 }
 
@@ -123,6 +124,13 @@ interface Tally {
   readonly task: string;
   all: number;
   readonly next: Map<State, number>;
+}
+
+/** The rows of counts of a batch that is settled as a whole. */
+export function deltaParameters(settlements: readonly Settlement[]): readonly string[] {
+  const tallies = new Tallies();
+  for (const { lane, patch } of settlements) tallies.add(lane, patch.next);
+  return tallies.parameters();
 }
 
 /** How many jobs of each queue and task went where: a row of counts per pair, however many lanes it has. */

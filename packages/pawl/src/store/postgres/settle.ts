@@ -1,16 +1,17 @@
 import type { Lane } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
+import type { GateKey } from "../../core/limit.js";
 import type { ForeignTransaction, Settled, Settlement } from "../port.js";
 import { plainArray } from "./arrays.js";
+import type { Bundle, HeldLeases } from "./bundles.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { type Db, foreignDb, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import { bundledParameters, SETTLE_BUNDLED } from "./settle-bundled.js";
 import { settleGuarded } from "./settle-guarded.js";
 import { settleParameters } from "./settle-parameters.js";
+import { isUnfit, UNFIT } from "./unfit.js";
 import type { Workers } from "./workers.js";
-
-/** In the message of the failure, for people who read the server's log. */
-const UNFIT = "pawl settles these one by one";
 
 /**
  * The hot exit: one statement that locks the leases in order, checks that each job is in its lease, appends the
@@ -24,6 +25,7 @@ const UNFIT = "pawl settles these one by one";
  * - `own` returns the lease as it is after the lock; `open` is taken from there, never from the snapshot.
  * - leases are sent once, and referred to by number; times as microseconds since the first of them. That is less to
  *   send and to parse.
+ * - what jobs under limits hold is freed only where one of them says that it holds something (`leaving`).
  * - what most settlements have in common is left out (`usual`): unnest pads short arrays with nulls.
  * - the rows of a batch are matched by IN inside CASE, which Postgres must do by hashing: it believes that an array
  *   parameter has ten elements, and would join two such sets of five hundred by a nested loop.
@@ -37,10 +39,10 @@ const SETTLE = statement(
     select exists (select from pawl.dependency where parent = any($6::uuid[])) or exists (select from pawl.intent where job = any($6::uuid[])) as raised
   ),
   own as materialized (
-    select id, open, watched, jobs from pawl.lease where id = any($3::bigint[]) and worker = $2 order by id for update
+    select id, open, watched, settled, jobs from pawl.lease where id = any($3::bigint[]) and worker = $2 order by id for update
   ),
   aside as materialized (select raised or exists (select from own where watched) as raised from guard),
-  free as materialized (select own.*, c.settled from own join unnest($3::bigint[], $4::int[]) as c(id, settled) on c.id = own.id where not (select raised from aside)),
+  free as materialized (select own.*, c.done from own join unnest($3::bigint[], $4::int[]) as c(id, done) on c.id = own.id where not (select raised from aside)),
   fresh as (
     insert into pawl.attempt (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
     select ($3::bigint[])[g.lease], to_timestamp($37 + g.started / 1e6), to_timestamp($37 + g.finished / 1e6), g.job, $2,
@@ -48,11 +50,19 @@ const SETTLE = statement(
     from unnest($5::int[], $6::uuid[], $7::bigint[], $8::bigint[], $9::int2[], $10::int2[], $11::int2[], $12::int2[], $13::text[], $14::text[])
       as g(lease, job, started, finished, outcome, next, spent, crashes, output, failure)
     where g.job >= (select floor from pawl.span)
-      and case when (($3::bigint[])[g.lease], g.job) in (select o.id, u.job from free o cross join lateral unnest(o.jobs) as u(job)) then true else false end
+      and case when (($3::bigint[])[g.lease], g.job) in (
+        select o.id, u.job from free o cross join lateral unnest(o.jobs) with ordinality as u(job, place) where o.settled is null or not u.place::int <@ o.settled
+      ) then true else false end
     returning 1
   ),
-  closed as (delete from pawl.lease l using free o where l.id = o.id and o.open <= o.settled),
-  lowered as (update pawl.lease l set open = o.open - o.settled from free o where l.id = o.id and o.open > o.settled),
+  closed as (delete from pawl.lease l using free o where l.id = o.id and o.open <= o.done),
+  lowered as (
+    update pawl.lease l set open = o.open - o.done, settled = case when o.settled is not null then o.settled + (
+      select range_agg(int4range(u.place::int, u.place::int, '[]')) from unnest(o.jobs) with ordinality as u(job, place)
+      where case when u.job in (select unnest($6::uuid[])) then true else false end
+    ) end
+    from free o where l.id = o.id and o.open > o.done
+  ),
   moved as materialized (
     select m.*, ($15::text[])[m.lane] as queue, ($16::int2[])[m.lane] as band, ($17::text[])[m.lane] as tenant, ($18::text[])[m.lane] as task
     from unnest($19::uuid[], $20::int[], $21::int2[], $22::int2[], $23::int2[], $24::float8[], $25::bool[], $26::text[], $27::text[])
@@ -70,8 +80,16 @@ const SETTLE = statement(
   counted as (
     insert into pawl.delta (queue, task, running, succeeded, ready, scheduled, dead, cancelled)
     select * from unnest($28::text[], $29::text[], $30::int[], $31::int[], $32::int[], $33::int[], $34::int[], $35::int[]) where not (select raised from aside)
-  )
-  select raised, case when raised then true when (select count(*) from fresh) = $36 then true
+  ),
+  leaving as materialized (select case when $38::bool and not raised then $6::uuid[] else '{}' end as jobs from aside),
+  freed as (
+    delete from pawl.slot s where s.job = any((select jobs from leaving)::uuid[])
+      and (s.kind <> 'serial' or s.job not in (select job from moved where next = ${stateCode("scheduled")})) returning s.kind, s.key
+  ),
+  torn as (delete from pawl.ticket t where t.job = any((select jobs from leaving)::uuid[]) and t.job not in (select job from moved where next = ${stateCode("scheduled")})),
+  gates as materialized (select distinct key from freed where kind in ('key', 'serial', 'rate')),
+  knocked as (insert into pawl.knock (at, key) select ${NOW}, key from gates)
+  select (select json_agg(key) from gates)::text as gates, raised, case when raised then true when (select count(*) from fresh) = $36 then true
     else ('${UNFIT}: only ' || (select count(*) from fresh) || ' of ' || $36 || ' fit')::bool end as settled from aside`,
 );
 
@@ -87,45 +105,95 @@ export interface SettleReport {
   readonly readied: readonly Lane[];
 }
 
-export async function settle(db: Db, workers: Workers, ref: WorkerRef, given: readonly Settlement[], tx?: ForeignTransaction): Promise<SettleReport> {
+/** One under limits that goes back to its lane lines up first, and a key may be told to rest: neither is for the hot exit. */
+function isPlain({ limited, patch }: Settlement): boolean {
+  return patch.pauses === undefined && !(limited === true && patch.next === "ready");
+}
+
+export interface Settling {
+  readonly db: Db;
+  readonly workers: Workers;
+  readonly held: HeldLeases;
+}
+
+export async function settle(on: Settling, ref: WorkerRef, given: readonly Settlement[], tx?: ForeignTransaction): Promise<SettleReport> {
   if (given.length === 0) return { answers: [], readied: [] };
+  const worker = await on.workers.id(ref);
+  if (new Set(given.map(({ job }) => job)).size === given.length) return settleDistinct(on, worker, given, tx);
   // Of two settlements of one job in one batch the first counts: set last to first, so that it is the one that stays.
   const first = new Map([...given].reverse().map((item) => [`${item.lease}:${item.job}`, item]));
-  const settlements = first.size === given.length ? given : [...first.values()];
-  const report = await settleDistinct(db, await workers.id(ref), settlements, tx);
-  if (settlements === given) return report;
-  const { answers, readied } = report;
+  const settlements = [...first.values()];
+  const { answers, readied } = await settleDistinct(on, worker, settlements, tx);
   const byJob = new Map(settlements.map((item, index) => [`${item.lease}:${item.job}`, answers[index] as Settled]));
   return { answers: given.map((item) => byJob.get(`${item.lease}:${item.job}`) as Settled), readied };
 }
 
-async function settleDistinct(db: Db, worker: number, settlements: readonly Settlement[], tx?: ForeignTransaction): Promise<SettleReport> {
+async function settleDistinct(
+  { db, held }: Settling,
+  worker: number,
+  settlements: readonly Settlement[],
+  tx?: ForeignTransaction,
+): Promise<SettleReport> {
   if (tx !== undefined) {
     const on = foreignDb(db, tx);
     const readied = await settleGuarded(db, on, worker, settlements);
     return { answers: await classify(on, worker, settlements), readied };
   }
-  if (await settleAll(db, worker, settlements)) return { answers: settlements.map(() => "settled"), readied: [] };
+  const { bundles, rest } = held.sort(settlements);
+  const bundled = bundles.flatMap((bundle) => bundle.settlements);
+  const reports = [
+    { settlements: bundled, ...(await orGuarded(db, worker, bundled, () => settleBundles(db, worker, bundles))) },
+    { settlements: rest, ...(await orGuarded(db, worker, rest, () => settleAll(db, worker, rest))) },
+  ];
+  held.settled(settlements);
+  return inOrder(settlements, reports);
+}
+
+/** The quick way, which settles all of them or nothing; otherwise one by one. */
+async function orGuarded(db: Db, worker: number, settlements: readonly Settlement[], quick: () => Promise<boolean>): Promise<SettleReport> {
+  if (settlements.length === 0 || (await quick())) return { answers: settlements.map(() => "settled"), readied: [] };
   return db.transaction(async (own) => {
     const readied = await settleGuarded(db, own, worker, settlements);
     return { answers: await classify(own, worker, settlements), readied };
   });
 }
 
-async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<boolean> {
-  try {
-    const [answer] = await db.query<{ raised: boolean }>(SETTLE, [db.now(), worker, ...settleParameters(settlements)]);
-    return answer?.raised === false;
-  } catch (error) {
-    if (isUnfit(error)) return false;
-    throw error;
-  }
+function inOrder(
+  settlements: readonly Settlement[],
+  reports: readonly (SettleReport & { readonly settlements: readonly Settlement[] })[],
+): SettleReport {
+  const readied = reports.flatMap((report) => report.readied);
+  if (reports.every(({ answers }) => answers.every((answer) => answer === "settled"))) return { answers: settlements.map(() => "settled"), readied };
+  const answers = new Map(reports.flatMap((report) => report.settlements.map((item, index) => [item, report.answers[index] as Settled])));
+  return { answers: settlements.map((item) => answers.get(item) as Settled), readied };
 }
 
-/** One of them does not fit, or the row of one is there already. */
-function isUnfit(error: unknown): boolean {
-  const { code, message } = (error as { cause?: { code?: string; message?: string } }).cause ?? {};
-  return code === "23505" || (code === "22P02" && message !== undefined && message.includes(UNFIT));
+interface Fit {
+  readonly raised: boolean;
+  /** what was freed for others to pass */
+  readonly gates?: string | null;
+}
+
+async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<boolean> {
+  if (!settlements.every(isPlain)) return false;
+  const fit = await fitting(db.query<Fit>(SETTLE, [db.now(), worker, ...settleParameters(settlements)]));
+  if (fit?.gates) await db.onKnock?.(new Set(JSON.parse(fit.gates) as GateKey[]));
+  return fit !== undefined;
+}
+
+async function settleBundles(db: Db, worker: number, bundles: readonly Bundle[]): Promise<boolean> {
+  const parameters = bundledParameters(bundles);
+  return parameters !== undefined && (await fitting(db.query<Fit>(SETTLE_BUNDLED, [worker, ...parameters]))) !== undefined;
+}
+
+async function fitting(sent: Promise<readonly Fit[]>): Promise<Fit | undefined> {
+  try {
+    const [answer] = await sent;
+    return answer?.raised === false ? answer : undefined;
+  } catch (error) {
+    if (isUnfit(error)) return undefined;
+    throw error;
+  }
 }
 
 /** Which of them are on record, now or from before. What the reaper recorded in their place makes them stale. */

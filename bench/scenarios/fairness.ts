@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Child, Curve, Figures, Scenario, Turn } from "../contract.js";
+import { partsOf, rounded } from "../harness/figures.js";
+import { type Case, caseRows, inCases } from "./cases.js";
+
+const PROCESSES = 4;
+const SLOTS = 10;
+/** ms between one tenant's coming and the next one's, and of the time in which all are there */
+const STEP = 2_000;
+const TOGETHER = 10_000;
+/** ms of one stop of the chart */
+const BUCKET = 500;
+
+/** They come one after the other, each with more work than there is time for. */
+const TENANTS = [
+  { name: "a, 20 ms, first", ms: 20 },
+  { name: "b, 50 ms", ms: 50 },
+  { name: "c, 5 ms", ms: 5 },
+  { name: "d, 150 ms", ms: 150 },
+] as const;
+
+const SPAN = STEP * (TENANTS.length - 1) + TOGETHER;
+const SLOT_MS = SPAN * PROCESSES * SLOTS;
+
+/** Worker time by tenant, stop by stop. */
+type Served = readonly (readonly number[])[];
+
+export const fairness: Scenario = {
+  name: "fairness",
+  measures:
+    "four processes of ten slots; tenants with jobs of different lengths come one after the other, the first with a large backlog: each one's share of worker time, as tenants of equal weight, and as one line (all jobs of one tenant)",
+  systems: ["pawl"],
+  jobs: 1_000_000,
+  runs: 1,
+  async run(bench) {
+    const served = new Map<string, Served>();
+    const way = (name: string, apart: boolean): Case => ({
+      name,
+      async measure(turn) {
+        const all = await serve(turn, bench.jobs, apart);
+        served.set(name, all);
+        return figuresOf(all);
+      },
+    });
+    const [fair, line] = [way("fair", true), way("one line", false)];
+    const figures = await inCases(bench, [fair, line]);
+    const of = figures.get(fair.name);
+    return {
+      results: caseRows(figures),
+      ratio: of?.worst ?? null,
+      parts: partsOf({ evenness: of?.evenness ?? null }),
+      curves: [fair, line].flatMap(({ name }) => curvesOf(name, served.get(name))),
+    };
+  },
+};
+
+async function serve(turn: Turn, first: number, apart: boolean): Promise<Served> {
+  const producer = await turn.start();
+  const children: Child[] = [];
+  for (let i = 0; i < PROCESSES; i++) children.push(await turn.start());
+  const counts = TENANTS.map(({ ms }, index) => Math.max(index === 0 ? first : 0, Math.ceil(SLOT_MS / ms)));
+  const froms = counts.map((_, index) => counts.slice(0, index).reduce((sum, count) => sum + count, 0));
+  const come = (index: number) => {
+    const { ms } = TENANTS[index] as (typeof TENANTS)[number];
+    const jobs = { from: froms[index] as number, count: counts[index] as number, ms };
+    return producer.enqueueMany({ ...jobs, tenant: apart ? `tenant-${index}` : "tenant-0" });
+  };
+  await come(0);
+  const upTo = counts.reduce((sum, count) => sum + count, 0);
+  for (const child of children) await child.work({ upTo, concurrency: SLOTS });
+  const began = await now(turn);
+  for (let index = 1; index < TENANTS.length; index++) {
+    turn.say(`${index} of ${TENANTS.length} tenants are there`);
+    await sleep(STEP);
+    await come(index);
+  }
+  const together = await now(turn);
+  await sleep(TOGETHER);
+  for (const child of children) await child.stop();
+  await producer.stop();
+  return history(turn, froms, began, together + TOGETHER);
+}
+
+async function now(turn: Turn): Promise<number> {
+  const [row] = await turn.inspect.query<{ readonly at: number }>("select (extract(epoch from clock_timestamp()) * 1000)::float8 as at");
+  return row?.at ?? Number.NaN;
+}
+
+/** What the history says of who had how much of each stop. */
+async function history(turn: Turn, froms: readonly number[], began: number, ended: number): Promise<Served> {
+  const rows = await turn.inspect.query<{ readonly tenant: number; readonly stop: number; readonly ms: number }>(`
+    select width_bucket((j.input->>'n')::float8, array[${froms.join(", ")}]::float8[]) - 1 as tenant, b.stop,
+      (sum(extract(epoch from least(a.finished_at, b.until) - greatest(a.started_at, b.since))) * 1000)::float8 as ms
+    from (select s as stop, to_timestamp((${began} + s * ${BUCKET}) / 1000) as since, to_timestamp((${began} + (s + 1) * ${BUCKET}) / 1000) as until
+          from generate_series(0, ${Math.floor((ended - began) / BUCKET) - 1}) s) b
+    join pawl.attempt a on a.started_at < b.until and a.finished_at > b.since
+    join pawl.job j on j.id = a.job group by 1, 2`);
+  const stops = Math.floor((ended - began) / BUCKET);
+  return Array.from({ length: stops }, (_, stop) =>
+    TENANTS.map((_tenant, index) => rows.find((row) => row.stop === stop && row.tenant === index)?.ms ?? 0),
+  );
+}
+
+/** Over the time in which all are there. */
+function figuresOf(served: Served): Figures {
+  const together = served.slice(-Math.floor(TOGETHER / BUCKET));
+  const had = TENANTS.map((_, index) => together.reduce((sum, stop) => sum + (stop[index] as number), 0));
+  const all = had.reduce((sum, ms) => sum + ms, 0);
+  const parts = had.map((ms) => ms / (all / TENANTS.length));
+  const squares = parts.reduce((sum, part) => sum + part ** 2, 0);
+  return { worst: rounded(Math.min(...parts)), evenness: rounded(parts.length ** 2 / (parts.length * squares)) };
+}
+
+function curvesOf(name: string, served: Served | undefined): readonly Curve[] {
+  if (served === undefined) return [];
+  const share = (stop: readonly number[], index: number) => {
+    const all = stop.reduce((sum, ms) => sum + ms, 0);
+    return all === 0 ? null : Math.round(((stop[index] as number) / all) * 1_000) / 10;
+  };
+  return [
+    {
+      head: `Share of worker time, ${name}, over seconds`,
+      stops: served.map((_, stop) => String((stop * BUCKET) / 1_000)),
+      lines: TENANTS.map((tenant, index) => ({ name: tenant.name, values: served.map((stop) => share(stop, index)) })),
+      unit: " %",
+    },
+  ];
+}

@@ -1,0 +1,94 @@
+import { lackInWords } from "./capacity.js";
+import type { Explained, Reason } from "./explain.js";
+import type { Failure } from "./failure.js";
+
+/** An explanation as sentences, for a person. */
+export function inWords({ reasons, start }: Explained, now: number): string {
+  const sentences = reasons.map((reason) => `${capital(reasonInWords(reason, now))}.`);
+  if (start !== undefined) sentences.push(start <= now ? "It should start at once." : `It should start ${when(start, now)}.`);
+  return sentences.join(" ");
+}
+
+export function reasonInWords(reason: Reason, now: number): string {
+  switch (reason.kind) {
+    case "finished":
+      return `it is ${reason.state}${reason.at === undefined ? "" : ` since ${instant(reason.at)}`}${because(reason.failure)}`;
+    case "running": {
+      const asked = reason.asked === undefined ? "" : `; its worker has been asked to ${reason.asked} it`;
+      return `it is running${reason.worker === undefined ? "" : ` at ${reason.worker}`}${reason.since === undefined ? "" : ` since ${instant(reason.since)}`}${asked}`;
+    }
+    case "paused":
+      return reason.what === "job" ? "it is paused" : `its ${reason.what} ${reason.name} is paused`;
+    case "blocked": {
+      const shown = reason.on.map(({ job, state }) => `${job} (${state})`).join(", ");
+      const rest = reason.count - reason.on.length;
+      return `it waits for ${reason.count} other ${reason.count === 1 ? "job" : "jobs"}: ${shown}${rest > 0 ? ` and ${rest} more` : ""}`;
+    }
+    case "limited":
+      return limited(reason, now);
+    case "due":
+      return `it is due ${when(reason.at, now)}${reason.spreadBy === undefined ? "" : `, ${length(reason.spreadBy)} of that by its spread`}`;
+    case "retrying":
+      return `${reason.attempts} ${reason.attempts === 1 ? "attempt" : "attempts"} failed${because(reason.failure)}; the next is due ${when(reason.at, now)}`;
+    case "unserved":
+      return reason.lacks.map(lackInWords).join(", and ");
+    case "broken": {
+      const until = reason.until === undefined ? "somebody opened it by hand" : `one job may try ${when(reason.until, now)}`;
+      return `the breaker of task ${reason.task} for tenant ${reason.tenant} is open; ${until}`;
+    }
+    case "capped": {
+      const { what, name, limit, most, held, until } = reason;
+      if (limit === "concurrency") return `the ${what} ${name} may run ${most} at a time${held === undefined ? "" : `, and ${held} are`}`;
+      return `the ${what} ${name} has started as many as its rate allows${until === undefined ? "" : `; the next may start ${when(until, now)}`}`;
+    }
+    case "suspect":
+      return `${reason.crashes} workers vanished with it, so it waits for one that can run it alone`;
+    case "behind":
+      if (reason.ahead === 0) return "it is next in its lane";
+      return `${reason.more ? "at least " : ""}${reason.ahead} ${reason.ahead === 1 ? "job is" : "jobs are"} before it in its lane`;
+  }
+}
+
+function limited({ limit, key, for: reason, held, most, until }: Extract<Reason, { kind: "limited" }>, now: number): string {
+  const where = `key ${key} of limit ${limit}`;
+  const then = until === undefined ? "" : ` ${when(until, now)}`;
+  switch (reason) {
+    case "concurrency":
+      return `${where} has ${held ?? most} of its ${most} places taken`;
+    case "serial":
+      return `${where} runs one job at a time, and it is not its turn`;
+    case "rate":
+      return `${where} has no token for it${then === "" ? "" : `; one is there${then}`}`;
+    case "key_paused":
+      return `${where} is paused${then === "" ? "" : ` and goes on${then}`}`;
+  }
+}
+
+function because(failure: Failure | undefined): string {
+  return failure === undefined ? "" : ` (${failure.name}: ${failure.message.length > 200 ? `${failure.message.slice(0, 200)}…` : failure.message})`;
+}
+
+function when(at: number, now: number): string {
+  return at <= now ? "now" : `in ${length(at - now)}, at ${instant(at)}`;
+}
+
+function instant(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+const UNITS: readonly (readonly [ms: number, name: string])[] = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "min"],
+  [1_000, "s"],
+];
+
+/** To two figures at least: nobody plans by the millisecond. */
+function length(ms: number): string {
+  const unit = UNITS.find(([size]) => ms >= 2 * size);
+  return unit === undefined ? `${Math.ceil(ms)} ms` : `${Math.round(ms / unit[0])} ${unit[1]}`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

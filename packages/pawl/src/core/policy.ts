@@ -1,0 +1,105 @@
+import type { Ingest, IngestOptions } from "./backpressure.js";
+import type { Duration } from "./duration.js";
+import type { Priority } from "./job.js";
+import type { Lane } from "./lane.js";
+import type { Rate, RateOptions } from "./rate.js";
+
+/** What a policy can be about. */
+export type PolicyKind = "queue" | "task" | "tenant";
+
+export interface PolicyRef {
+  readonly kind: PolicyKind;
+  readonly name: string;
+}
+
+/** Jobs running at a time, and jobs started per time, of everything under one name, over all workers. */
+export interface Limits {
+  readonly concurrency?: number;
+  readonly rate?: Rate;
+}
+
+export interface TenantPolicy extends Limits {
+  /** its share beside other tenants of the same band; 1 unless set */
+  readonly weight?: number;
+  readonly ingest?: Ingest;
+}
+
+/** How the bands of one queue share. */
+export interface BandRules {
+  /** by band; those not named have the default */
+  readonly weights?: Readonly<Partial<Record<Priority, number>>>;
+  /** parts of 1 that a band with work gets at least */
+  readonly minimum?: Readonly<Partial<Record<Priority, number>>>;
+  /** a band gets what the bands above it leave */
+  readonly strict?: true;
+  /** ms that the head of a lane waits at most behind other lanes */
+  readonly aging?: number;
+}
+export interface QueuePolicy extends Limits, BandRules {
+  readonly ingest?: Ingest;
+}
+
+export type TaskPolicy = Limits;
+
+export interface Policies {
+  readonly queue: QueuePolicy;
+  readonly task: TaskPolicy;
+  readonly tenant: TenantPolicy;
+}
+
+export type Policy = Policies[PolicyKind];
+
+/** A policy as stored. The version grows with every change of it. */
+export interface PolicyRecord<K extends PolicyKind = PolicyKind> extends PolicyRef {
+  readonly kind: K;
+  readonly policy: Policies[K];
+  readonly version: number;
+}
+
+/** Options as people give them: what is left out stays as it is, null takes it away. */
+type Changes<T> = { readonly [K in keyof T]?: T[K] | null };
+
+interface LimitOptions {
+  /** jobs running at a time, over all workers */
+  readonly concurrency?: number;
+  /** jobs started per time, over all workers */
+  readonly rate?: RateOptions;
+}
+interface IngestChanges {
+  /** jobs that may come in per time, and that may wait; beyond it an enqueue is `ingest_limited` */
+  readonly ingest?: IngestOptions;
+}
+export type TenantChanges = Changes<LimitOptions & IngestChanges & { readonly weight?: number }>;
+export type QueueChanges = Changes<
+  LimitOptions &
+    IngestChanges & {
+      readonly weights?: BandRules["weights"];
+      readonly minimum?: BandRules["minimum"];
+      readonly strict?: boolean;
+      readonly aging?: Duration;
+    }
+>;
+export type TaskChanges = Changes<LimitOptions>;
+
+export interface PolicyChanges {
+  readonly queue: QueueChanges;
+  readonly task: TaskChanges;
+  readonly tenant: TenantChanges;
+}
+
+export function policyKey({ kind, name }: PolicyRef): string {
+  return `${kind}\u0001${name}`;
+}
+
+export function isLimited({ concurrency, rate }: Limits): boolean {
+  return concurrency !== undefined || rate !== undefined;
+}
+
+/** What a lane is under, in the order limits are locked in. */
+export function refsOf(lane: Lane): readonly [PolicyRef, PolicyRef, PolicyRef] {
+  return [
+    { kind: "queue", name: lane.queue },
+    { kind: "task", name: lane.task },
+    { kind: "tenant", name: lane.tenant },
+  ];
+}

@@ -1,0 +1,64 @@
+import type { Duration } from "./duration.js";
+import { checkKeys, checkObject, checkPeriod, checkWhole } from "./option.js";
+
+/** So many per period, and so many at once after a rest. */
+export interface RateOptions {
+  readonly limit: number;
+  readonly per: Duration;
+  /** the most at once; absent: `limit` */
+  readonly burst?: number;
+}
+
+/** The same in stored form. ms */
+export interface Rate {
+  readonly limit: number;
+  readonly per: number;
+  readonly burst: number;
+}
+
+const MOST = 1_000_000_000;
+const RATE_KEYS: ReadonlySet<string> = new Set(["limit", "per", "burst"] satisfies readonly (keyof RateOptions)[]);
+
+export function checkRate(option: string, value: unknown): Rate {
+  const given = checkObject(option, value) as Partial<RateOptions>;
+  checkKeys(given, RATE_KEYS, `${option}.`);
+  const limit = checkWhole(`${option}.limit`, given.limit, 1, MOST);
+  return {
+    limit,
+    per: checkPeriod(`${option}.per`, given.per),
+    burst: given.burst === undefined ? limit : checkWhole(`${option}.burst`, given.burst, 1, MOST),
+  };
+}
+
+/**
+ * A token bucket kept as one instant (GCRA): `tat` is when the bucket will be full again, undefined or past while it is.
+ * Over any time w at most `burst + w × limit / per` tokens are spent, by whoever asks `tokens` before each `spend`.
+ */
+
+/** Whole tokens that may be spent now. */
+export function tokens(rate: Rate, tat: number | undefined, now: number): number {
+  return Math.max(0, Math.floor(rate.burst - debt(rate, tat, now) + ROUNDING));
+}
+
+/** The bucket after so many were spent. */
+export function spend(rate: Rate, tat: number | undefined, now: number, count: number): number {
+  return Math.max(tat ?? now, now) + count * interval(rate);
+}
+
+/** ms until so many may be spent; 0: now. Never for more than the burst. */
+export function tokensIn(rate: Rate, tat: number | undefined, now: number, count: number): number {
+  if (count > rate.burst) return Number.POSITIVE_INFINITY;
+  const lacking = count - (rate.burst - debt(rate, tat, now));
+  return lacking <= ROUNDING ? 0 : lacking * interval(rate);
+}
+
+/** Instants of this century in ms leave a ten-thousandth of a ms: what is lost to that must not cost a token. */
+const ROUNDING = 1e-3;
+
+function interval({ limit, per }: Rate): number {
+  return per / limit;
+}
+
+function debt(rate: Rate, tat: number | undefined, now: number): number {
+  return Math.max(0, (tat ?? now) - now) / interval(rate);
+}

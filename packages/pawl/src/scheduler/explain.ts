@@ -1,0 +1,125 @@
+import { type Lack, lacksOf } from "../core/capacity.js";
+import { type CapStanding, explain, type KeyStanding, type Reason, type Situation } from "../core/explain.js";
+import { inWords } from "../core/explain-words.js";
+import type { JobId } from "../core/id.js";
+import type { JobRecord, State } from "../core/job.js";
+import type { LimitState } from "../core/lane-limit.js";
+import type { GateReason } from "../core/limit.js";
+import { partOf, startsPerMs } from "../core/pace.js";
+import { policyKey, type QueuePolicy, refsOf, type TenantPolicy } from "../core/policy.js";
+import { tokens, tokensIn } from "../core/rate.js";
+import type { Scope, Store } from "../store/port.js";
+import type { Look } from "../store/port-explain.js";
+
+/** Why a job is not running, and when it will: as data, and in words. */
+export interface Explanation {
+  readonly job: JobId;
+  readonly state: State;
+  /** all that stands in its way, the decisive one first */
+  readonly reasons: readonly Reason[];
+  /** absent where it waits for something nobody can foresee */
+  readonly estimatedStart?: Date;
+  readonly text: string;
+}
+
+/** Gathers what is known of a job and its surroundings, at about one moment; undefined if the scope has no such job. */
+export async function explainJob(store: Store, scope: Scope, id: JobId): Promise<Explanation | undefined> {
+  const look = await store.explain.look(scope, id);
+  if (look === undefined) return undefined;
+  const explained = explain(await situationOf(store, scope, look));
+  const { reasons, start } = explained;
+  return {
+    job: id,
+    state: look.job.state,
+    reasons,
+    ...(start === undefined ? {} : { estimatedStart: new Date(start) }),
+    text: inWords(explained, look.now),
+  };
+}
+
+async function situationOf(store: Store, scope: Scope, look: Look): Promise<Situation> {
+  const { now, job, holder, parents, suspect, ahead, more } = look;
+  const { lane } = job;
+  const refs = new Set(refsOf(lane).map(policyKey));
+  const [paused, lacks, breaker, pace, key] = await Promise.all([
+    store.lanes.paused(),
+    lacksOfJob(store, job),
+    breakerOf(store, job),
+    paceOf(store, look),
+    keyOf(store, look),
+  ]);
+  return {
+    now,
+    job,
+    ...(holder === undefined ? {} : { holder }),
+    parents: { on: parents, count: job.waitsFor?.length ?? 0 },
+    suspect,
+    line: { ahead, more },
+    ...(pace === undefined ? {} : { pace }),
+    paused: paused.filter((ref) => refs.has(policyKey(ref))),
+    lacks,
+    ...(breaker === undefined ? {} : { breaker }),
+    caps: look.limits.flatMap((limit) => capOf(limit, now, scope)),
+    ...(key === undefined ? {} : { key }),
+  };
+}
+
+async function lacksOfJob(store: Store, { lane }: JobRecord): Promise<readonly Lack[]> {
+  const [workers, [task]] = await Promise.all([store.workers.live(), store.tasks.get([lane.task])]);
+  return lacksOf(
+    lane,
+    task?.defaults.needs ?? {},
+    workers.map(({ serves }) => serves),
+  );
+}
+
+async function breakerOf(store: Store, { lane }: JobRecord): Promise<Situation["breaker"]> {
+  const [breaker] = await store.breakers.get([{ tenant: lane.tenant, task: lane.task }]);
+  if (breaker?.state !== "open") return undefined;
+  return breaker.probeAt === undefined ? {} : { until: breaker.probeAt };
+}
+
+/** The lane's part of the starts of its queue and task. */
+async function paceOf(store: Store, { now, job, pace, rivals }: Look): Promise<number | undefined> {
+  const all = pace === undefined ? undefined : startsPerMs(pace, now);
+  if (all === undefined || rivals.length === 0) return all;
+  const [queue, tenants] = await Promise.all([
+    store.policies.get({ kind: "queue", name: job.lane.queue }),
+    store.policies.list("tenant").then(({ policies }) => new Map(policies.map(({ name, policy }) => [name, (policy as TenantPolicy).weight]))),
+  ]);
+  return all * partOf(job.lane, rivals, (queue?.policy ?? {}) as QueuePolicy, (tenant) => tenants.get(tenant) ?? 1);
+}
+
+/** A limit on its lane, if there is no room under it now. What others do under it is not a tenant's to know. */
+function capOf({ kind, name, concurrency, rate, used, tat }: LimitState, now: number, scope: Scope): readonly CapStanding[] {
+  const shown = scope === "everyone" || kind === "tenant";
+  const full = concurrency !== undefined && used >= concurrency;
+  const dry = rate !== undefined && tokens(rate, tat, now) < 1;
+  return [
+    ...(full ? [{ what: kind, name, limit: "concurrency", most: concurrency, ...(shown ? { held: used } : {}) } as const] : []),
+    ...(dry ? [{ what: kind, name, limit: "rate", most: rate.limit, until: now + tokensIn(rate, tat, now, 1) } as const] : []),
+  ];
+}
+
+/** How the key stands at which it is parked. */
+async function keyOf(store: Store, { now, job }: Look): Promise<KeyStanding | undefined> {
+  const { parkedAt, parkedFor, lane, options } = job;
+  if (parkedAt === undefined || parkedFor === undefined || parkedFor === "paused") return undefined;
+  const gate = await store.limits.get({ tenant: lane.tenant, ...parkedAt });
+  if (gate === undefined) return { ...parkedAt, for: parkedFor };
+  const { rule, holders, next, fullAt, pausedUntil } = gate;
+  // Nobody may have looked since it lined up: the one in front knows best what the key waits for.
+  const reason: GateReason = pausedUntil !== undefined && pausedUntil > now ? "key_paused" : next?.job === job.id ? next.reason : parkedFor;
+  const own = options.limits?.find(({ limit, key }) => limit === parkedAt.limit && key === parkedAt.key);
+  // Behind others a token is not its own yet, so only the one in front knows when.
+  const token =
+    reason === "rate" && rule.rate !== undefined && next?.job === job.id ? now + tokensIn(rule.rate, fullAt, now, own?.cost ?? 1) : undefined;
+  const until = reason === "key_paused" ? pausedUntil : token;
+  return {
+    ...parkedAt,
+    for: reason,
+    held: holders.length,
+    ...(rule.serial === true ? { most: 1 } : rule.concurrency === undefined ? {} : { most: rule.concurrency }),
+    ...(until === undefined ? {} : { until }),
+  };
+}

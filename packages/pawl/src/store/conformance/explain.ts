@@ -1,0 +1,161 @@
+import { expect } from "vitest";
+import type { JobId } from "../../core/id.js";
+import { startsPerMs } from "../../core/pace.js";
+import type { Look } from "../port-explain.js";
+import { MOST_PARENTS } from "../port-explain.js";
+import type { Test } from "./suite.js";
+import { BOB, FAILED, HOUR, LEASE, lane, MINUTE, NOBODY, SECOND, START, SUCCEEDED, type World } from "./world.js";
+
+async function look(w: World, id: JobId): Promise<Look> {
+  const found = await w.store.explain.look("everyone", id);
+  if (found === undefined) throw new Error(`there is no job ${id}`);
+  return found;
+}
+
+export function explainTests(test: Test): void {
+  test("a look shows the job as it is, by the store's clock", async (w) => {
+    const id = await w.add({ delay: HOUR });
+    expect(await look(w, id)).toMatchObject({
+      now: START,
+      job: await w.get(id),
+      parents: [],
+      suspect: false,
+      ahead: 0,
+      more: false,
+      rivals: [],
+      limits: [],
+    });
+  });
+
+  test("a look at a job that is unknown, or another tenant's, shows nothing", async (w) => {
+    const id = await w.add();
+    expect(await w.store.explain.look("everyone", NOBODY)).toBeUndefined();
+    expect(await w.store.explain.look({ tenant: "umbrella" }, id)).toBeUndefined();
+    expect(await w.store.explain.look({ tenant: "acme" }, id)).toMatchObject({ job: { id } });
+  });
+
+  test("a look counts the jobs before one in its lane, and no others", async (w) => {
+    const first = await w.add();
+    await w.enqueue({}, {}, {}, { task: "other" }, { tenant: "umbrella" }, { priority: 9 }, { delay: HOUR });
+    const [, last] = await w.enqueue({}, {});
+    await w.enqueue({}, {});
+    expect(await look(w, first)).toMatchObject({ ahead: 0, more: false });
+    expect(await look(w, (last as { id: JobId }).id)).toMatchObject({ ahead: 5, more: false });
+    await w.settleAll(await w.holdAll({ limit: 2 }), SUCCEEDED);
+    expect(await look(w, (last as { id: JobId }).id)).toMatchObject({ ahead: 3, more: false });
+  });
+
+  test("a look at a job that is not ready counts all that are", async (w) => {
+    await w.enqueue({}, {}, {});
+    expect(await look(w, await w.add({ delay: HOUR }))).toMatchObject({ ahead: 3 });
+    const paused = await w.add();
+    await w.store.jobs.pause("everyone", paused);
+    expect(await look(w, paused)).toMatchObject({ ahead: 3 });
+  });
+
+  test("a look shows who runs a job, and until when", async (w) => {
+    const id = await w.add();
+    w.clock.advance(SECOND);
+    await w.hold({ worker: BOB });
+    expect((await look(w, id)).holder).toEqual({ worker: "bob", since: START + SECOND, until: START + SECOND + LEASE });
+  });
+
+  test("a look shows what a job waits for, and how that stands", async (w) => {
+    const [running, failing, waiting] = [await w.add(), await w.add({ task: "other" }), await w.add({ delay: HOUR })];
+    await w.hold({ lanes: [lane()] });
+    await w.settle(await w.hold({ lanes: [lane({ task: "other" })] }), FAILED, [HOUR]);
+    const id = await w.add({ after: [running, failing, waiting] });
+    const { parents } = await look(w, id);
+    expect(new Map(parents.map(({ job, state }) => [job, state]))).toEqual(
+      new Map([
+        [running, "running"],
+        [failing, "scheduled"],
+        [waiting, "scheduled"],
+      ]),
+    );
+  });
+
+  test("a look shows the first of many that a job waits for", async (w) => {
+    const many = (await w.enqueue(...Array.from({ length: MOST_PARENTS + 5 }, () => ({})))).map((answer) => (answer as { id: JobId }).id);
+    const found = await look(w, await w.add({ after: many }));
+    expect(found.parents).toHaveLength(MOST_PARENTS);
+    expect(found.job.waitsFor).toHaveLength(MOST_PARENTS + 5);
+  });
+
+  test("a look tells a suspect", async (w) => {
+    const id = await w.suspect();
+    expect(await look(w, id)).toMatchObject({ suspect: true, job: { state: "ready", crashes: 2 } });
+  });
+
+  test("a look shows the other lanes of its queue and task that have ready jobs", async (w) => {
+    const id = await w.add();
+    await w.enqueue(
+      {},
+      {},
+      { tenant: "b" },
+      { tenant: "b" },
+      { priority: 9 },
+      { tenant: "c", delay: HOUR },
+      { task: "other" },
+      { queue: "mail", tenant: "d" },
+    );
+    const { rivals } = await look(w, id);
+    expect(rivals).toEqual([lane({ tenant: "b" }), lane({ priority: 9 })]);
+  });
+
+  test("a look shows how fast jobs of its queue and task are started", async (w) => {
+    const id = await w.add({ delay: HOUR });
+    expect((await look(w, id)).pace).toBeUndefined();
+    for (let second = 0; second < 30; second++) {
+      await w.enqueue(...Array.from({ length: 5 }, () => ({})), { task: "other" });
+      w.clock.advance(SECOND);
+      await w.settleAll(await w.holdAll(), SUCCEEDED);
+      await w.store.duties.fold(1_000);
+    }
+    const { pace, now } = await look(w, id);
+    const perSecond = (pace === undefined ? 0 : (startsPerMs(pace, now) ?? 0)) * SECOND;
+    expect(perSecond).toBeGreaterThan(4.5);
+    expect(perSecond).toBeLessThan(5.5);
+    w.clock.advance(HOUR);
+    await w.enqueue({});
+    await w.store.duties.fold(1_000);
+    const later = await look(w, id);
+    expect(later.pace === undefined ? undefined : startsPerMs(later.pace, later.now)).toBeUndefined();
+  });
+
+  test("jobs that fail and run again are started again", async (w) => {
+    const id = await w.add();
+    for (let n = 0; n < 4; n++) {
+      await w.settle(await w.hold(), FAILED, [0, 0, 0, 0]);
+      await w.store.duties.fold(1_000);
+    }
+    expect((await look(w, id)).pace?.starts).toBeCloseTo(4);
+  });
+
+  test("a look shows the limits on its queue, task and tenant as they stand", async (w) => {
+    const rate = { limit: 10, per: SECOND, burst: 3 };
+    await w.store.policies.put({ kind: "queue", name: "default" }, { concurrency: 2 }, 0);
+    await w.store.policies.put({ kind: "tenant", name: "acme" }, { rate }, 0);
+    await w.store.policies.put({ kind: "task", name: "other" }, { concurrency: 1 }, 0);
+    const ids = (await w.enqueue({}, {}, {})).map((answer) => (answer as { id: JobId }).id);
+    const request = { worker: BOB, quotas: [{ lane: lane(), quota: 10 }], limit: 10, duration: LEASE };
+    expect((await w.store.leases.claimLimited(request)).claimed?.jobs).toHaveLength(2);
+    expect((await look(w, ids[2] as JobId)).limits).toEqual([
+      { kind: "queue", name: "default", concurrency: 2, used: 2 },
+      { kind: "tenant", name: "acme", rate, used: expect.any(Number), tat: START + 200 },
+    ]);
+  });
+
+  test("the longest wait of every queue and band is known", async (w) => {
+    expect(await w.store.explain.waits(100)).toEqual([]);
+    await w.enqueue({ queue: "mail" }, { queue: "mail" });
+    w.clock.advance(MINUTE);
+    await w.enqueue({ queue: "mail", tenant: "b" }, { queue: "mail", priority: 9 }, { queue: "mail", delay: HOUR }, {});
+    w.clock.advance(SECOND);
+    expect(await w.store.explain.waits(100)).toEqual([
+      { queue: "default", band: 5, longest: SECOND },
+      { queue: "mail", band: 5, longest: MINUTE + SECOND },
+      { queue: "mail", band: 9, longest: SECOND },
+    ]);
+  });
+}

@@ -1,0 +1,76 @@
+import type { Parent } from "../../core/explain.js";
+import { compareLanes, type Lane, laneKey } from "../../core/lane.js";
+import { isSuspect } from "../../core/outcome.js";
+import type { ExplainStore, Look, Wait } from "../port-explain.js";
+import { MOST_AHEAD, MOST_PARENTS, MOST_RIVALS } from "../port-explain.js";
+import { limitsOf } from "./lane-limits.js";
+import type { JobRow, Tables } from "./state.js";
+import { recordOf, visible } from "./view.js";
+
+export function memoryExplain(tables: Tables): ExplainStore {
+  return {
+    look: (scope, id) =>
+      tables.step(() => {
+        const row = visible(tables, scope, id);
+        return row === undefined ? undefined : look(tables, row);
+      }),
+    waits: (lanes) => tables.step(() => waits(tables, lanes)),
+  };
+}
+
+function look(tables: Tables, row: JobRow): Look {
+  const { lane, place } = row;
+  const job = recordOf(tables, row);
+  const lease = place.state === "running" ? tables.leases.get(place.lease) : undefined;
+  const pace = tables.paces.get(paceKey(lane));
+  return {
+    now: tables.now,
+    job,
+    ...(lease === undefined ? {} : { holder: { worker: lease.worker.name, since: lease.claimedAt, until: lease.until } }),
+    parents: (job.waitsFor ?? []).slice(0, MOST_PARENTS).map((id): Parent => ({ job: id, state: tables.jobs.get(id)?.place.state ?? "gone" })),
+    suspect: place.state === "ready" && isSuspect(row.crashes),
+    ...ahead(tables, row),
+    rivals: rivals(tables, lane),
+    ...(pace === undefined ? {} : { pace }),
+    limits: limitsOf(tables, lane),
+  };
+}
+
+/** Paces are kept as counts are: by queue and task. */
+export function paceKey({ queue, task }: Lane): string {
+  return `${queue}\u0001${task}`;
+}
+
+function ahead(tables: Tables, row: JobRow): Pick<Look, "ahead" | "more"> {
+  const inLine = row.place.state === "ready" && !isSuspect(row.crashes);
+  let count = 0;
+  for (const id of tables.lanes.get(laneKey(row.lane))?.line ?? []) {
+    if (inLine && id === row.id) break;
+    if (count === MOST_AHEAD) return { ahead: count, more: true };
+    count++;
+  }
+  return { ahead: count, more: false };
+}
+
+function rivals(tables: Tables, { queue, task, band, tenant }: Lane): readonly Lane[] {
+  return [...tables.lanes.values()]
+    .map(({ lane }) => lane)
+    .filter((lane) => lane.queue === queue && lane.task === task && (lane.band !== band || lane.tenant !== tenant))
+    .sort(compareLanes)
+    .slice(0, MOST_RIVALS);
+}
+
+function waits(tables: Tables, most: number): readonly Wait[] {
+  const longest = new Map<string, Wait>();
+  const lanes = [...tables.lanes.values()].sort((a, b) => compareLanes(a.lane, b.lane)).slice(0, most);
+  for (const { lane, line } of lanes) {
+    const [head] = line;
+    const row = head === undefined ? undefined : tables.jobs.get(head);
+    if (row === undefined) continue;
+    const { queue, band } = lane;
+    const wait = Math.max(0, tables.now - row.dueAt);
+    const key = `${queue}\u0001${band}`;
+    if (wait >= (longest.get(key)?.longest ?? 0)) longest.set(key, { queue, band, longest: wait });
+  }
+  return [...longest.values()];
+}

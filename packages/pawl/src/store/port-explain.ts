@@ -1,0 +1,47 @@
+import type { Parent } from "../core/explain.js";
+import type { JobId } from "../core/id.js";
+import type { JobRecord, Priority } from "../core/job.js";
+import type { Lane } from "../core/lane.js";
+import type { LimitState } from "../core/lane-limit.js";
+import type { Pace } from "../core/pace.js";
+import type { Scope } from "./port.js";
+
+/** What the store sees of why a job waits. Each look costs the same, however much waits: counts end at a bound. */
+export interface Look {
+  readonly now: number;
+  readonly job: JobRecord;
+  /** of a running one: who has it, since when, and until when its lease lasts */
+  readonly holder?: { readonly worker: string; readonly since: number; readonly until: number };
+  /** of a blocked one: the first of those it waits for */
+  readonly parents: readonly Parent[];
+  readonly suspect: boolean;
+  /** ready jobs of its lane before it, or all of them while it is not ready itself; `more`: and others, not counted */
+  readonly ahead: number;
+  readonly more: boolean;
+  /** other lanes of its queue and task with ready jobs, as far as they were looked for */
+  readonly rivals: readonly Lane[];
+  /** of its queue and task */
+  readonly pace?: Pace;
+  /** limits on its queue, task and tenant as they stand */
+  readonly limits: readonly LimitState[];
+}
+
+/** How long the first in line of a lane has waited. */
+export interface Wait {
+  readonly queue: string;
+  readonly band: Priority;
+  /** ms since the one that has waited longest was due */
+  readonly longest: number;
+}
+
+/** Answers for people who ask; nothing is decided by them. */
+export interface ExplainStore {
+  look(scope: Scope, id: JobId): Promise<Look | undefined>;
+  /** The longest wait of each queue and band with ready jobs, by queue and band, as far as up to so many lanes tell. */
+  waits(lanes: number): Promise<readonly Wait[]>;
+}
+
+/** Where counting ends. */
+export const MOST_AHEAD = 10_000;
+export const MOST_PARENTS = 20;
+export const MOST_RIVALS = 200;

@@ -1,0 +1,202 @@
+import { type Gate, type InLine, letIn, type Round, roomOf } from "../../core/admission.js";
+import type { JobId } from "../../core/id.js";
+import { compareText, type Lane } from "../../core/lane.js";
+import { type GateKey, type JobLimit, passesOf, rankOf, TURN_RANK } from "../../core/limit.js";
+import { SUSPECT_FROM } from "../../core/outcome.js";
+import { plainArray, textArray } from "./arrays.js";
+import { type Db, statement } from "./db.js";
+import type { Transaction } from "./drivers/driver.js";
+import { takeKnocks } from "./gates.js";
+import { laneOf } from "./pending.js";
+
+/** The most of a line that one round looks at, the most gates that one transaction locks, and the most rounds of a call. */
+const MOST_HEADS = 100;
+const MOST_GATES = 50;
+const MOST_ROUNDS = 20;
+/** ms after which a line is looked at again whose head is in somebody's hands */
+const SOON = 20;
+
+export interface Admitted {
+  readonly count: number;
+  readonly lanes: readonly Lane[];
+  /** ms until one of the gates is to be looked at again, by what was seen there */
+  readonly nextIn?: number;
+}
+
+/** Lets in who can pass these gates, until nobody can. */
+export async function admit(db: Db, gates: readonly GateKey[]): Promise<Admitted> {
+  const lanes: Lane[] = [];
+  let count = 0;
+  let nextIn = Number.POSITIVE_INFINITY;
+  const sorted = [...new Set(gates)].sort(compareText);
+  for (let first = 0; first < sorted.length; first += MOST_GATES) {
+    let some = sorted.slice(first, first + MOST_GATES);
+    for (let rounds = 1; some.length > 0; rounds++) {
+      const locked = some;
+      const round = await db.transaction((tx) => admitRound(db, tx, locked, rounds < MOST_ROUNDS));
+      lanes.push(...round.lanes);
+      count += round.count;
+      nextIn = Math.min(nextIn, round.nextIn ?? nextIn);
+      some = [...round.again].sort(compareText);
+    }
+  }
+  return { count, lanes, ...(Number.isFinite(nextIn) ? { nextIn } : {}) };
+}
+
+interface RoundReport extends Admitted {
+  /** to be locked and looked at once more */
+  readonly again: readonly GateKey[];
+}
+
+/**
+ * One transaction: locks the gates, in order, and reads in statements of their own how they stand, since only those see
+ * what was written before the locks were had. Slots of a gate are only ever added under its lock, so none is exceeded.
+ */
+async function admitRound(db: Db, tx: Transaction, keys: readonly GateKey[], mayRepeat: boolean): Promise<RoundReport> {
+  const { gates, now } = await takeKnocks(db, tx, keys);
+  const lines = await readHeads(tx, gates);
+  const strange = [...lines.values()].flatMap(({ heads }) =>
+    heads.flatMap(({ passes }) => passes.flatMap(({ gate }) => (gates.has(gate) ? [] : [gate]))),
+  );
+  // A head has gates that are not locked: they must be had in order, so all of it begins anew.
+  if (strange.length > 0 && mayRepeat) {
+    await knockAgain(tx, new Map(keys.map((key) => [key, now])));
+    return { count: 0, lanes: [], again: [...new Set([...keys, ...strange])] };
+  }
+  const rounds: Round<Head>[] = [];
+  const later = new Map<GateKey, number>();
+  const again: GateKey[] = [];
+  for (const [key, { heads, asked, overtaken }] of lines) {
+    const known = heads.filter(({ passes }) => passes.every(({ gate }) => gates.has(gate)));
+    if (overtaken || known.length < heads.length) {
+      later.set(key, now + SOON);
+      continue;
+    }
+    const round = letIn(key, heads, gates, now);
+    rounds.push(round);
+    if (round.closed || heads.length < asked || roomOf(gates.get(key) as Gate, MOST_HEADS) === 0) continue;
+    if (mayRepeat) again.push(key);
+    else later.set(key, now);
+  }
+  const done = await apply(tx, rounds, gates, later);
+  return { ...done, again, ...(later.size === 0 ? {} : { nextIn: Math.min(...later.values()) - now }) };
+}
+
+interface Head {
+  readonly id: JobId;
+  readonly lane: Lane;
+}
+interface Heads {
+  readonly heads: readonly InLine<Head>[];
+  readonly asked: number;
+  /** the first of a serial line is in somebody's hands: whoever comes next must not pass it by */
+  readonly overtaken: boolean;
+}
+
+/** In order, as many as could pass. What somebody is about to cancel or pause is passed by. */
+const HEADS = statement(
+  "heads_of_lines",
+  `
+  select k.key as gate, p.id, p.queue, p.band, p.tenant, p.task, t.limits::text,
+    exists (select from pawl.slot s where s.kind = 'serial' and s.job = p.id) as keeps_turn,
+    p.place = (select f.place from pawl.parked f where f.gate = k.key order by f.rank, f.place limit 1) as first
+  from unnest($1::text[], $2::int[]) as k(key, room)
+  cross join lateral (
+    select p.id, p.queue, p.band, p.tenant, p.task, p.rank, p.place from pawl.parked p where p.gate = k.key order by p.rank, p.place limit k.room for update skip locked
+  ) p
+  cross join lateral (select t.limits from pawl.ticket t where t.job = p.id limit 1) t
+  order by k.key collate "C", p.rank, p.place`,
+);
+
+type HeadRow = Lane & { gate: GateKey; id: JobId; limits: string; keeps_turn: boolean; first: boolean };
+
+async function readHeads(tx: Transaction, gates: ReadonlyMap<GateKey, Gate>): Promise<ReadonlyMap<GateKey, Heads>> {
+  const rooms = [...gates]
+    .map(([key, gate]) => [key, gate.rule.serial === true ? 1 : roomOf(gate, MOST_HEADS)] as const)
+    .filter(([, room]) => room > 0);
+  if (rooms.length === 0) return new Map();
+  const rows = await tx.query<HeadRow>(HEADS, [textArray(rooms.map(([key]) => key)), plainArray(rooms.map(([, room]) => room))]);
+  const byGate = new Map<GateKey, HeadRow[]>();
+  for (const row of rows) {
+    const line = byGate.get(row.gate);
+    if (line === undefined) byGate.set(row.gate, [row]);
+    else line.push(row);
+  }
+  return new Map(
+    rooms.flatMap(([key, asked]) => {
+      const line = byGate.get(key);
+      if (line === undefined) return [];
+      return [[key, { asked, heads: line.map(inLine), overtaken: gates.get(key)?.rule.serial === true && line[0]?.first !== true }]];
+    }),
+  );
+}
+
+function inLine(row: HeadRow): InLine<Head> {
+  return {
+    job: { id: row.id, lane: laneOf(row) },
+    passes: passesOf(row.tenant, JSON.parse(row.limits) as JobLimit[]),
+    keepsTurn: row.keeps_turn,
+  };
+}
+
+/** ready.seq is drawn after the delete, which has given the transaction its id (see SafePoint). */
+const APPLY = statement(
+  "admit",
+  `
+  with admitted as (
+    delete from pawl.parked p using unnest($1::uuid[]) with ordinality as g(id, ord) where p.id = g.id
+    returning p.id, p.band, p.spent, p.crashes, p.queue, p.tenant, p.task, g.ord
+  ),
+  sorted as materialized (select * from admitted order by ord),
+  r as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
+    select id, band, spent, crashes, queue, tenant, task from sorted where crashes < ${SUSPECT_FROM}),
+  u as (insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task)
+    select id, band, spent, crashes, queue, tenant, task from sorted where crashes >= ${SUSPECT_FROM}),
+  held as (insert into pawl.slot (kind, key, job) select * from unnest($2::text[], $3::text[], $4::uuid[]) on conflict do nothing),
+  moved as (
+    update pawl.parked p set gate = m.gate, rank = m.rank, reason = m.reason
+    from unnest($5::uuid[], $6::text[], $7::int2[], $8::text[]) as m(id, gate, rank, reason)
+    where p.id = m.id and (p.gate, p.rank, p.reason) is distinct from (m.gate, m.rank, m.reason)
+  ),
+  filled as (update pawl.gate g set full_at = to_timestamp(b.full_at / 1000) from unnest($9::text[], $10::float8[]) as b(key, full_at) where g.key = b.key),
+  counted as (insert into pawl.delta (queue, task, parked, ready) select queue, task, -count(*), count(*) from admitted group by queue, task)
+  select distinct queue, band, tenant, task from admitted`,
+);
+
+async function apply(
+  tx: Transaction,
+  rounds: readonly Round<Head>[],
+  gates: ReadonlyMap<GateKey, Gate>,
+  later: Map<GateKey, number>,
+): Promise<Admitted> {
+  const admitted = rounds.flatMap((round) => round.admitted);
+  const waiting = rounds.flatMap((round) => round.waiting);
+  for (const { knocks } of rounds) for (const [key, at] of knocks) later.set(key, Math.min(at, later.get(key) ?? at));
+  await knockAgain(tx, later);
+  if (admitted.length === 0 && waiting.length === 0) return { count: 0, lanes: [] };
+  const slots = [...admitted, ...waiting].flatMap(({ job, slots: taken }) => taken.map((slot) => ({ ...slot, job: job.id })));
+  const filled = [...gates].filter(([, gate]) => gate.fullAt !== undefined);
+  const lanes = await tx.query<Lane>(APPLY, [
+    plainArray(admitted.map(({ job }) => job.id)),
+    textArray(slots.map(({ kind }) => kind)),
+    textArray(slots.map(({ gate }) => gate)),
+    plainArray(slots.map(({ job }) => job)),
+    plainArray(waiting.map(({ job }) => job.id)),
+    textArray(waiting.map(({ at }) => at.gate)),
+    plainArray(waiting.map(({ job, at, turn }) => (turn ? TURN_RANK : rankOf(at.rule, job.lane.band)))),
+    textArray(waiting.map(({ reason }) => reason)),
+    textArray(filled.map(([key]) => key)),
+    plainArray(filled.map(([, gate]) => gate.fullAt)),
+  ]);
+  return { count: admitted.length, lanes: lanes.map(laneOf) };
+}
+
+const KNOCK_AGAIN = statement(
+  "knock_again",
+  "insert into pawl.knock (at, key) select to_timestamp(g.at / 1000), g.key from unnest($1::float8[], $2::text[]) as g(at, key)",
+);
+
+async function knockAgain(tx: Transaction, later: ReadonlyMap<GateKey, number>): Promise<void> {
+  if (later.size === 0) return;
+  await tx.query(KNOCK_AGAIN, [plainArray([...later.values()]), textArray([...later.keys()])]);
+}

@@ -1,0 +1,159 @@
+import type { Parent } from "../../core/explain.js";
+import { dueTimeOf, type JobId } from "../../core/id.js";
+import type { Lane } from "../../core/lane.js";
+import type { LimitState } from "../../core/lane-limit.js";
+import type { Pace } from "../../core/pace.js";
+import type { ExplainStore, Look, Wait } from "../port-explain.js";
+import { MOST_AHEAD, MOST_PARENTS } from "../port-explain.js";
+import { type Db, ms, NOW, statement } from "./db.js";
+import { heads, lanesOf } from "./explain-lanes.js";
+import { readFacts } from "./facts.js";
+import type { LaneBounds } from "./lane-bounds.js";
+import { SEQ_STEP } from "./parcels.js";
+import { find } from "./read.js";
+
+/** Of a lane: where a job is in it, and what is before. Rows and parcels are each counted up to the bound, from the lane's own. */
+const LINE = statement(
+  "explain_line",
+  `
+  with own as materialized (
+    select coalesce(
+      (select r.seq from pawl.ready r where r.id = $1::uuid),
+      (select p.seq + array_position(p.jobs, $1::uuid) - 1 from pawl.any_job j cross join lateral (
+        select p.seq, p.jobs from pawl.parcel p
+        where p.queue = j.queue and p.band = j.band and p.tenant = j.tenant and p.task = j.task and p.seq >= j.parcel and p.seq < j.parcel + ${SEQ_STEP}
+          and $1::uuid = any(p.jobs) limit 1
+      ) p where j.id = $1::uuid)
+    ) as seq
+  )
+  select
+    (select count(*)::int from (
+      select from pawl.ready r where r.queue = $2 and r.band = $3 and r.tenant = $4 and r.task = $5 and r.seq >= $6
+        and r.seq < coalesce((select seq from own), 9223372036854775807) limit ${MOST_AHEAD} + 1
+    ) r) as rows,
+    (select count(*)::int from (
+      select from pawl.parcel p where p.queue = $2 and p.band = $3 and p.tenant = $4 and p.task = $5 and p.seq > $6 - ${SEQ_STEP}
+        and p.seq < coalesce((select seq from own), 9223372036854775807) limit ${MOST_AHEAD} + 1
+    ) p) as parcels,
+    (select coalesce(sum(p.jobs), 0)::float8 from (
+      select least(p.size, coalesce((select seq from own), 9223372036854775807) - p.seq) as jobs from pawl.parcel p
+      where p.queue = $2 and p.band = $3 and p.tenant = $4 and p.task = $5 and p.seq > $6 - ${SEQ_STEP}
+        and p.seq < coalesce((select seq from own), 9223372036854775807) order by p.seq limit ${MOST_AHEAD}
+    ) p) as packed`,
+);
+
+/** What else decides: who holds it, how fast its queue and task start, how the limits on its lane stand. */
+const AROUND = statement(
+  "explain_around",
+  `
+  select ${ms(NOW)} as now,
+    exists (select from pawl.suspect u where u.id = $2::uuid) as suspect,
+    (select row_to_json(h)::text from (
+      select w.name as worker, ${ms("l.claimed_at")} as since, ${ms("l.until")} as until
+      from pawl.lease l join pawl.worker w on w.id = l.worker where $6 and $2::uuid = any(l.jobs) order by l.id desc limit 1
+    ) h) as holder,
+    (select row_to_json(t)::text from (
+      select t.starts, ${ms("t.starts_at")} as at, ${ms("t.starts_since")} as since from pawl.tally t where t.queue = $3 and t.task = $4 and t.starts_at is not null
+    ) t) as pace,
+    (select json_agg(c)::text from (
+      select k.kind, k.name, k.concurrency, k.rate_limit, k.rate_per, k.rate_burst, k.tat, (
+        select count(*) from (select from pawl.slot s where s.kind = k.kind and s.key = k.name limit coalesce(k.concurrency, 0)) s
+      ) as used
+      from pawl.lane_limit k where (k.kind, k.name) in (('queue', $3::text), ('task', $4::text), ('tenant', $5::text)) order by k.kind
+    ) c) as limits`,
+);
+
+interface AroundRow {
+  readonly now: number;
+  readonly suspect: boolean;
+  readonly holder: string | null;
+  readonly pace: string | null;
+  readonly limits: string | null;
+}
+
+interface LimitRow {
+  readonly kind: LimitState["kind"];
+  readonly name: string;
+  readonly concurrency: number | null;
+  readonly rate_limit: number | null;
+  readonly rate_per: number | null;
+  readonly rate_burst: number | null;
+  readonly tat: number | null;
+  readonly used: number;
+}
+
+export function postgresExplain(db: Db, bounds: LaneBounds): ExplainStore {
+  return {
+    async look(scope, id) {
+      const facts = await find(db, scope, id);
+      if (facts === undefined) return undefined;
+      const { started: _, ...job } = facts;
+      const { lane, state } = job;
+      const asked = [db.now(), id, lane.queue, lane.task, lane.tenant, state === "running"];
+      const [[around], line, rivals, parents] = await Promise.all([
+        db.query<AroundRow>(AROUND, asked),
+        ahead(db, bounds, id, lane),
+        rivalsOf(db, lane),
+        parentsOf(db, job.waitsFor ?? []),
+      ]);
+      const { now, suspect, holder, pace, limits } = around as AroundRow;
+      return {
+        now,
+        job,
+        ...(holder === null ? {} : { holder: JSON.parse(holder) as NonNullable<Look["holder"]> }),
+        parents,
+        suspect,
+        ...line,
+        rivals,
+        ...(pace === null ? {} : { pace: JSON.parse(pace) as Pace }),
+        limits: ((limits === null ? [] : JSON.parse(limits)) as readonly LimitRow[]).map(limitOf),
+      };
+    },
+    async waits(lanes) {
+      const [{ now }] = (await db.query<{ now: number }>(CLOCK, [db.now()])) as [{ now: number }];
+      return longest(await heads(db, lanes), now);
+    },
+  };
+}
+
+const CLOCK = statement("explain_clock", `select ${ms(NOW)} as now`);
+
+async function ahead(db: Db, bounds: LaneBounds, id: JobId, lane: Lane): Promise<Pick<Look, "ahead" | "more">> {
+  const { queue, band, tenant, task } = lane;
+  const [row] = await db.query<{ rows: number; parcels: number; packed: number }>(LINE, [id, queue, band, tenant, task, bounds.boundOf(lane)]);
+  const { rows = 0, parcels = 0, packed = 0 } = row ?? {};
+  return { ahead: Math.min(rows, MOST_AHEAD) + packed, more: rows > MOST_AHEAD || parcels > MOST_AHEAD };
+}
+
+async function rivalsOf(db: Db, lane: Lane): Promise<readonly Lane[]> {
+  const { band, tenant } = lane;
+  return (await lanesOf(db, lane)).filter((other) => other.band !== band || other.tenant !== tenant);
+}
+
+async function parentsOf(db: Db, ids: readonly JobId[]): Promise<readonly Parent[]> {
+  const shown = ids.slice(0, MOST_PARENTS);
+  const states = new Map((await readFacts(db, shown)).map(({ id, state }) => [id, state]));
+  return shown.map((job) => ({ job, state: states.get(job) ?? "gone" }));
+}
+
+function limitOf({ kind, name, concurrency, rate_limit, rate_per, rate_burst, tat, used }: LimitRow): LimitState {
+  return {
+    kind,
+    name,
+    used,
+    ...(concurrency === null ? {} : { concurrency }),
+    ...(rate_limit === null ? {} : { rate: { limit: rate_limit, per: rate_per as number, burst: rate_burst as number } }),
+    ...(tat === null ? {} : { tat }),
+  };
+}
+
+/** A job's id tells when it was due. */
+function longest(found: readonly (Lane & { readonly id: JobId })[], now: number): readonly Wait[] {
+  const waits = new Map<string, Wait>();
+  for (const { queue, band, id } of found) {
+    const key = `${queue}\u0001${band}`;
+    const wait = Math.max(0, now - dueTimeOf(id));
+    if (wait >= (waits.get(key)?.longest ?? 0)) waits.set(key, { queue, band, longest: wait });
+  }
+  return [...waits.values()];
+}

@@ -1,0 +1,2 @@
+drop table pawl.breaker;
+drop table pawl.serving;

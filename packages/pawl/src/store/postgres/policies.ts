@@ -1,0 +1,72 @@
+import type { Limits, Policy, PolicyKind, PolicyRecord, PolicyRef } from "../../core/policy.js";
+import { isLimited } from "../../core/policy.js";
+import { isEmpty } from "../../core/policy-check.js";
+import type { PolicyStore } from "../port-policies.js";
+import { type Db, statement } from "./db.js";
+import type { Transaction } from "./drivers/driver.js";
+
+/** Also a lock: changes of policies come one after the other. */
+const MARK = statement(
+  "mark_policies",
+  "insert into pawl.policy_mark as m (mark) values (1) on conflict (only_one) do update set mark = m.mark + 1 returning mark::float8",
+);
+const READ_MARK = statement("read_policy_mark", "select mark::text from pawl.policy_mark");
+const COLUMNS = "kind, name, policy::text, version::float8";
+const GET = statement("get_policy", `select ${COLUMNS} from pawl.policy where kind = $1 and name = $2`);
+const LIST = statement("list_policies", `select ${COLUMNS} from pawl.policy where $1::text is null or kind = $1 order by kind, name`);
+const STORE = statement(
+  "store_policy",
+  `insert into pawl.policy (kind, name, policy, version) values ($1, $2, $3::json, $4)
+   on conflict (kind, name) do update set policy = excluded.policy, version = excluded.version`,
+);
+const REMOVE = statement("remove_policy", "delete from pawl.policy where kind = $1 and name = $2");
+/** The bucket stays as it is: a changed rate gives nobody a full one. */
+const LIMIT = statement(
+  "limit_lanes",
+  `insert into pawl.lane_limit (kind, name, concurrency, rate_limit, rate_per, rate_burst) values ($1, $2, $3, $4, $5, $6)
+   on conflict (kind, name) do update set concurrency = excluded.concurrency, rate_limit = excluded.rate_limit,
+     rate_per = excluded.rate_per, rate_burst = excluded.rate_burst`,
+);
+const UNLIMIT = statement("unlimit_lanes", "delete from pawl.lane_limit where kind = $1 and name = $2");
+
+interface Row {
+  readonly kind: PolicyKind;
+  readonly name: string;
+  readonly policy: string;
+  readonly version: number;
+}
+
+export function postgresPolicies(db: Db, onChange: () => void): PolicyStore {
+  return {
+    async put(ref, policy, version) {
+      const answer = await db.transaction((tx) => put(tx, ref, policy, version));
+      if (answer === "stored") onChange();
+      return answer;
+    },
+    async get({ kind, name }) {
+      const [row] = await db.query<Row>(GET, [kind, name]);
+      return row === undefined ? undefined : recordOf(row);
+    },
+    async list(kind) {
+      // The mark first: a change in between is then seen again.
+      const [row] = await db.query<{ mark: string }>(READ_MARK);
+      return { mark: row?.mark ?? "0", policies: (await db.query<Row>(LIST, [kind ?? null])).map(recordOf) };
+    },
+  };
+}
+
+async function put(tx: Transaction, { kind, name }: PolicyRef, policy: Policy, version: number): Promise<"stored" | "conflict"> {
+  const [marked] = await tx.query<{ mark: number }>(MARK);
+  const [before] = await tx.query<Row>(GET, [kind, name]);
+  if ((before?.version ?? 0) !== version) return "conflict";
+  if (isEmpty(policy)) await tx.query(REMOVE, [kind, name]);
+  else await tx.query(STORE, [kind, name, JSON.stringify(policy), marked?.mark]);
+  const { concurrency, rate }: Limits = policy;
+  if (isLimited(policy)) await tx.query(LIMIT, [kind, name, concurrency ?? null, rate?.limit ?? null, rate?.per ?? null, rate?.burst ?? null]);
+  else await tx.query(UNLIMIT, [kind, name]);
+  return "stored";
+}
+
+function recordOf({ kind, name, policy, version }: Row): PolicyRecord {
+  return { kind, name, policy: JSON.parse(policy) as Policy, version } as PolicyRecord;
+}

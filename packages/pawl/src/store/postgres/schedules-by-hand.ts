@@ -1,0 +1,62 @@
+import type { IdTail } from "../../core/id.js";
+import { jobOfTick, openJobs, type ScheduleRef } from "../../core/schedule.js";
+import type { Backfill } from "../port.js";
+import { plainArray } from "./arrays.js";
+import { type Db, statement } from "./db.js";
+import type { Transaction } from "./drivers/driver.js";
+import { enqueueTicks, firedAmong, type Made, recordTicks, type TickJob } from "./schedules-record.js";
+import { lockSchedule, type ScheduleRow } from "./schedules-table.js";
+import { readSpan } from "./span.js";
+
+/** What people ask of a schedule beside its rule. */
+
+/** One more job of a schedule, now. Its own time is the next whole ms that no other trigger has. */
+export function triggerSchedule(
+  db: Db,
+  ref: ScheduleRef,
+  { tail, input, request }: { readonly tail: IdTail; readonly input?: string; readonly request?: string },
+): Promise<Made | undefined> {
+  return byHand(db, ref, async (tx, row, now) => {
+    const candidates = Array.from({ length: 100 }, (_, n) => Math.floor(now) + n);
+    const taken = new Set(await firedAmong(tx, row.id, candidates, true));
+    const at = candidates.find((one) => !taken.has(one)) ?? Math.floor(now) + 100;
+    const tick = { at, way: "triggered", merged: 0 } as const;
+    const job = jobOfTick(row.record, tick, tail);
+    return [{ schedule: row.id, tick, job: { ...job, ...(input === undefined ? {} : { input }), ...(request === undefined ? {} : { request }) } }];
+  });
+}
+
+/** Jobs for ticks of the past that have none. */
+export function backfillSchedule(db: Db, ref: ScheduleRef, { ticks, after, pace, tail }: Backfill): Promise<Made | undefined> {
+  return byHand(db, ref, async (tx, row) => {
+    const before = new Set(await firedAmong(tx, row.id, ticks));
+    return ticks
+      .filter((at) => !before.has(at))
+      .map((at, nth) => {
+        const tick = { at, way: "backfilled", merged: 0 } as const;
+        const delay = after + nth * pace;
+        return { schedule: row.id, tick, job: { ...jobOfTick(row.record, tick, tail()), ...(delay === 0 ? {} : { delay }) } };
+      });
+  });
+}
+
+const SET_OPEN = statement("set_open", "update pawl.schedule set open = $2::uuid[] where id = $1::bigint");
+
+/** The next tick stays where it is. */
+function byHand(
+  db: Db,
+  ref: ScheduleRef,
+  prepare: (tx: Transaction, row: ScheduleRow, now: number) => Promise<readonly TickJob[]>,
+): Promise<Made | undefined> {
+  return db.transaction(async (tx) => {
+    const row = await lockSchedule(tx, ref);
+    if (row === undefined) return undefined;
+    const { now } = await readSpan(db, tx);
+    const ticks = await prepare(tx, row, now);
+    const answers = await enqueueTicks(db, tx, ticks);
+    await recordTicks(tx, now, ticks, answers, [], []);
+    const made = answers.flatMap((answer) => (answer.kind === "created" ? answer.id : []));
+    await tx.query(SET_OPEN, [row.id, plainArray(openJobs(row.open, made))]);
+    return { jobs: ticks.map(({ job }) => job), answers, now };
+  });
+}

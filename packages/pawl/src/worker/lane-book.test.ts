@@ -1,0 +1,141 @@
+import { describe, expect, it } from "vitest";
+import type { Priority } from "../core/job.js";
+import type { Lane } from "../core/lane.js";
+import { offer } from "../core/offer.js";
+import type { PolicyRecord } from "../core/policy.js";
+import { LaneBook } from "./lane-book.js";
+import { PolicyBook } from "./policy-book.js";
+
+const lane = (tenant: string, task = "x", band: Priority = 5, queue = "q"): Lane => ({ queue, band, tenant, task });
+const free = (_lane: Lane) => 1_000;
+
+async function bookWith(policies: readonly Omit<PolicyRecord, "version">[] = []) {
+  let now = 0;
+  let mark = 0;
+  let stored = policies;
+  const book = new PolicyBook();
+  const follow = async () => {
+    mark++;
+    await book.follow({ list: async () => ({ policies: stored as PolicyRecord[], mark: String(mark) }), get: never, put: never }, String(mark));
+  };
+  await follow();
+  const lanes = new LaneBook(book, { monotonic: () => now, random: () => 0.5 });
+  /** One claim, whose jobs are over at once. */
+  const claim = (size: number, cap = free) => {
+    const offered = offer(lanes.root, lanes.next(cap), size, now);
+    lanes.asked(offered);
+    for (const { share, quota } of offered) for (let n = 0; n < quota; n++) runOne(share);
+    return offered;
+  };
+  const runOne = (share: ReturnType<typeof lanes.shareOf>) => {
+    share.take(1);
+    share.begin(now);
+    share.take(-1);
+    share.end(now, now + 1);
+  };
+  return {
+    lanes,
+    claim,
+    advance: (ms: number) => {
+      now += ms;
+    },
+    change: async (next: readonly Omit<PolicyRecord, "version">[]) => {
+      stored = next;
+      await follow();
+      lanes.arrange();
+    },
+  };
+}
+
+function never(): never {
+  throw new Error("not asked for");
+}
+
+describe("the lanes a worker knows", () => {
+  it("come by tenant: one with thousands of lanes has one place in the line", async () => {
+    const { lanes, claim } = await bookWith();
+    for (let n = 0; n < 5_000; n++) lanes.add(lane("many", `task ${n}`), 1);
+    for (let n = 0; n < 9; n++) lanes.add(lane(`one ${n}`), 1);
+    const jobs = new Map<string, number>();
+    for (let n = 0; n < 100; n++) for (const { lane: one, quota } of claim(10)) jobs.set(one.tenant, (jobs.get(one.tenant) ?? 0) + quota);
+    for (const [tenant, count] of jobs) expect(count, tenant).toBe(100);
+  });
+
+  it("come in turn where there are more tenants than a claim looks at, and a newcomer's turn is next", async () => {
+    const { lanes, claim } = await bookWith();
+    for (let n = 0; n < 1_000; n++) lanes.add(lane(`tenant ${n}`), 1);
+    const seen = new Set<string>();
+    for (let n = 0; n < 8; n++) for (const { lane: one } of claim(128)) seen.add(one.tenant);
+    expect(seen.size).toBe(1_000);
+    lanes.add(lane("new"), 1);
+    expect(claim(1)[0]?.lane.tenant).toBe("new");
+  });
+
+  it("with no room do not hide those that have some", async () => {
+    const { lanes, claim } = await bookWith();
+    for (let n = 0; n < 1_000; n++) lanes.add(lane(`closed ${n}`), 1);
+    lanes.add(lane("open"), 1);
+    for (let n = 0; n < 5; n++) expect(claim(1, ({ tenant }: Lane) => (tenant === "open" ? 1 : 0))[0]?.lane.tenant).toBe("open");
+  });
+
+  it("are shared by weights that change while they are", async () => {
+    const { lanes, claim, change } = await bookWith([{ kind: "tenant", name: "a", policy: { weight: 3 } }]);
+    for (const tenant of ["a", "b"]) lanes.add(lane(tenant), 1);
+    const jobsOf = (tenant: string) => {
+      let jobs = 0;
+      for (let n = 0; n < 50; n++) for (const { lane: one, quota } of claim(4)) if (one.tenant === tenant) jobs += quota;
+      return jobs;
+    };
+    expect(jobsOf("a") / 200).toBeCloseTo(0.75, 1);
+    await change([{ kind: "tenant", name: "b", policy: { weight: 4 } }]);
+    expect(jobsOf("b") / 200).toBeCloseTo(0.8, 1);
+  });
+
+  it("of a queue that becomes strict give nothing to lower bands, and with aging one job when their time has come", async () => {
+    const { lanes, claim, change, advance } = await bookWith();
+    lanes.add(lane("a", "x", 9), 1);
+    lanes.add(lane("a", "x", 0), 1);
+    const bands = () => claim(10).map(({ lane: { band }, quota }) => [band, quota]);
+    expect(new Map(claim(100).map(({ lane: { band }, quota }) => [band, quota])).get(0)).toBeGreaterThan(0);
+    await change([{ kind: "queue", name: "q", policy: { strict: true } }]);
+    advance(1_000_000);
+    for (let n = 0; n < 100; n++) expect(bands()).toEqual([[9, 10]]);
+    await change([{ kind: "queue", name: "q", policy: { strict: true, aging: 60_000 } }]);
+    expect(bands(), "it has waited long enough already").toEqual([
+      [0, 1],
+      [9, 9],
+    ]);
+    expect(bands()).toEqual([[9, 10]]);
+    advance(59_999);
+    expect(bands()).toEqual([[9, 10]]);
+    advance(1);
+    expect(bands()).toEqual([
+      [0, 1],
+      [9, 9],
+    ]);
+  });
+
+  it("of tenants that come once and never again leave nothing behind", async () => {
+    const { lanes, claim } = await bookWith();
+    for (let round = 0; round < 30; round++) {
+      const fresh = Array.from({ length: 1_000 }, (_, n) => lane(`once ${round} ${n}`));
+      for (const one of fresh) lanes.add(one, round);
+      claim(1_000);
+      lanes.replace([], round + 1);
+    }
+    expect(lanes.size).toBe(0);
+    expect(lanes.remembered).toBeLessThanOrEqual(10_001);
+  });
+
+  it("are forgotten one by one, and tenants with them once they owe nothing", async () => {
+    const { lanes, claim } = await bookWith();
+    for (let n = 0; n < 300; n++) lanes.add(lane(`tenant ${n % 100}`, `task ${n}`), 1);
+    lanes.forget(lane("tenant 0", "task 0"), 0);
+    expect(lanes.size, "heard of since").toBe(300);
+    lanes.forget(lane("tenant 0", "task 0"), 1);
+    expect(lanes.size).toBe(299);
+    lanes.replace([lane("tenant 1", "task 1"), lane("fresh")], 1);
+    expect(lanes.size).toBe(2);
+    expect(new Set(claim(10).map(({ lane: one }) => one.tenant))).toEqual(new Set(["tenant 1", "fresh"]));
+  });
+});

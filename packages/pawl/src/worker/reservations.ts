@@ -1,0 +1,36 @@
+import type { Lane } from "../core/lane.js";
+import type { Cap } from "./caps.js";
+import type { Reservation } from "./options.js";
+
+/**
+ * Slots kept for a band or a tenant: others never take them, so an urgent job finds one free. Where slots are kept
+ * nothing is claimed ahead, since what is held would start in them.
+ */
+export class Reservations implements Cap {
+  readonly until = "slot";
+  readonly #kept: readonly { readonly of: Reservation; used: number }[];
+  #inHand = 0;
+
+  constructor(
+    private readonly concurrency: number,
+    reservations: readonly Reservation[],
+  ) {
+    this.#kept = reservations.map((of) => ({ of, used: 0 }));
+  }
+
+  room(lane: Lane): number {
+    if (this.#kept.length === 0) return Number.POSITIVE_INFINITY;
+    let room = this.concurrency - this.#inHand;
+    for (const { of, used } of this.#kept) if (!isFor(of, lane)) room -= Math.max(0, of.slots - used);
+    return Math.max(0, room);
+  }
+
+  take(lane: Lane, count: number): void {
+    this.#inHand += count;
+    for (const kept of this.#kept) if (isFor(kept.of, lane)) kept.used += count;
+  }
+}
+
+function isFor({ band, tenant }: Reservation, lane: Lane): boolean {
+  return (band === undefined || band === lane.band) && (tenant === undefined || tenant === lane.tenant);
+}

@@ -1,0 +1,43 @@
+/** Things that come in turn. Each knows its place, so that taking one out is cheap; the last one takes that place. */
+export class Ring<T extends { place: number }> {
+  readonly #items: T[] = [];
+  #start = 0;
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  /** Its turn is next. */
+  add(item: T): void {
+    const at = this.#items.length === 0 ? 0 : this.#start % this.#items.length;
+    const moved = this.#items[at];
+    this.#put(item, at);
+    if (moved !== undefined) this.#put(moved, this.#items.length);
+  }
+
+  remove(item: T): void {
+    const last = this.#items.pop() as T;
+    if (last !== item) this.#put(last, item.place);
+  }
+
+  /** From whose turn it is, once round. */
+  *inTurn(): Generator<T> {
+    const { length } = this.#items;
+    for (let i = 0; i < length; i++) yield this.#items[(this.#start + i) % length] as T;
+  }
+
+  /** It has had its turn: the one behind it is next. */
+  passed(item: T): void {
+    this.#start = item.place + 1;
+  }
+
+  /** Starts at random, as `random` says (0 to 1). */
+  spin(random: number): void {
+    this.#start = Math.floor(random * this.#items.length);
+  }
+
+  #put(item: T, at: number): void {
+    this.#items[at] = item;
+    item.place = at;
+  }
+}

@@ -1,0 +1,58 @@
+import type { Serves } from "../core/capacity.js";
+import { DEFAULTS } from "../core/defaults.js";
+import type { WorkerRef } from "../core/lease.js";
+import type { Clock } from "../runtime/clock.js";
+import { type Loop, loop } from "../runtime/loop.js";
+import type { WorkerStore } from "../store/port-workers.js";
+import type { Settings } from "./options.js";
+
+export interface ServingParts {
+  readonly workers: WorkerStore;
+  readonly worker: WorkerRef;
+  readonly clock: Clock;
+  readonly serves: Serves;
+  readonly onError: (error: unknown) => void;
+}
+
+export function servesOf({ tasks, queues, bands, tenants, tags, amounts, concurrency }: Settings): Serves {
+  return {
+    tasks,
+    ...(queues === undefined ? {} : { queues }),
+    ...(bands === undefined ? {} : { bands }),
+    ...(tenants === undefined ? {} : { tenants }),
+    tags,
+    amounts,
+    concurrency,
+  };
+}
+
+/** Tells the others what this worker serves, as long as it does. */
+export class Serving {
+  #signs: Loop | undefined;
+
+  constructor(private readonly parts: ServingParts) {}
+
+  start(): void {
+    const { workers, worker, clock, serves, onError } = this.parts;
+    const { life, sign } = DEFAULTS.capacity;
+    this.#signs = loop({
+      clock,
+      async step() {
+        await workers.publish(worker, serves, life);
+        return sign * (1 + 0.1 * clock.random());
+      },
+      onError,
+      backoff: { min: 1_000, max: sign },
+      patience: life,
+    });
+  }
+
+  async stop(): Promise<void> {
+    const signs = this.#signs;
+    if (signs === undefined) return;
+    this.#signs = undefined;
+    await signs.stop();
+    // If this is lost, its time runs out.
+    await this.parts.workers.retire(this.parts.worker).catch(this.parts.onError);
+  }
+}

@@ -1,0 +1,219 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { World } from "../../../../test/support/world.js";
+import { isPawlError } from "../core/error.js";
+import type { Priority } from "../core/job.js";
+import type { Policy, PolicyKind } from "../core/policy.js";
+import type { WorkerOptions } from "./options.js";
+import { task } from "./task.js";
+
+let world: World;
+afterEach(() => world.close());
+
+/** Jobs that last as long as their input says, and what has run of whom. */
+function open() {
+  const had: Record<string, number> = {};
+  const now: Record<string, number> = {};
+  const most: Record<string, number> = {};
+  const starts: { readonly at: number; readonly band: number; readonly tenant: string }[] = [];
+  const last = task("last", async ({ ms, band }: { ms: number; band: number }, ctx) => {
+    const { tenant } = ctx;
+    starts.push({ at: world.clock.now(), band, tenant });
+    now[tenant] = (now[tenant] ?? 0) + 1;
+    most[tenant] = Math.max(most[tenant] ?? 0, now[tenant]);
+    await new Promise<void>((resolve) => world.clock.after(ms, resolve));
+    now[tenant]--;
+    had[tenant] = (had[tenant] ?? 0) + ms;
+  });
+  world = new World({ tasks: [last] });
+  const enqueue = (count: number, ms: number, lane: { tenant?: string; band?: Priority; queue?: string } = {}) =>
+    world.enqueueMany(
+      last,
+      Array.from({ length: count }, () => ({ ms, band: lane.band ?? 5 })),
+      { lane },
+    );
+  return { had, now, most, starts, enqueue };
+}
+
+async function set(kind: PolicyKind, name: string, policy: Policy): Promise<void> {
+  const version = (await world.inner.policies.get({ kind, name }))?.version ?? 0;
+  expect(await world.inner.policies.put({ kind, name }, policy, version)).toBe("stored");
+  await world.clock.quiet();
+}
+
+const running = (of: Record<string, number>) => Object.fromEntries(Object.entries(of).filter(([, count]) => count > 0));
+
+describe("a worker's slots", () => {
+  test("kept for a band are never taken by others, so that an urgent job starts at once", async () => {
+    const { now, starts, enqueue } = open();
+    await enqueue(100, 60_000, { tenant: "slow" });
+    await world.work({ concurrency: 10, reserve: [{ band: 9, slots: 3 }] });
+    expect(running(now)).toEqual({ slow: 7 });
+    await enqueue(5, 60_000, { tenant: "urgent", band: 9 });
+    await world.clock.quiet();
+    expect(running(now)).toEqual({ slow: 7, urgent: 3 });
+    expect(starts.filter(({ band }) => band === 9).every(({ at }) => at === world.clock.now())).toBe(true);
+  });
+
+  test("kept for a tenant serve it beside those it shares with the others", async () => {
+    const { now, enqueue } = open();
+    const worker = await world.work({
+      concurrency: 6,
+      reserve: [
+        { tenant: "acme", slots: 2 },
+        { band: 9, slots: 1 },
+      ],
+    });
+    await enqueue(50, 60_000, { tenant: "acme" });
+    await world.clock.quiet();
+    expect(running(now), "all but the one kept for the band").toEqual({ acme: 5 });
+    expect(worker.status()).toMatchObject({ free: 1, buffered: 0 });
+    await enqueue(1, 60_000, { tenant: "acme", band: 9 });
+    await world.clock.quiet();
+    expect(running(now)).toEqual({ acme: 6 });
+  });
+
+  test("are for the bands and tenants that it serves, and for no others", async () => {
+    const { now, enqueue } = open();
+    await enqueue(5, 1_000, { tenant: "a", band: 9 });
+    await enqueue(5, 1_000, { tenant: "a", band: 1 });
+    await enqueue(5, 1_000, { tenant: "b", band: 9 });
+    await world.work({ concurrency: 50, bands: [9, 8], tenants: ["a"] });
+    expect(running(now)).toEqual({ a: 5 });
+    await world.work({ concurrency: 50, tenants: ["b", "c"] });
+    expect(running(now)).toEqual({ a: 5, b: 5 });
+    await world.work({ concurrency: 50, bands: [1] });
+    expect(running(now)).toEqual({ a: 10, b: 5 });
+  });
+
+  const refused: readonly [string, WorkerOptions, RegExp][] = [
+    ["a band that does not exist", { bands: [10] }, /bands.*10/],
+    ["no band at all", { bands: [] }, /bands.*empty/],
+    ["no tenant at all", { tenants: [] }, /tenants.*empty/],
+    ["a tenant without a name", { tenants: [""] }, /tenant/],
+    ["slots kept for nobody", { reserve: [{ slots: 1 }] }, /reserve\[0\].*neither/],
+    ["no slots kept", { reserve: [{ band: 9, slots: 0 }] }, /reserve\[0\]\.slots/],
+    ["more kept than there are", { concurrency: 4, reserve: [{ band: 9, slots: 5 }] }, /5 slots.*concurrency of 4/],
+    ["slots kept for a band that is not served", { bands: [1], reserve: [{ band: 9, slots: 1 }] }, /band 9 is not served/],
+    ["slots kept for a tenant that is not served", { tenants: ["a"], reserve: [{ tenant: "b", slots: 1 }] }, /tenant b is not served/],
+    ["a misspelt reservation", { reserve: [{ bnd: 9, slots: 1 } as never] }, /bnd.*did you mean band/],
+  ];
+  test.each(refused)("are refused: %s", (_what, options, text) => {
+    open();
+    let thrown: unknown;
+    try {
+      world.worker(options);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(isPawlError(thrown), String(thrown)).toBe(true);
+    expect(String(thrown)).toMatch(text);
+  });
+});
+
+describe("a worker's time", () => {
+  test("is shared by weight among tenants with jobs of any length, and by new weights when they are set", async () => {
+    const { had, enqueue } = open();
+    const tenants = { a: 40, b: 110, c: 15 } as const;
+    await set("tenant", "b", { weight: 2 });
+    await set("tenant", "c", { weight: 3 });
+    for (const [tenant, ms] of Object.entries(tenants)) await enqueue(20_000 / ms, ms, { tenant });
+    await world.work({ concurrency: 8 });
+    await world.clock.advance(2_000);
+    const first = { ...had };
+    const total = Object.values(first).reduce((sum, ms) => sum + ms, 0);
+    for (const [tenant, weight] of [
+      ["a", 1],
+      ["b", 2],
+      ["c", 3],
+    ] as const)
+      expect(Math.abs((first[tenant] as number) / total / (weight / 6) - 1), `${tenant}: ${JSON.stringify(first)}`).toBeLessThan(0.1);
+    await set("tenant", "a", { weight: 6 });
+    await set("tenant", "b", {});
+    await set("tenant", "c", {});
+    await world.clock.advance(2_000);
+    const second = (had.a as number) - (first.a as number);
+    expect(second / 16_000).toBeGreaterThan(0.68);
+    expect(second / 16_000).toBeLessThan(0.82);
+  });
+
+  test("of a paused tenant is nothing, until it is resumed", async () => {
+    const { now, enqueue } = open();
+    await enqueue(100, 10, { tenant: "a" });
+    await enqueue(100, 10, { tenant: "b" });
+    await world.inner.lanes.pause("tenant", "a");
+    await world.work({ concurrency: 4 });
+    await world.clock.advance(100);
+    expect(running(now)).toEqual({ b: 4 });
+    await world.inner.lanes.resume("tenant", "a");
+    await world.clock.advance(100);
+    expect(now.a, "once what was held is over").toBeGreaterThan(0);
+  });
+
+  test("says how long jobs of each band have waited at most", async () => {
+    const { enqueue } = open();
+    await enqueue(1, 10, { band: 9 });
+    await enqueue(1, 10, { band: 2 });
+    await world.clock.advance(5_000);
+    const worker = await world.work({ concurrency: 4 });
+    await world.clock.advance(100);
+    await enqueue(1, 10, { band: 9 });
+    await world.clock.quiet();
+    expect(worker.status().longestWaits).toEqual({ 2: 5_000, 9: 5_000 });
+    await world.clock.advance(200_000);
+    expect(worker.status().longestWaits, "of the last minutes only").toEqual({});
+  });
+});
+
+describe("limits of a queue, task or tenant", () => {
+  test("hold over all workers, hold nobody else back, and let the next job start when one is over", async () => {
+    const { now, most, starts, enqueue } = open();
+    await set("tenant", "few", { concurrency: 3 });
+    await enqueue(12, 100, { tenant: "few" });
+    await enqueue(12, 100, { tenant: "free" });
+    for (let n = 0; n < 4; n++) await world.work({ concurrency: 4 });
+    expect(running(now)).toEqual({ few: 3, free: 12 });
+    await world.clock.advance(399);
+    expect(most.few).toBe(3);
+    expect(
+      starts.filter(({ tenant }) => tenant === "few"),
+      "no time is lost between one and the next",
+    ).toHaveLength(12);
+  });
+
+  test("set while jobs wait hold from then on, and gone when they are taken away", async () => {
+    const { now, enqueue } = open();
+    await enqueue(100, 100);
+    await world.work({ concurrency: 8 });
+    expect(running(now)).toEqual({ default: 8 });
+    await set("queue", "default", { concurrency: 2 });
+    await world.clock.advance(150);
+    expect(running(now)).toEqual({ default: 2 });
+    await set("queue", "default", {});
+    expect(running(now)).toEqual({ default: 8 });
+  });
+
+  test("by rate let jobs start when there are tokens, without being asked for again and again", async () => {
+    const { starts, enqueue } = open();
+    await set("task", "last", { rate: { limit: 10, per: 1_000, burst: 1 } });
+    await enqueue(30, 1);
+    await world.work({ concurrency: 8 });
+    await world.clock.advance(2_050);
+    expect(starts.length).toBeGreaterThanOrEqual(20);
+    expect(starts.length).toBeLessThanOrEqual(21);
+  });
+
+  test("let go of the slots of a worker that vanished", async () => {
+    const { now, enqueue } = open();
+    await set("queue", "default", { concurrency: 2 });
+    await enqueue(40, 1_000);
+    const lane = { queue: "default", band: 5, tenant: "default", task: "last" } as const;
+    const ghost = { name: "ghost", boot: "00000000-0000-4000-8000-00000000000f" as never };
+    await world.inner.leases.claimLimited({ worker: ghost, quotas: [{ lane, quota: 2 }], limit: 2, duration: 5_000 });
+    await world.work({ concurrency: 4 });
+    await world.upkeep();
+    await world.clock.advance(4_000);
+    expect(running(now)).toEqual({});
+    await world.clock.advance(5_000);
+    expect(running(now)).toEqual({ default: 2 });
+  });
+});

@@ -1,0 +1,3 @@
+import { conformanceOn } from "../support/conformance-on.js";
+
+conformanceOn("pgbouncer");

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, describe } from "vitest";
+import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
+import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
+import { openPglite } from "../../packages/pawl/src/store/postgres/drivers/pglite.js";
+import { emptiedStores } from "../support/emptied-store.js";
+import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { reasonTests } from "./reasons.js";
+
+describe("why a job is not running, in memory", () => reasonTests(async (now) => memoryStore({ now })));
+
+describe("why a job is not running, on PGlite", () => {
+  let stores: ReturnType<typeof emptiedStores>;
+  beforeAll(async () => {
+    stores = emptiedStores(await openPglite());
+  });
+  afterAll(() => stores?.close());
+  reasonTests((now) => stores.make(now));
+});
+
+for (const server of ["embedded18", "debian15"] as const) {
+  describeOn(server, () => {
+    let database: Database;
+    let stores: ReturnType<typeof emptiedStores>;
+    beforeAll(async () => {
+      database = await freshDatabase(server);
+      stores = emptiedStores(pgDriver({ config: { ...database.config, max: 4 }, prepare: "auto", statementTimeout: 30_000 }));
+    });
+    afterAll(async () => {
+      await stores?.close();
+      await database?.drop();
+    });
+    describe("why a job is not running", () => reasonTests((now) => stores.make(now)));
+  });
+}

@@ -1,0 +1,277 @@
+import { expect, test } from "vitest";
+import type { Serves } from "../../packages/pawl/src/core/capacity.js";
+import type { Reason } from "../../packages/pawl/src/core/explain.js";
+import type { JobId } from "../../packages/pawl/src/core/id.js";
+import type { JobLimit } from "../../packages/pawl/src/core/limit.js";
+import { type Explanation, explainJob } from "../../packages/pawl/src/scheduler/explain.js";
+import {
+  ANA,
+  BOB,
+  FAILED,
+  HOUR,
+  KILLED,
+  LEASE,
+  lane,
+  MINUTE,
+  SECOND,
+  type Spec,
+  START,
+  SUCCEEDED,
+  TestClock,
+  World,
+} from "../../packages/pawl/src/store/conformance/world.js";
+import type { Scope, Store } from "../../packages/pawl/src/store/port.js";
+
+const ALL: Serves = { tasks: ["work"], tags: [], amounts: {}, concurrency: 10 };
+
+/** One test per reason: what a job is told on a store where that is the case. */
+export function reasonTests(make: (now: () => number) => Promise<Store>): void {
+  /** A store with a worker that serves everything, so that only what a test does is in the way. */
+  async function world(serves: Serves | "nobody" = ALL): Promise<World> {
+    const clock = new TestClock();
+    const w = new World(await make(clock.now), clock);
+    if (serves !== "nobody") await w.store.workers.publish(ANA, serves, 10 * HOUR);
+    return w;
+  }
+  async function why(w: World, id: JobId, scope: Scope = "everyone"): Promise<Explanation> {
+    const explanation = await explainJob(w.store, scope, id);
+    if (explanation === undefined) throw new Error("no explanation");
+    return explanation;
+  }
+  const first = async (w: World, id: JobId): Promise<Reason> => (await why(w, id)).reasons[0] as Reason;
+  const ids = async (w: World, ...specs: readonly Spec[]) => (await w.enqueue(...specs)).map((answer) => (answer as { id: JobId }).id);
+  const under = (limit: JobLimit): Spec => ({ options: { limits: [limit] } });
+
+  test("a job that nothing is in the way of starts at once", async () => {
+    const w = await world();
+    const id = await w.add();
+    expect(await why(w, id)).toEqual({
+      job: id,
+      state: "ready",
+      reasons: [{ kind: "behind", ahead: 0 }],
+      estimatedStart: new Date(START),
+      text: "It is next in its lane. It should start at once.",
+    });
+  });
+
+  test("nobody is told of a job that is not there, or not theirs", async () => {
+    const w = await world();
+    const id = await w.add();
+    expect(await explainJob(w.store, { tenant: "umbrella" }, id)).toBeUndefined();
+  });
+
+  test("finished: how and when", async () => {
+    const w = await world();
+    const id = await w.add();
+    await w.run(id, KILLED);
+    expect(await why(w, id)).toMatchObject({ reasons: [{ kind: "finished", state: "dead", at: START, failure: { name: "RangeError" } }] });
+    const done = await w.add();
+    await w.run(done, SUCCEEDED);
+    expect(await first(w, done)).toEqual({ kind: "finished", state: "succeeded", at: START });
+  });
+
+  test("running: where, since when, and what was asked of it", async () => {
+    const w = await world();
+    const id = await w.add();
+    await w.hold({ worker: BOB });
+    await w.store.jobs.cancel("everyone", id, "enough");
+    const { reasons } = await why(w, id);
+    expect(reasons).toEqual([{ kind: "running", worker: "bob", since: START, until: START + LEASE, asked: "cancel" }]);
+  });
+
+  test("paused: the job, its queue, its task, its tenant, or all of them", async () => {
+    const w = await world();
+    const id = await w.add();
+    await w.store.jobs.pause("everyone", id);
+    expect(await first(w, id)).toEqual({ kind: "paused", what: "job", name: id });
+    for (const [kind, name] of [
+      ["queue", "default"],
+      ["task", "work"],
+      ["tenant", "acme"],
+    ] as const) {
+      const other = await w.add();
+      await w.store.lanes.pause(kind, name);
+      expect(await first(w, other)).toEqual({ kind: "paused", what: kind, name });
+      expect((await why(w, other)).estimatedStart).toBeUndefined();
+      if (kind !== "tenant") await w.store.lanes.resume(kind, name);
+    }
+    await w.store.lanes.pause("queue", "default");
+    await w.store.lanes.pause("queue", "other");
+    expect((await why(w, id)).reasons.flatMap((reason) => (reason.kind === "paused" ? [reason.what] : []))).toEqual(["job", "queue", "tenant"]);
+  });
+
+  test("blocked: on which jobs, and how they stand", async () => {
+    const w = await world();
+    const parents = await ids(w, {}, { delay: HOUR });
+    await w.hold();
+    const id = await w.add({ after: parents });
+    const { reasons, text } = await why(w, id);
+    expect(reasons[0]).toMatchObject({ kind: "blocked", count: 2 });
+    const on = (reasons[0] as Extract<Reason, { kind: "blocked" }>).on;
+    expect(new Map(on.map(({ job, state }) => [job, state]))).toEqual(
+      new Map([
+        [parents[0], "running"],
+        [parents[1], "scheduled"],
+      ]),
+    );
+    expect(text).toMatch(/^It waits for 2 other jobs: /);
+  });
+
+  test("limited: at which key, of how many places how many are taken", async () => {
+    const w = await world();
+    const account: JobLimit = { limit: "account", key: "7", rule: { concurrency: 2 } };
+    const jobs = await ids(w, under(account), under(account), under(account));
+    const told = { kind: "limited", limit: "account", key: "7", for: "concurrency", held: 2, most: 2 };
+    expect(await first(w, jobs[2] as JobId)).toEqual(told);
+    expect((await why(w, jobs[0] as JobId)).reasons).toEqual([{ kind: "behind", ahead: 0 }]);
+    await w.hold();
+    expect(await first(w, jobs[2] as JobId)).toEqual(told);
+  });
+
+  test("limited: not its turn in a serial key", async () => {
+    const w = await world();
+    const order: JobLimit = { limit: "order", key: "A", rule: { serial: true } };
+    const jobs = await ids(w, under(order), under(order));
+    expect(await first(w, jobs[1] as JobId)).toEqual({ kind: "limited", limit: "order", key: "A", for: "serial", held: 1, most: 1 });
+  });
+
+  test("limited: for which token, until when", async () => {
+    const w = await world();
+    const api: JobLimit = { limit: "api", key: "eu", rule: { rate: { limit: 1, per: 10 * SECOND, burst: 1 } } };
+    const jobs = await ids(w, under(api), under(api), under(api));
+    await w.store.limits.admit(10);
+    w.clock.advance(SECOND);
+    const next = await why(w, jobs[1] as JobId);
+    expect(next.reasons[0]).toMatchObject({ kind: "limited", limit: "api", key: "eu", for: "rate", until: START + 10 * SECOND });
+    expect(next.text).toMatch(/has no token for it; one is there in 9 s/);
+    const last = await first(w, jobs[2] as JobId);
+    expect(last).toMatchObject({ kind: "limited", for: "rate" });
+    expect(last).not.toHaveProperty("until");
+  });
+
+  test("limited: a key that is paused, until when", async () => {
+    const w = await world();
+    const api: JobLimit = { limit: "api", key: "eu", rule: { concurrency: 5 } };
+    await w.add(under(api));
+    await w.store.limits.pause({ tenant: "acme", limit: "api", key: "eu" }, MINUTE);
+    const id = await w.add(under(api));
+    const { reasons, estimatedStart } = await why(w, id);
+    expect(reasons[0]).toMatchObject({ kind: "limited", for: "key_paused", until: START + MINUTE });
+    expect(estimatedStart).toEqual(new Date(START + MINUTE));
+  });
+
+  test("due: at what time", async () => {
+    const w = await world();
+    const { reasons, estimatedStart, state } = await why(w, await w.add({ delay: HOUR }));
+    expect({ reasons, estimatedStart, state }).toEqual({
+      reasons: [{ kind: "due", at: START + HOUR }],
+      estimatedStart: new Date(START + HOUR),
+      state: "scheduled",
+    });
+  });
+
+  test("retrying: when, after how many attempts, and what failed", async () => {
+    const w = await world();
+    const id = await w.add();
+    await w.run(id, FAILED, [MINUTE]);
+    expect(await first(w, id)).toMatchObject({ kind: "retrying", at: START + MINUTE, attempts: 1, failure: { name: "TypeError" } });
+  });
+
+  test("unserved: no worker, none with its task, none with its tag", async () => {
+    const none = await world("nobody");
+    expect(await first(none, await none.add())).toEqual({ kind: "unserved", lacks: [{ kind: "worker" }] });
+    const w = await world();
+    const other = await w.add({ task: "other" });
+    expect(await first(w, other)).toEqual({ kind: "unserved", lacks: [{ kind: "task", task: "other" }] });
+    await w.store.tasks.publish([{ name: "work", defaults: { needs: { tags: ["gpu"] } } }]);
+    const id = await w.add();
+    const { reasons, text, estimatedStart } = await why(w, id);
+    expect(reasons[0]).toEqual({ kind: "unserved", lacks: [{ kind: "tag", tag: "gpu" }] });
+    expect(text).toMatch(/no live worker that has its task has the tag gpu/i);
+    expect(estimatedStart).toBeUndefined();
+    await w.store.workers.publish(BOB, { ...ALL, tags: ["gpu"] }, MINUTE);
+    expect((await why(w, id)).reasons).toEqual([{ kind: "behind", ahead: 0 }]);
+    w.clock.advance(MINUTE);
+    expect(await first(w, id)).toMatchObject({ kind: "unserved" });
+  });
+
+  test("broken: until when, or by hand", async () => {
+    const w = await world();
+    const id = await w.add();
+    const pair = { tenant: "acme", task: "work" };
+    await w.store.breakers.force(pair, "open");
+    expect(await first(w, id)).toEqual({ kind: "broken", ...pair });
+    await w.store.breakers.force(pair, "reset");
+    expect((await why(w, id)).reasons).toEqual([{ kind: "behind", ahead: 0 }]);
+    const rule = { failures: 0.9, window: 5 * MINUTE, minimum: 10, probe: MINUTE };
+    const failing = { ...pair, rule, samples: [{ succeeded: 0, failed: 20, ago: 0 }] };
+    await w.store.breakers.report([failing]);
+    w.clock.advance(10 * SECOND);
+    await w.store.breakers.report([failing]);
+    const { reasons, estimatedStart } = await why(w, id);
+    expect(reasons[0]).toEqual({ kind: "broken", ...pair, until: START + 10 * SECOND + MINUTE });
+    expect(estimatedStart).toEqual(new Date(START + 10 * SECOND + MINUTE));
+  });
+
+  test("capped: by which limit of its queue, task or tenant, and by how many", async () => {
+    const w = await world();
+    await w.store.policies.put({ kind: "queue", name: "default" }, { concurrency: 2 }, 0);
+    await w.store.policies.put({ kind: "tenant", name: "acme" }, { rate: { limit: 1, per: 10 * SECOND, burst: 2 } }, 0);
+    const jobs = await ids(w, {}, {}, {});
+    expect((await why(w, jobs[0] as JobId)).reasons).toEqual([{ kind: "behind", ahead: 0 }]);
+    await w.store.leases.claimLimited({ worker: ANA, quotas: [{ lane: lane(), quota: 5 }], limit: 5, duration: LEASE });
+    expect((await why(w, jobs[2] as JobId)).reasons).toEqual([
+      { kind: "capped", what: "queue", name: "default", limit: "concurrency", most: 2, held: 2 },
+      { kind: "capped", what: "tenant", name: "acme", limit: "rate", most: 1, until: START + 10 * SECOND },
+      { kind: "behind", ahead: 0 },
+    ]);
+    // How many others run in the queue is not a tenant's to know.
+    expect((await why(w, jobs[2] as JobId, { tenant: "acme" })).reasons[0]).toEqual({
+      kind: "capped",
+      what: "queue",
+      name: "default",
+      limit: "concurrency",
+      most: 2,
+    });
+  });
+
+  test("suspect: how many workers vanished with it", async () => {
+    const w = await world();
+    expect(await first(w, await w.suspect())).toEqual({ kind: "suspect", crashes: 2 });
+  });
+
+  test("behind: how many, and when its turn comes at the pace of the last minute", async () => {
+    const w = await world();
+    await w.enqueue(...Array.from({ length: 600 }, () => ({})));
+    const last = await w.add();
+    expect(await why(w, last)).toMatchObject({ reasons: [{ kind: "behind", ahead: 600 }] });
+    expect((await why(w, last)).estimatedStart).toBeUndefined();
+    for (let second = 0; second < 20; second++) {
+      w.clock.advance(SECOND);
+      await w.settleAll(await w.holdAll({ limit: 10 }), SUCCEEDED);
+      await w.store.duties.fold(1_000);
+    }
+    const { reasons, estimatedStart } = await why(w, last);
+    expect(reasons).toEqual([{ kind: "behind", ahead: 400 }]);
+    const wait = (estimatedStart?.getTime() ?? 0) - w.clock.now();
+    expect(wait / (40 * SECOND)).toBeGreaterThan(0.8);
+    expect(wait / (40 * SECOND)).toBeLessThan(1.25);
+  });
+
+  test("behind: a lane that shares its pace with another waits twice as long", async () => {
+    const w = await world();
+    const lanes = [lane(), lane({ tenant: "umbrella" })];
+    for (const { tenant } of lanes) await w.enqueue(...Array.from({ length: 300 }, () => ({ tenant })));
+    const last = await w.add();
+    for (let second = 0; second < 20; second++) {
+      w.clock.advance(SECOND);
+      for (const one of lanes) await w.settleAll(await w.holdAll({ lanes: [one], limit: 5 }), SUCCEEDED);
+      await w.store.duties.fold(1_000);
+    }
+    const { reasons, estimatedStart } = await why(w, last);
+    expect(reasons).toEqual([{ kind: "behind", ahead: 200 }]);
+    const wait = (estimatedStart?.getTime() ?? 0) - w.clock.now();
+    expect(wait / (40 * SECOND)).toBeGreaterThan(0.8);
+    expect(wait / (40 * SECOND)).toBeLessThan(1.25);
+  });
+}

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { eventually } from "../support/eventually.js";
+import { freshStage } from "../support/fresh-stage.js";
+import { describeOn } from "../support/servers.js";
+import { SHORT, type Stage } from "../support/stage.js";
+
+interface Interval {
+  readonly job: string;
+  readonly account: string;
+  readonly no: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** When somebody held which job, by its history: attempts from their start on, claims lost to a crash from the claim on. */
+function intervals(stage: Stage): Promise<readonly Interval[]> {
+  return stage.rows<Interval>(
+    `select a.job::text, j.input->>'account' as account, (j.input->>'no')::int as no,
+       extract(epoch from a.started_at)::float8 * 1000 as "from", extract(epoch from a.finished_at)::float8 * 1000 as "to"
+     from pawl.any_attempt a join pawl.any_job j on j.id = a.job order by a.started_at`,
+  );
+}
+
+/** The most that overlap at any instant. One that ends when another begins does not. */
+function most(given: readonly Interval[]): number {
+  const steps = given.flatMap(({ from, to }) => [
+    { at: from, by: 1 },
+    { at: to, by: -1 },
+  ]);
+  steps.sort((a, b) => a.at - b.at || a.by - b.by);
+  let now = 0;
+  let peak = 0;
+  for (const { by } of steps) {
+    now += by;
+    peak = Math.max(peak, now);
+  }
+  return peak;
+}
+
+async function left(stage: Stage): Promise<object> {
+  const [row] = await stage.rows<object>(
+    "select (select count(*) from pawl.slot)::int as slots, (select count(*) from pawl.ticket)::int as tickets, (select count(*) from pawl.parked)::int as parked",
+  );
+  return row as object;
+}
+
+const ACCOUNTS = ["ann", "ben", "cat", "dan"];
+
+/** Of all accounts in turn, and of unequal length. */
+async function enqueue(stage: Stage, task: string, count: number): Promise<void> {
+  const inputs = Array.from({ length: count }, (_, no) => ({ account: ACCOUNTS[no % 4], no, ms: 5 + ((no * 37) % 60) }));
+  stage.acked.push(...(await stage.pawl.enqueueMany(task, inputs)).map(({ id }) => id));
+}
+
+/** Four processes, two of which are killed while they work. */
+async function throughCrashes(stage: Stage, under: number): Promise<void> {
+  const workers = await Promise.all(Array.from({ length: 4 }, () => stage.worker({ ...SHORT.work, concurrency: 10 }, SHORT.open)));
+  for (const [index, victim] of workers.slice(0, 2).entries()) {
+    await eventually("work is under way", () => stage.sink.lines("end").length >= under * (index + 1));
+    await victim.kill();
+  }
+  await stage.drained();
+}
+
+describeOn("embedded18", () => {
+  describe("limits on keys, with four worker processes of which two are killed", () => {
+    it("no instant has more than three jobs of an account, and no slot is left", async () => {
+      await using stage = await freshStage();
+      await enqueue(stage, "limited", 200);
+      await throughCrashes(stage, 40);
+      const all = await intervals(stage);
+      for (const account of ACCOUNTS) {
+        const peak = most(all.filter((one) => one.account === account));
+        expect(peak, account).toBeLessThanOrEqual(3);
+        expect(peak, `${account} is limited to what it may, not to less`).toBe(3);
+      }
+      expect(await left(stage)).toEqual({ slots: 0, tickets: 0, parked: 0 });
+      expect(await stage.pawl.counts()).toMatchObject({ succeeded: 200, parked: 0, ready: 0, running: 0 });
+      await stage.check();
+    }, 120_000);
+
+    it("a serial key runs one at a time, in the order of the enqueues, through retries and crashes", async () => {
+      await using stage = await freshStage();
+      await enqueue(stage, "ordered", 60);
+      await throughCrashes(stage, 12);
+      const all = await intervals(stage);
+      for (const account of ACCOUNTS) {
+        const own = all.filter((one) => one.account === account);
+        expect(most(own), account).toBe(1);
+        const order = own.map(({ no }) => no);
+        expect(order, `${account}: nobody before the one before it is done`).toEqual([...order].sort((a, b) => a - b));
+      }
+      expect(await left(stage)).toEqual({ slots: 0, tickets: 0, parked: 0 });
+      await stage.check();
+    }, 120_000);
+  });
+});

@@ -1,0 +1,123 @@
+import { type BreakerRule, DOUBT } from "../../packages/pawl/src/core/breaker.js";
+import { MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { BreakerRef } from "../../packages/pawl/src/store/port-breakers.js";
+import { type Pieces, type Split, splitBefore } from "../support/interleave.js";
+import { EVERYWHERE, races } from "../support/race.js";
+
+const RULE: BreakerRule = { failures: 0.9, window: 5 * MINUTE, minimum: 20, probe: MINUTE };
+const A: BreakerRef = { tenant: "a", task: "work" };
+const B: BreakerRef = { tenant: "b", task: "work" };
+
+const REPORT: Pieces = { stops: ["take_breakers", "commit"] };
+/** Between the rows of one report, as they are locked: before the one that comes last. */
+const BEFORE_LAST: Split = {
+  statement: "take_breakers",
+  from: "'[]', g.rule::json,",
+  to: (barrier) => `'[]', case when g.tenant = 'b' and ${barrier} then g.rule::json else g.rule::json end,`,
+};
+const PROBE: Pieces = { stops: ["lock_breakers", "commit"], splits: [splitBefore("lock_breakers", "(b.tenant, b.task) in")] };
+
+async function failed(w: World, count: number, ...refs: readonly BreakerRef[]): Promise<unknown> {
+  const reports = refs.map((ref) => ({ ...ref, rule: RULE, samples: [{ succeeded: 0, failed: count, ago: 0 }] }));
+  return (await w.store.breakers.report(reports)).map(({ state, failed: all }) => [state, all]);
+}
+async function open(w: World): Promise<void> {
+  await failed(w, 20, A);
+  w.clock.advance(DOUBT);
+  await failed(w, 1, A);
+  w.clock.advance(MINUTE);
+}
+const standing = async (w: World) =>
+  (await w.store.breakers.list({}, { limit: 10 })).map(({ tenant, state, failed: all, probeAt }) => [tenant, state, all, probeAt]);
+
+/** Takes the rows it saw, whoever has changed them since. */
+const UNLOCKED = [
+  { statement: "take_breakers", from: "insert into pawl.breaker as b", to: "with made as (insert into pawl.breaker as b" },
+  { statement: "take_breakers", from: "do update set forced = b.forced\n   returning", to: "do nothing) select" },
+  { statement: "take_breakers", from: "as over", to: "as over from pawl.breaker b where b.tenant = any($2::text[])" },
+];
+
+races((race) => {
+  race(
+    "two workers that report on one breaker",
+    {
+      setup: (w) => failed(w, 9, A),
+      racers: [
+        { run: (w) => failed(w, 6, A), ...REPORT },
+        { run: (w) => failed(w, 5, A), ...REPORT },
+      ],
+      afterwards: standing,
+    },
+    [{ clause: "TAKE locks the row it finds, and answers as it is then (do update)", without: UNLOCKED, because: /no order/ }],
+    EVERYWHERE,
+  );
+
+  race(
+    "two workers that are the first to report on one breaker",
+    {
+      setup: async () => undefined,
+      racers: [
+        { run: (w) => failed(w, 12, A), ...REPORT },
+        { run: (w) => failed(w, 11, A), ...REPORT },
+      ],
+      afterwards: standing,
+    },
+    [],
+  );
+
+  race(
+    "two reports on the same breakers the other way round",
+    {
+      setup: async () => undefined,
+      racers: [
+        { run: (w) => failed(w, 1, A, B), stops: ["commit"], splits: [BEFORE_LAST] },
+        { run: (w) => failed(w, 2, B, A), stops: ["commit"], splits: [BEFORE_LAST] },
+      ],
+      afterwards: standing,
+    },
+    [
+      {
+        clause: "breakers are locked in sorted order",
+        without: [{ statement: "take_breakers", from: 'order by g.tenant collate "C", g.task collate "C"', to: "" }],
+        because: /circle/,
+      },
+    ],
+  );
+
+  race(
+    "two workers that ask for leave to probe",
+    {
+      setup: open,
+      racers: [
+        { run: async (w) => (await w.store.breakers.probe([A])).length, ...PROBE },
+        { run: async (w) => (await w.store.breakers.probe([A])).length, ...PROBE },
+      ],
+      afterwards: standing,
+    },
+    [
+      {
+        clause: "LOCK waits for whoever asks too, and reads after it (for update)",
+        without: [{ statement: "lock_breakers", from: "for update", to: "" }],
+        because: /no order/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "a person who opens a breaker, and a report that it works",
+    {
+      setup: (w) => failed(w, 20, A),
+      racers: [
+        { run: async (w) => (await w.store.breakers.force(A, "open")).state, ...REPORT },
+        {
+          run: async (w) =>
+            (await w.store.breakers.report([{ ...A, rule: RULE, samples: [{ succeeded: 50, failed: 0, ago: 0 }] }])).map(({ state }) => state),
+          ...REPORT,
+        },
+      ],
+      afterwards: standing,
+    },
+    [{ clause: "TAKE locks the row it finds, and answers as it is then (do update)", without: UNLOCKED, because: /no order/ }],
+  );
+});

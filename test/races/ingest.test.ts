@@ -1,0 +1,81 @@
+import type { Demand, IngestLimit } from "../../packages/pawl/src/core/backpressure.js";
+import { SECOND, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { Pieces, Split } from "../support/interleave.js";
+import { EVERYWHERE, races } from "../support/race.js";
+
+const rate = { limit: 1, per: SECOND, burst: 10 };
+const ACME: IngestLimit = { kind: "tenant", name: "acme", rate };
+const MAIL: IngestLimit = { kind: "queue", name: "mail", rate };
+const DEEP: IngestLimit = { kind: "queue", name: "default", depth: 10 };
+
+const demand = (...limits: readonly number[]): Demand => ({ parts: limits.map((limit) => ({ limit, jobs: 6, waiting: 6 })) });
+const take = (limits: readonly IngestLimit[]) => async (w: World) =>
+  (await w.store.ingest.take(limits, [demand(...limits.keys())])).map(({ kind }) => kind);
+
+const TAKE: Pieces = { stops: ["lock_ingest", "save_ingest", "commit"] };
+const FIRST_TAKE: Pieces = { stops: ["lock_ingest", "enter_ingest", "save_ingest", "commit"] };
+/** Between the two names that are entered, before the one that comes last. */
+const BEFORE_LAST: Split = {
+  statement: "enter_ingest",
+  from: "select * from",
+  to: (barrier) => `select case when g.kind = 'tenant' and ${barrier} then g.kind else g.kind end, g.name from`,
+};
+const UNLOCKED = { statement: "lock_ingest", from: "order by i.kind, i.name for update", to: "order by i.kind, i.name" };
+
+races((race) => {
+  race(
+    "two demands under one rate, which has tokens for one of them",
+    {
+      setup: (w) => w.store.ingest.take([ACME], [{ parts: [{ limit: 0, jobs: 1, waiting: 1 }] }]),
+      racers: [
+        { run: take([ACME]), ...TAKE },
+        { run: take([ACME]), ...TAKE },
+      ],
+    },
+    [{ clause: "LOCK locks what is remembered of the limit", without: [UNLOCKED], because: /no order/ }],
+    EVERYWHERE,
+  );
+
+  race(
+    "two demands under one depth, which has room for one of them",
+    {
+      setup: (w) => w.store.ingest.take([DEEP], [{ parts: [{ limit: 0, jobs: 1, waiting: 1 }] }]),
+      racers: [
+        { run: take([DEEP]), ...TAKE },
+        { run: take([DEEP]), ...TAKE },
+      ],
+    },
+    [{ clause: "LOCK locks what is remembered of the limit", without: [UNLOCKED], because: /no order/ }],
+  );
+
+  race(
+    "the first two demands ever under one rate",
+    {
+      setup: async () => undefined,
+      racers: [
+        { run: take([ACME]), ...FIRST_TAKE },
+        { run: take([ACME]), ...FIRST_TAKE },
+      ],
+    },
+    // Whoever enters what another is entering waits for that one: the key of the table is the guard.
+    [],
+  );
+
+  race(
+    "two demands under the same two limits, the other way round",
+    {
+      setup: async () => undefined,
+      racers: [
+        { run: take([MAIL, ACME]), stops: ["commit"], splits: [BEFORE_LAST] },
+        { run: take([ACME, MAIL]), stops: ["commit"], splits: [BEFORE_LAST] },
+      ],
+    },
+    [
+      {
+        clause: "limits are entered in the order of their names",
+        without: [{ statement: "enter_ingest", from: "order by g.kind, g.name", to: "" }],
+        because: /circle/,
+      },
+    ],
+  );
+});

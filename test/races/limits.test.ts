@@ -1,0 +1,203 @@
+import { expect } from "vitest";
+import type { JobOptions } from "../../packages/pawl/src/core/job.js";
+import type { LimitRule } from "../../packages/pawl/src/core/limit.js";
+import { everyJob } from "../../packages/pawl/src/store/conformance/invariants.js";
+import { type Held, LEASE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { Pieces } from "../support/interleave.js";
+import { EVERYWHERE, races } from "../support/race.js";
+import { REAP, TAKE_SNAPSHOT } from "./pieces.js";
+
+const RULE: LimitRule = { concurrency: 1 };
+const GATE = { tenant: "acme", limit: "per key", key: "k" };
+const options: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: RULE }] };
+const serial: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: { serial: true } }] };
+
+/** When it is stored, and when it was read how the gate stands. */
+const ENQUEUE: Pieces = { stops: ["put", "read_gates"] };
+const SETTLE: Pieces = { stops: ["settle", "read_gates"] };
+
+/** One of the key runs, and another one waits. */
+async function oneRuns(w: World): Promise<Held> {
+  await w.add({ options });
+  const held = await w.hold();
+  await w.add({ options });
+  return held;
+}
+
+/** Nobody holds a place that has left, and no more have one than may; and while there is room, nobody waits. */
+async function neitherExceededNorLeaked(w: World): Promise<void> {
+  const jobs = new Map((await everyJob(w.store)).map((job) => [job.id, job.state]));
+  const { holders = [], next } = (await w.store.limits.get(GATE)) ?? {};
+  const over = holders.filter((job) => ["succeeded", "dead", "cancelled"].includes(jobs.get(job) ?? "gone"));
+  expect(over, "leaked").toEqual([]);
+  expect([...jobs.values()].filter((state) => state === "ready" || state === "running").length, "exceeded").toBeLessThanOrEqual(1);
+  if (holders.length === 0) expect(next, "waits before an open gate").toBeUndefined();
+  const placeless = [...jobs].filter(([job, state]) => (state === "ready" || state === "running") && !holders.includes(job));
+  expect(placeless, "let in without a place").toEqual([]);
+}
+/** What knocks and was not answered is for the duty. */
+const afterwards = (w: World) => w.store.limits.admit(100).then(() => undefined);
+const holds = neitherExceededNorLeaked;
+
+const LOCKED = {
+  clause: "LOCK_GATES locks the gate before anybody counts who is inside",
+  // Who takes away the same knocks waits for the other as well.
+  without: [
+    { statement: "lock_gates", from: "order by key for update", to: "order by key" },
+    {
+      statement: "take_knocks",
+      from: "where key = any($1::text[])",
+      to: "where id in (select id from pawl.knock where key = any($1::text[]) for update skip locked)",
+    },
+  ],
+  because: /exceeded|no order/,
+};
+
+races((race) => {
+  race(
+    "two enqueues of one key that has room for one",
+    {
+      // The gate is there: making it would make one wait for the other.
+      setup: async (w) => w.run(await w.add({ options })),
+      racers: [
+        { run: (w) => w.enqueue({ options }), ...ENQUEUE },
+        { run: (w) => w.enqueue({ options }), ...ENQUEUE },
+      ],
+      afterwards,
+      holds,
+      notSerial: "which of them is let in depends on who came first to the gate, not on who was stored first",
+    },
+    [LOCKED],
+    EVERYWHERE,
+  );
+
+  race(
+    "a settlement that frees a key, and an enqueue of it",
+    {
+      setup: oneRuns,
+      racers: [
+        { run: (w, held) => w.settle(held, SUCCEEDED), ...SETTLE },
+        { run: (w) => w.enqueue({ options }), ...ENQUEUE },
+      ],
+      afterwards,
+      holds,
+    },
+    [
+      LOCKED,
+      {
+        clause: "a settlement knocks at what it frees (and whoever knocks, looks)",
+        without: [{ statement: "settle", from: "where kind in ('key', 'serial', 'rate')", to: "where false" }],
+        because: /waits before an open gate|no order/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "a settlement that frees a key, and the cancellation of the next",
+    {
+      async setup(w) {
+        await w.add({ options });
+        const held = await w.hold();
+        const next = await w.add({ options });
+        await w.add({ options });
+        return { held, next };
+      },
+      racers: [
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle", "heads_of_lines"] },
+        { run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
+      ],
+      afterwards: async (w) => {
+        w.clock.advance(1_000);
+        await w.store.limits.admit(100);
+      },
+      holds,
+    },
+    [
+      {
+        clause: "HEADS locks those it is about to let in",
+        without: [{ statement: "heads_of_lines", from: "limit k.room for update skip locked", to: "limit k.room" }],
+        because: /leaked|open gate|no order/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "a reap that frees a key, and an enqueue of it",
+    {
+      async setup(w) {
+        await oneRuns(w);
+        w.clock.advance(LEASE);
+      },
+      racers: [
+        { run: (w) => w.store.leases.reap(10), ...REAP },
+        { run: (w) => w.enqueue({ options }), ...ENQUEUE },
+      ],
+      afterwards,
+      holds,
+    },
+    [
+      {
+        clause: "a reap gives back what its jobs hold (VACATE)",
+        without: [{ statement: "vacate", from: "($3::bool or kind <> 'serial')", to: "$3::bool" }],
+        because: /no order|without a place|open gate/,
+      },
+    ],
+  );
+
+  race(
+    "two who look at the same gates at once",
+    {
+      async setup(w) {
+        const [a, b] = [0, 1].map((n) => ({ limits: [{ limit: `limit ${n}`, key: "k", rule: RULE }] }));
+        const both: JobOptions = { limits: [...(a?.limits ?? []), ...(b?.limits ?? [])] };
+        const held = [];
+        for (const one of [a, b]) {
+          await w.add({ options: one as JobOptions });
+          held.push(await w.hold());
+        }
+        await w.add({ options: both });
+        await w.add({ options: both });
+        return held as unknown as readonly [Held, Held];
+      },
+      racers: [
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), stops: ["lock_gates", "heads_of_lines"] },
+        { run: (w, [, second]) => w.settle(second, SUCCEEDED), stops: ["lock_gates", "heads_of_lines"] },
+      ],
+      afterwards,
+      holds: async (w) => {
+        const states = (await everyJob(w.store)).map(({ state }) => state);
+        expect(states.filter((state) => state === "ready")).toHaveLength(1);
+      },
+      notSerial: "which of two is let in that wait at different gates depends on who looks first",
+    },
+    // They are locked in sorted order: two that wait in a circle would be found in any of these orders.
+    [],
+  );
+
+  race(
+    "a serial key: the settlement of its job, and the pause of the next",
+    {
+      async setup(w) {
+        await w.add({ options: serial });
+        const held = await w.hold();
+        const next = await w.add({ options: serial });
+        const last = await w.add({ options: serial });
+        return { held, next, last };
+      },
+      racers: [
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle", "heads_of_lines"] },
+        { run: async (w, { next }) => (await w.store.jobs.pause("everyone", next)).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
+      ],
+      afterwards: async (w) => {
+        w.clock.advance(1_000);
+        await w.store.limits.admit(100);
+      },
+      holds,
+    },
+    // What this race guards is an order, not a state: that nobody passes the first while it is in somebody's hands matters
+    // where they let go of it again, and that is a rollback.
+    [],
+  );
+});

@@ -1,0 +1,58 @@
+import { expect, it } from "vitest";
+import { eventually } from "../support/eventually.js";
+import { freshStage } from "../support/fresh-stage.js";
+import { describeOn } from "../support/servers.js";
+import { STEADY, type Stage } from "../support/stage.js";
+
+/** The most jobs that were held at one instant, by the history: from claim to end where a worker was lost with them. */
+async function mostAtOnce(stage: Stage, where: string): Promise<number> {
+  const rows = await stage.rows<{ from: number; to: number }>(
+    `select (extract(epoch from a.started_at) * 1000)::float8 as from, (extract(epoch from a.finished_at) * 1000)::float8 as to
+     from pawl.any_attempt a join pawl.any_job j on j.id = a.job where ${where} and a.worker is not null`,
+  );
+  const steps = rows.flatMap(({ from, to }) => [
+    { at: from, by: 1 },
+    { at: to, by: -1 },
+  ]);
+  // What ends at an instant makes room for what begins at it.
+  steps.sort((a, b) => a.at - b.at || a.by - b.by);
+  let now = 0;
+  let most = 0;
+  for (const { by } of steps) {
+    now += by;
+    most = Math.max(most, now);
+  }
+  return most;
+}
+
+describeOn("embedded18", () => {
+  it("limits of a queue, a task and a tenant are never exceeded by four workers, two of them killed, and no slot is left", async () => {
+    await using stage = await freshStage();
+    await stage.pawl.queues.set("narrow", { concurrency: 5 });
+    await stage.pawl.tenants.set("small", { concurrency: 3 });
+    await stage.pawl.tasks.set("slow 1", { concurrency: 2, rate: { limit: 20, per: "1s", burst: 2 } });
+    for (const ms of [5, 40, 90, 250]) {
+      await stage.enqueueMany("slow 0", 20, { ms }, { queue: "narrow", tenant: "large" });
+      await stage.enqueueMany("slow 0", 8, { ms }, { queue: "narrow", tenant: "small" });
+      await stage.enqueueMany("slow 1", 8, { ms }, { queue: "wide", tenant: "large" });
+      await stage.enqueueMany("slow 2", 50, { ms }, { queue: "wide", tenant: "large" });
+    }
+    const start = () => stage.worker({ ...STEADY.work, concurrency: 8 }, STEADY.open);
+    const workers = await Promise.all([start(), start(), start(), start()]);
+    const slots = () => stage.one<number>("select count(*)::int from pawl.slot");
+    for (const victim of workers.slice(0, 2)) {
+      await eventually("slots are held", async () => (await slots()) >= 5);
+      await victim.kill();
+    }
+    await start();
+    await start();
+    await stage.drained();
+    expect(await mostAtOnce(stage, "j.queue = 'narrow'"), "of the queue").toBe(5);
+    expect(await mostAtOnce(stage, "j.tenant = 'small'"), "of the tenant").toBeLessThanOrEqual(3);
+    expect(await mostAtOnce(stage, "j.task = 'slow 1'"), "of the task").toBeLessThanOrEqual(2);
+    expect(await mostAtOnce(stage, "j.task = 'slow 2'"), "others are not held back").toBeGreaterThan(10);
+    expect(await slots(), "slots left").toBe(0);
+    expect(await stage.pawl.counts()).toMatchObject({ succeeded: 344, dead: 0 });
+    await stage.check();
+  }, 150_000);
+});

@@ -1,0 +1,30 @@
+import { appendFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
+import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
+import { migrate, readMigrations } from "../../packages/pawl/src/store/postgres/migrate.js";
+import { openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
+import type { Upkeep } from "./upkeep-process.js";
+
+/** A process that prunes or migrates, and may be killed at any moment. */
+const { url, prune, migrations } = JSON.parse(process.argv[2] as string) as Upkeep;
+process.on("disconnect", () => process.exit(9));
+process.channel?.unref();
+
+if (prune !== undefined) {
+  const { now, archive, ...rules } = prune;
+  const store = await openPostgres({ url }, { now: () => now, migrate: false });
+  await store.duties.prune({
+    ...rules,
+    async exportFinished(batch) {
+      appendFileSync(archive, batch.map(({ job }) => `${job.id}\n`).join(""));
+    },
+  });
+  await store.close();
+}
+if (migrations !== undefined) {
+  const driver = pgDriver({ config: { connectionString: url, max: 1 }, prepare: "auto", statementTimeout: 0 });
+  await migrate(openDb(driver, { place: "test" }), readMigrations(pathToFileURL(`${migrations}/`)));
+  await driver.close();
+}
+process.exit(0);
