@@ -20,6 +20,8 @@ export interface SystemAbout {
   readonly keepsHistory: boolean;
   /** can run jobs at a given time */
   readonly delays: boolean;
+  /** takes minutes for what the others do in seconds: it is given a tenth of the jobs where only their rate counts */
+  readonly slow?: true;
 }
 
 /** Where a child finds its store: an empty one of its own. */

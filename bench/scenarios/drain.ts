@@ -1,6 +1,6 @@
 import type { Scenario } from "../contract.js";
 import { outcomeOf } from "../harness/figures.js";
-import { drained, filled } from "./parts.js";
+import { drained, filled, shareOf } from "./parts.js";
 import { ALL } from "./systems.js";
 
 export const drain: Scenario = {
@@ -11,8 +11,9 @@ export const drain: Scenario = {
   runs: 3,
   async run(bench) {
     const samples = await bench.turns(async (turn) => {
-      await filled(turn, { count: bench.jobs });
-      return { perSecond: await drained(turn, bench.jobs) };
+      const count = shareOf(turn.system, bench.jobs);
+      await filled(turn, { count });
+      return { perSecond: await drained(turn, count) };
     });
     return outcomeOf(samples);
   },

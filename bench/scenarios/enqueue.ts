@@ -1,5 +1,6 @@
 import type { Child, Scenario, Turn } from "../contract.js";
 import { overBestPeer, partsOf, rowsOf } from "../harness/figures.js";
+import { shareOf } from "./parts.js";
 import { ALL, isPostgresPeer } from "./systems.js";
 
 /** Of the jobs in bulk: the other two ways are slower by far. */
@@ -14,15 +15,16 @@ export const enqueue: Scenario = {
   jobs: 100_000,
   runs: 3,
   async run(bench) {
-    const singles = Math.ceil(bench.jobs * SINGLES);
-    const inFlight = Math.ceil(bench.jobs * IN_FLIGHT_SHARE);
     const samples = await bench.turns(async (turn) => {
+      const jobs = shareOf(turn.system, bench.jobs);
+      const singles = Math.ceil(jobs * SINGLES);
+      const inFlight = Math.ceil(jobs * IN_FLIGHT_SHARE);
       const producer = await warm(turn);
-      const bulk = await producer.enqueueMany({ from: WARM_UP, count: bench.jobs });
-      await stored(turn, WARM_UP + bench.jobs);
+      const bulk = await producer.enqueueMany({ from: WARM_UP, count: jobs });
+      await stored(turn, WARM_UP + jobs);
       const one = await producer.enqueueEach({ from: 0, count: singles, inFlight: 1 });
       const many = await producer.enqueueEach({ from: 0, count: inFlight, inFlight: IN_FLIGHT });
-      await stored(turn, WARM_UP + bench.jobs + singles + inFlight);
+      await stored(turn, WARM_UP + jobs + singles + inFlight);
       await producer.stop();
       const rate = ({ count, ms }: { count: number; ms: number }) => (count / ms) * 1_000;
       return { bulkPerSecond: rate(bulk), singlePerSecond: rate(one), inFlight64PerSecond: rate(many), singleP99Ms: one.latency.p99 };

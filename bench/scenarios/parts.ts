@@ -1,4 +1,9 @@
-import type { Jobs, Turn } from "../contract.js";
+import type { Jobs, SystemAbout, Turn } from "../contract.js";
+
+/** How many jobs a system is given where only their rate counts. */
+export function shareOf({ slow }: SystemAbout, jobs: number): number {
+  return slow ? Math.ceil(jobs / 10) : jobs;
+}
 
 /** Enqueues jobs in a process of its own, which is gone when they are stored. */
 export async function filled(turn: Turn, jobs: Jobs): Promise<void> {

@@ -53,6 +53,7 @@ export const SYSTEMS: readonly SystemEntry[] = [
     file: "bullmq-postgres.ts",
     keepsHistory: true,
     delays: true,
+    slow: true,
     settings: "concurrency 32, pool of 32; addBulk in chunks of 1,000, 4 in flight; completed jobs kept, as by default",
   },
   {
@@ -93,6 +94,7 @@ export const SYSTEMS: readonly SystemEntry[] = [
     file: "celery_system.py",
     keepsHistory: true,
     delays: true,
+    slow: true,
     settings: "prefork pool of 2 (one per core), prefetch 64 per process, JSON, events and gossip off, results kept in Redis; it has no bulk enqueue",
   },
 ];

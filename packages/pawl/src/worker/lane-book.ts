@@ -39,7 +39,7 @@ interface Queues {
 }
 
 /** Tenants, and lanes, of a band looked at by one claim: a claim takes hundreds of jobs, so thousands come in turn. */
-const WINDOW = 128;
+const WINDOW = 64;
 /** Tenants of a band whose time is remembered though they have no work. */
 const MOST_REMEMBERED = 10_000;
 

@@ -60,7 +60,7 @@ const LIST = statement(
   "list_breakers",
   `select ${COLUMNS} from pawl.breaker b
    where ${LIVE} and ($2::text is null or b.tenant = $2) and ($3::text is null or b.task = $3) and ($4::text is null or b.state = $4)
-     and ($6::text is null or (b.tenant, b.task) > ($6::text, $7::text))
+     and (b.tenant, b.task) > (coalesce($6::text, ''), coalesce($7::text, ''))
    order by b.tenant, b.task limit $5`,
 );
 

@@ -18,6 +18,16 @@ interface Entry {
   seenAt: number;
 }
 
+/** The smallest visible seq of a lane, and whether it has parcels. */
+export interface Head {
+  readonly seq: number;
+  readonly packed: boolean;
+}
+export interface FreshLane {
+  readonly lane: Lane;
+  readonly packed: boolean;
+}
+
 /** ms between claims of one lane from its bound instead of its hint */
 const SWEEP = 250;
 const MOST_SEEN = 100_000;
@@ -82,11 +92,16 @@ export class LaneBounds {
     return [...this.#entries.values()].sort((a, b) => compareLanes(a.lane, b.lane));
   }
 
-  /** What a look at the table found: the smallest visible seq of each known lane (undefined: none), and new lanes. */
+  /** Of numbers up to this one all that will ever be seen was seen by a look. */
+  get seenUpTo(): number {
+    return this.#safe.value;
+  }
+
+  /** What a look at the table found: the head of each known lane (undefined: it is empty), and new lanes. */
   saw(found: {
-    readonly heads: readonly (number | undefined)[];
+    readonly heads: readonly (Head | undefined)[];
     readonly known: readonly { readonly lane: Lane }[];
-    readonly fresh: readonly Lane[];
+    readonly fresh: readonly FreshLane[];
     readonly seq: number;
     readonly xmin: number;
     readonly xmax: number;
@@ -98,15 +113,15 @@ export class LaneBounds {
       if (entry === undefined) return;
       const head = found.heads[index];
       entry.live = head !== undefined;
-      entry.packed = true;
+      entry.packed = head?.packed !== false;
       if (entry.live) entry.seenAt = now;
-      entry.bound = Math.max(entry.bound, Math.min(head ?? safe, safe));
+      entry.bound = Math.max(entry.bound, Math.min(head?.seq ?? safe, safe));
       if (!entry.live && now - entry.seenAt > REMEMBER) {
         this.#entries.delete(laneKey(lane));
         this.#seen.clear();
       }
     });
-    for (const lane of found.fresh) this.#enter(lane).live = true;
+    for (const { lane, packed } of found.fresh) Object.assign(this.#enter(lane), { live: true, packed });
   }
 
   /** Claims name the same lanes again and again, by the same objects: told apart by those, their names need not be read. */

@@ -10,8 +10,8 @@ export interface ParcelSize {
   readonly most: number;
 }
 
-/** A claim takes that many at most, so a whole parcel is the usual case. */
-export const PARCELS: ParcelSize = { from: 2, most: 500 };
+/** Not so many that their ids, or a bundle of them, need more than a row, nor that taking a few writes much anew. */
+export const PARCELS: ParcelSize = { from: 2, most: 64 };
 
 /** How many jobs a parcel holds, lately: a claim locks as many as it wants, and one more, as others find them locked. */
 export class ParcelGuess {

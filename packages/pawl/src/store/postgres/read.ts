@@ -57,7 +57,7 @@ const LISTS = new Map<State | "any", Statement>(
       `list_${state}`,
       `
       select s.id from ${SOURCES[state]} s ${SOURCES[state] === ALL ? "" : "join pawl.any_job j on j.id = s.id"}
-      where ($2::uuid is null or s.id < $2::uuid)
+      where s.id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
         and ($3::text is null or ${job(state)}.tenant = $3) and ($4::text is null or ${job(state)}.queue = $4) and ($5::text is null or ${job(state)}.task = $5)
         and ($6::text is null or (${job(state)}.options->'tags')::jsonb ? $6) and ($7::text is null or ${job(state)}.options->>'key' = $7)
         and ($8::text is null or exists (select from pawl.dead d where d.id = s.id and (d.kind = $8 or d.name = $8)))

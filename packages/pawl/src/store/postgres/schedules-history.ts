@@ -8,7 +8,7 @@ import { type Db, ms, NOW, statement } from "./db.js";
 import { firedAmong } from "./schedules-record.js";
 import { findSchedule } from "./schedules-table.js";
 
-const BEFORE = "($3::float8 is null or %s < to_timestamp($3::float8 / 1000))";
+const BEFORE = "%s < to_timestamp(coalesce($3::float8, 'infinity') / 1000)";
 const FIRED = statement(
   "list_ticks",
   `select ${ms("at")} as at, ${ms("fired_at")} as fired_at, way, merged, job from pawl.tick

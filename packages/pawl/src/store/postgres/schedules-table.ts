@@ -72,7 +72,7 @@ export async function lockSchedule(tx: Transaction, { tenant, name }: ScheduleRe
 const LIST = statement(
   "list_schedules",
   `select ${COLUMNS} from pawl.schedule s
-   where ($2::text is null or tenant = $2) and ($3::text is null or (tenant, name) > ($3, $4::text))
+   where ($2::text is null or tenant = $2) and (tenant, name) > (coalesce($3::text, ''), coalesce($4::text, ''))
      and ($5::bool is null or (missing_since is not null) = $5) and ($6::bool is null or (paused_since is not null) = $6)
    order by tenant, name limit $1`,
 );
