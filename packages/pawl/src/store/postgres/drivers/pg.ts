@@ -17,13 +17,6 @@ export interface PgOptions {
 }
 
 const DEFAULT_POOL = 10;
-/**
- * Our statements are written so that one plan fits all parameters, and some take longer to plan than to run. Left to itself,
- * Postgres plans each of them five times or for ever, on every connection: tens of ms for whoever comes first.
- */
-const PLAN_ONCE = "-c plan_cache_mode=force_generic_plan";
-/** What poolers answer who know no `options`. */
-const NO_OPTIONS: ReadonlySet<string> = new Set(["08P01", "0A000"]);
 
 /** Postgres over the network or a socket. Nothing here relies on session state, so a transaction pooler may sit between. */
 export function pgDriver(options: PgOptions): Driver {
@@ -35,7 +28,6 @@ export function pgDriver(options: PgOptions): Driver {
     application_name: "pawl",
     query_timeout: options.statementTimeout,
     ...options.config,
-    options: [options.config.options, PLAN_ONCE].filter(Boolean).join(" "),
   });
   // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
   pool.on("error", () => {});
@@ -66,10 +58,6 @@ export function pgDriver(options: PgOptions): Driver {
       return client;
     } catch (cause) {
       const error = new DriverError("unsent", sqlState(cause), cause);
-      if (NO_OPTIONS.has(error.code ?? "") && pool.options.options !== options.config.options) {
-        pool.options.options = options.config.options;
-        return connect(asked);
-      }
       if (error.code === undefined) silence = { at: performance.now(), error };
       throw error;
     }
