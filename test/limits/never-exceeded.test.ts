@@ -1,40 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.js";
 import { freshStage } from "../support/fresh-stage.js";
+import { type Interval, mostAtOnce } from "../support/overlap.js";
 import { describeOn } from "../support/servers.js";
 import { SHORT, type Stage } from "../support/stage.js";
 
-interface Interval {
+interface Held extends Interval {
   readonly job: string;
   readonly account: string;
   readonly no: number;
-  readonly from: number;
-  readonly to: number;
 }
 
 /** When somebody held which job, by its history: attempts from their start on, claims lost to a crash from the claim on. */
-function intervals(stage: Stage): Promise<readonly Interval[]> {
-  return stage.rows<Interval>(
+function intervals(stage: Stage): Promise<readonly Held[]> {
+  return stage.rows<Held>(
     `select a.job::text, j.input->>'account' as account, (j.input->>'no')::int as no,
        extract(epoch from a.started_at)::float8 * 1000 as "from", extract(epoch from a.finished_at)::float8 * 1000 as "to"
      from pawl.any_attempt a join pawl.any_job j on j.id = a.job order by a.started_at`,
   );
-}
-
-/** The most that overlap at any instant. One that ends when another begins does not. */
-function most(given: readonly Interval[]): number {
-  const steps = given.flatMap(({ from, to }) => [
-    { at: from, by: 1 },
-    { at: to, by: -1 },
-  ]);
-  steps.sort((a, b) => a.at - b.at || a.by - b.by);
-  let now = 0;
-  let peak = 0;
-  for (const { by } of steps) {
-    now += by;
-    peak = Math.max(peak, now);
-  }
-  return peak;
 }
 
 async function left(stage: Stage): Promise<object> {
@@ -70,7 +53,7 @@ describeOn("embedded18", () => {
       await throughCrashes(stage, 40);
       const all = await intervals(stage);
       for (const account of ACCOUNTS) {
-        const peak = most(all.filter((one) => one.account === account));
+        const peak = mostAtOnce(all.filter((one) => one.account === account));
         expect(peak, account).toBeLessThanOrEqual(3);
         expect(peak, `${account} is limited to what it may, not to less`).toBe(3);
       }
@@ -86,7 +69,7 @@ describeOn("embedded18", () => {
       const all = await intervals(stage);
       for (const account of ACCOUNTS) {
         const own = all.filter((one) => one.account === account);
-        expect(most(own), account).toBe(1);
+        expect(mostAtOnce(own), account).toBe(1);
         const order = own.map(({ no }) => no);
         expect(order, `${account}: nobody before the one before it is done`).toEqual([...order].sort((a, b) => a - b));
       }

@@ -1,28 +1,17 @@
 import { expect, it } from "vitest";
 import { eventually } from "../support/eventually.js";
 import { freshStage } from "../support/fresh-stage.js";
+import { type Interval, mostAtOnce } from "../support/overlap.js";
 import { describeOn } from "../support/servers.js";
 import { STEADY, type Stage } from "../support/stage.js";
 
 /** The most jobs that were held at one instant, by the history: from claim to end where a worker was lost with them. */
-async function mostAtOnce(stage: Stage, where: string): Promise<number> {
-  const rows = await stage.rows<{ from: number; to: number }>(
+async function mostHeld(stage: Stage, where: string): Promise<number> {
+  const held = await stage.rows<Interval>(
     `select (extract(epoch from a.started_at) * 1000)::float8 as from, (extract(epoch from a.finished_at) * 1000)::float8 as to
      from pawl.any_attempt a join pawl.any_job j on j.id = a.job where ${where} and a.worker is not null`,
   );
-  const steps = rows.flatMap(({ from, to }) => [
-    { at: from, by: 1 },
-    { at: to, by: -1 },
-  ]);
-  // What ends at an instant makes room for what begins at it.
-  steps.sort((a, b) => a.at - b.at || a.by - b.by);
-  let now = 0;
-  let most = 0;
-  for (const { by } of steps) {
-    now += by;
-    most = Math.max(most, now);
-  }
-  return most;
+  return mostAtOnce(held);
 }
 
 describeOn("embedded18", () => {
@@ -47,10 +36,10 @@ describeOn("embedded18", () => {
     await start();
     await start();
     await stage.drained();
-    expect(await mostAtOnce(stage, "j.queue = 'narrow'"), "of the queue").toBe(5);
-    expect(await mostAtOnce(stage, "j.tenant = 'small'"), "of the tenant").toBeLessThanOrEqual(3);
-    expect(await mostAtOnce(stage, "j.task = 'slow 1'"), "of the task").toBeLessThanOrEqual(2);
-    expect(await mostAtOnce(stage, "j.task = 'slow 2'"), "others are not held back").toBeGreaterThan(10);
+    expect(await mostHeld(stage, "j.queue = 'narrow'"), "of the queue").toBe(5);
+    expect(await mostHeld(stage, "j.tenant = 'small'"), "of the tenant").toBeLessThanOrEqual(3);
+    expect(await mostHeld(stage, "j.task = 'slow 1'"), "of the task").toBeLessThanOrEqual(2);
+    expect(await mostHeld(stage, "j.task = 'slow 2'"), "others are not held back").toBeGreaterThan(10);
     expect(await slots(), "slots left").toBe(0);
     expect(await stage.pawl.counts()).toMatchObject({ succeeded: 344, dead: 0 });
     await stage.check();

@@ -1,11 +1,12 @@
 import { type LimitState, roomOf, spent, withinLimits } from "../../core/lane-limit.js";
-import { type PolicyKind, type PolicyRef, policyKey, refsOf } from "../../core/policy.js";
+import { type PolicyRef, policyKey, refsOf } from "../../core/policy.js";
 import type { Claimed, ClaimRequest, LimitedClaim, SuspectRequest } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Claiming, claim, claimSuspect } from "./claim.js";
 import { CLAIM_LIMITED } from "./claim-statements.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
+import { type LimitRow, limitStateOf } from "./lane-limit-row.js";
 import type { Workers } from "./workers.js";
 
 /**
@@ -41,14 +42,7 @@ const SPEND = statement(
   `update pawl.lane_limit l set tat = s.tat from unnest($1::text[], $2::text[], $3::float8[]) as s(kind, name, tat) where l.kind = s.kind and l.name = s.name`,
 );
 
-interface LimitRow {
-  readonly kind: PolicyKind;
-  readonly name: string;
-  readonly concurrency: number | null;
-  readonly rate_limit: number | null;
-  readonly rate_per: number | null;
-  readonly rate_burst: number | null;
-  readonly tat: number | null;
+interface LockedRow extends LimitRow {
   readonly now: number;
 }
 
@@ -63,7 +57,7 @@ export async function claimLimited(claiming: Claiming, request: ClaimRequest): P
   await workers.id(request.worker);
   return db.transaction(async (tx) => {
     const refs = [...new Map(request.quotas.flatMap(({ lane }) => refsOf(lane)).map((ref) => [policyKey(ref), ref])).values()];
-    const locked = await standing(tx, await tx.query<LimitRow>(LOCK, [db.now(), ...namesOf(refs)]));
+    const locked = await standing(tx, await tx.query<LockedRow>(LOCK, [db.now(), ...namesOf(refs)]));
     const { quotas, reached } = withinLimits(request.quotas, locked.limits, locked.now);
     const claimed = await claim({ ...claiming, db: inside(db, tx) }, { ...request, quotas }, CLAIM_LIMITED);
     if (claimed === undefined) return { claimed, reached };
@@ -76,7 +70,7 @@ export async function claimLimitedSuspect(db: Db, workers: Workers, request: Sus
   await workers.id(request.worker);
   return db.transaction(async (tx) => {
     const queues = request.queues === undefined ? null : textArray(request.queues);
-    const locked = await standing(tx, await tx.query<LimitRow>(LOCK_OF_SUSPECTS, [db.now(), textArray(request.tasks), queues]));
+    const locked = await standing(tx, await tx.query<LockedRow>(LOCK_OF_SUSPECTS, [db.now(), textArray(request.tasks), queues]));
     const open = locked.limits.filter((limit) => roomOf(limit, locked.now) > 0);
     if (open.length === 0) return undefined;
     const claimed = await claimSuspect(inside(db, tx), workers, request, open);
@@ -86,21 +80,10 @@ export async function claimLimitedSuspect(db: Db, workers: Workers, request: Sus
   });
 }
 
-async function standing(tx: Transaction, rows: readonly LimitRow[]): Promise<Locked> {
+async function standing(tx: Transaction, rows: readonly LockedRow[]): Promise<Locked> {
   if (rows.length === 0) return { limits: [], now: 0 };
   const used = new Map((await tx.query<{ no: number; used: number }>(COUNT, namesOf(rows))).map((row) => [row.no, row.used]));
-  return { limits: rows.map((row, index) => stateOf(row, used.get(index + 1) ?? 0)), now: rows[0]?.now as number };
-}
-
-function stateOf({ kind, name, concurrency, rate_limit, rate_per, rate_burst, tat }: LimitRow, used: number): LimitState {
-  return {
-    kind,
-    name,
-    used,
-    ...(concurrency === null ? {} : { concurrency }),
-    ...(rate_limit === null ? {} : { rate: { limit: rate_limit, per: rate_per as number, burst: rate_burst as number } }),
-    ...(tat === null ? {} : { tat }),
-  };
+  return { limits: rows.map((row, index) => limitStateOf(row, used.get(index + 1) ?? 0)), now: rows[0]?.now as number };
 }
 
 async function take(tx: Transaction, { limits, now }: Locked, { jobs }: Claimed): Promise<void> {

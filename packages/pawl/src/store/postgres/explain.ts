@@ -1,7 +1,6 @@
 import type { Parent } from "../../core/explain.js";
 import { dueTimeOf, type JobId } from "../../core/id.js";
 import type { Lane } from "../../core/lane.js";
-import type { LimitState } from "../../core/lane-limit.js";
 import type { Pace } from "../../core/pace.js";
 import type { ExplainStore, Look, Wait } from "../port-explain.js";
 import { MOST_AHEAD, MOST_PARENTS } from "../port-explain.js";
@@ -9,6 +8,7 @@ import { type Db, ms, NOW, statement } from "./db.js";
 import { heads, lanesOf } from "./explain-lanes.js";
 import { readFacts } from "./facts.js";
 import type { LaneBounds } from "./lane-bounds.js";
+import { type LimitRow, limitStateOf } from "./lane-limit-row.js";
 import { SEQ_STEP } from "./parcels.js";
 import { find } from "./read.js";
 
@@ -71,17 +71,6 @@ interface AroundRow {
   readonly limits: string | null;
 }
 
-interface LimitRow {
-  readonly kind: LimitState["kind"];
-  readonly name: string;
-  readonly concurrency: number | null;
-  readonly rate_limit: number | null;
-  readonly rate_per: number | null;
-  readonly rate_burst: number | null;
-  readonly tat: number | null;
-  readonly used: number;
-}
-
 export function postgresExplain(db: Db, bounds: LaneBounds): ExplainStore {
   return {
     async look(scope, id) {
@@ -106,7 +95,7 @@ export function postgresExplain(db: Db, bounds: LaneBounds): ExplainStore {
         ...line,
         rivals,
         ...(pace === null ? {} : { pace: JSON.parse(pace) as Pace }),
-        limits: ((limits === null ? [] : JSON.parse(limits)) as readonly LimitRow[]).map(limitOf),
+        limits: ((limits === null ? [] : JSON.parse(limits)) as readonly (LimitRow & { used: number })[]).map((row) => limitStateOf(row, row.used)),
       };
     },
     async waits(lanes) {
@@ -134,17 +123,6 @@ async function parentsOf(db: Db, ids: readonly JobId[]): Promise<readonly Parent
   const shown = ids.slice(0, MOST_PARENTS);
   const states = new Map((await readFacts(db, shown)).map(({ id, state }) => [id, state]));
   return shown.map((job) => ({ job, state: states.get(job) ?? "gone" }));
-}
-
-function limitOf({ kind, name, concurrency, rate_limit, rate_per, rate_burst, tat, used }: LimitRow): LimitState {
-  return {
-    kind,
-    name,
-    used,
-    ...(concurrency === null ? {} : { concurrency }),
-    ...(rate_limit === null ? {} : { rate: { limit: rate_limit, per: rate_per as number, burst: rate_burst as number } }),
-    ...(tat === null ? {} : { tat }),
-  };
 }
 
 /** A job's id tells when it was due. */
