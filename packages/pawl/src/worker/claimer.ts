@@ -49,6 +49,8 @@ interface Flight {
 }
 
 const MOST_FLIGHTS = 2;
+/** As many lanes as make a claim of their own worth while. */
+const MANY_LANES = 32;
 const STALLED_AFTER = 30_000;
 const WATCH_EVERY = 5_000;
 /** Once it accepts connections again, claims resume within this. */
@@ -136,10 +138,17 @@ export class Claimer {
     while (this.#mayFly() && this.#claimSome());
   }
 
-  /** A second claim beside the first only where it should find something: a backlog, or what was heard of since. */
+  /** A second claim beside the first only where it should find something: a backlog, what was heard of since, or many lanes unasked. */
   #mayFly(): boolean {
     if (this.#flights.size === 0) return true;
-    return this.#flights.size < MOST_FLIGHTS && (this.#backlog || this.#heard > this.#sent);
+    if (this.#flights.size >= MOST_FLIGHTS) return false;
+    return this.#backlog || this.#heard > this.#sent || this.lanes - this.#lanesAsked >= MANY_LANES;
+  }
+
+  get #lanesAsked(): number {
+    let count = 0;
+    for (const { offered } of this.#flights) count += offered.length;
+    return count;
   }
 
   get #limitedFlies(): boolean {

@@ -1,6 +1,6 @@
 import type { LeaseId } from "../../core/id.js";
 import type { Lane } from "../../core/lane.js";
-import { ms, NOW, statement } from "./db.js";
+import { hotStatement, ms, NOW, statement } from "./db.js";
 import { SEQ_STEP } from "./parcels.js";
 
 /** Between the facts of two jobs, and between those of one: JSON cannot hold these characters anywhere. */
@@ -37,11 +37,34 @@ function answer({ parcels, packed, left }: { readonly parcels: string; readonly 
  * - facts are looked up by a sorted array of ids between its ends: one walk through the index of the partitions that
  *   can hold them, where a join would look into every partition for each job. One that is missing dies alone.
  */
-export const CLAIM = statement("claim", claimText(false));
+export const CLAIM = hotStatement("claim", claimText(false));
 /** The same for jobs of several lanes: which one each is of. */
-export const CLAIM_LANES = statement("claim_lanes", claimText(true));
+export const CLAIM_LANES = hotStatement("claim_lanes", claimText(true));
 /** The same where the limits that lanes are under have been seen to. */
 export const CLAIM_LIMITED = statement("claim_limited", claimText(true, ""));
+
+/**
+ * The same for one lane that is not known to have parcels: a few rows cost a fraction of it. It takes nothing if there
+ * are parcels after all, and says so (`left`): they may come first.
+ */
+export const CLAIM_ROWS = hotStatement(
+  "claim_rows",
+  `
+  with lane as materialized (
+    select exists (
+      select from pawl.parcel q where q.queue = $5::text and q.band = $6::int2 and q.tenant = $7::text and q.task = $8::text and q.seq > $9::bigint - ${SEQ_STEP}
+    ) as packed from (values ($5::text, $7::text, $8::text)) as o(queue, tenant, task) where not ${over("pawl.pause", "o")} ${unlimited()}
+  ),
+  taken as materialized (
+    select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
+    where r.queue = $5::text and r.band = $6::int2 and r.tenant = $7::text and r.task = $8::text and r.seq >= $9::bigint and (select not packed from lane)
+    order by r.seq limit $4 for update skip locked
+  ),
+  left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken))),
+  ${hold("", "false", "null")},
+  counted as (insert into pawl.delta (queue, task, ready, running) select $5::text, $8::text, -count, count from own where count > 0)
+  ${answer({ parcels: "0", packed: "0", left: "coalesce((select packed from lane), false)" })}`,
+);
 
 /** One of `table` (paused or limited ones) that the lane `of` belongs to. */
 function over(table: string, of: string): string {
@@ -59,14 +82,14 @@ function claimText(several: boolean, limits = unlimited()): string {
   const offeredLane = several ? ", o.queue, o.task" : "";
   return `
   with offered as materialized (
-    select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[], $12::bool[]) with ordinality as o(queue, band, tenant, task, bound, quota, packed, no)
+    select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[], $11::bool[]) with ordinality as o(queue, band, tenant, task, bound, quota, packed, no)
     where not ${over("pawl.pause", "o")} ${limits}
   ),
   locked as materialized (
     select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from (select * from offered where packed) o cross join lateral (
       select q.ctid as tid, q.seq, q.size as count, q.jobs from pawl.parcel q
       where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP}
-      order by q.seq limit ceil(o.quota / $11::float8)::int + 1 for update skip locked
+      order by q.seq limit ceil(o.quota / $12::float8)::int + 1 for update skip locked
     ) q
   ),
   full_at as materialized (
@@ -75,15 +98,15 @@ function claimText(several: boolean, limits = unlimited()): string {
   picked as materialized (
     select o.no, o.quota, f.no is not null as mixed${offeredLane}, p.* from offered o left join full_at f on f.no = o.no cross join lateral (
       select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
-      where ${ofLane("r")} and r.seq >= o.bound and (f.full is null or r.seq < f.full)
+      where ${ofLane("r")} and r.seq >= o.bound and r.seq < coalesce(f.full, 9223372036854775807)
       order by r.seq limit o.quota for update skip locked
     ) p limit $4
   ),
   lined as materialized (
     select *, least(count, quota - (upto - count)) as share from (
       select *, sum(count) over (partition by no order by seq) as upto from (
-        select no, quota${lane}, tid, seq, count, jobs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
-        union all select no, quota${lane}, tid, seq, 1, null, id, spent, crashes from picked where mixed
+        select no, quota, queue, band, tenant, task, tid, seq, count, jobs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
+        union all select no, quota, ${several ? "queue, null, null, task" : "null, null, null, null"}, tid, seq, 1, null, id, spent, crashes from picked where mixed
       ) i
     ) i where upto - count < quota
   ),
@@ -91,7 +114,7 @@ function claimText(several: boolean, limits = unlimited()): string {
     select *, least(share, $4 - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < $4
   ),
   opened as materialized (
-    select k.tid, k.seq, k.count, k.queue, k.band, k.tenant, k.task, k.jobs, d.given from dealt d join locked k on k.seq = d.seq where d.id is null
+    select tid, seq, count, queue, band, tenant, task, jobs, given from dealt where id is null
   ),
   emptied as (delete from pawl.parcel where ctid = any(array(select tid from opened))),
   put_back as (
@@ -115,7 +138,7 @@ function claimText(several: boolean, limits = unlimited()): string {
     parcels: "(select count(*) from locked)",
     packed: "(select coalesce(sum(count), 0) from locked)",
     left: `o.count < $4 and exists (
-      select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit ceil(o.quota / $11::float8)::int + 2) q
+      select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit ceil(o.quota / $12::float8)::int + 2) q
       where q.seq <> all(array(select seq from opened where given = count))
     )`,
   })}`;

@@ -6,11 +6,11 @@ import type { PolicyRef } from "../../core/policy.js";
 import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import type { HeldLeases, Run } from "./bundles.js";
-import { type About, type AnswerRow, CLAIM, CLAIM_LANES, CLAIM_SUSPECT, FIELD, RECORD } from "./claim-statements.js";
+import { type About, type AnswerRow, CLAIM, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT, FIELD, RECORD } from "./claim-statements.js";
 import type { Db } from "./db.js";
 import type { Statement } from "./drivers/driver.js";
 import { type Facts, readApart } from "./facts-apart.js";
-import type { LaneBounds } from "./lane-bounds.js";
+import type { From, LaneBounds } from "./lane-bounds.js";
 import { laneParameters } from "./lanes-table.js";
 import type { ParcelGuess } from "./parcels.js";
 import type { Workers } from "./workers.js";
@@ -73,7 +73,7 @@ export interface Claiming {
 export async function claim(
   { db, workers, bounds, guess, held }: Claiming,
   request: ClaimRequest,
-  by: Statement = request.quotas.length > 1 ? CLAIM_LANES : CLAIM,
+  limited?: Statement,
 ): Promise<Claimed | undefined> {
   const { quotas } = request;
   if (quotas.length === 0 || request.limit <= 0) return undefined;
@@ -83,20 +83,11 @@ export async function claim(
     // All of them, or two lanes would send each other round for ever.
     if (sweep) for (const { lane } of quotas) bounds.wake(lane);
     const from = quotas.map(({ lane }) => bounds.from(lane));
-    const [row] = await db.query<AnswerRow>(by, [
-      db.now(),
-      worker,
-      request.duration,
-      request.limit,
-      ...laneParameters(quotas.map(({ lane }) => lane)),
-      plainArray(from.map(({ seq }) => seq)),
-      plainArray(quotas.map(({ quota }) => quota)),
-      guess.jobs,
-      plainArray(from.map(({ packed }) => packed)),
-    ]);
+    const [row] = await ask({ db, guess }, worker, request, from, limited);
     const taken = read(row);
     if (row !== undefined) guess.saw(row.parcels, row.packed);
     const left = row?.left === true;
+    if (quotas.length === 1) for (const { lane } of quotas) bounds.hasParcels(lane, left || (row?.parcels ?? 0) > 0);
     const count = taken?.jobs.length ?? 0;
     const offers = byOffer(quotas, taken);
     if (taken?.lanes !== undefined) bounds.unpacked(quotas, taken.lanes.packed ?? []);
@@ -112,6 +103,33 @@ export async function claim(
     if (taken !== undefined) return { ...(await claimedOf(db, taken, offers)), ...(more === undefined ? {} : { more }) };
     if (left ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more === undefined || sweep) return undefined;
   }
+}
+
+/** By the statement that does no more than is needed: for one lane that had no parcels when last looked at, the light one. */
+function ask(
+  { db, guess }: Pick<Claiming, "db" | "guess">,
+  worker: number,
+  { quotas, limit, duration }: ClaimRequest,
+  from: readonly From[],
+  limited: Statement | undefined,
+): Promise<readonly AnswerRow[]> {
+  const [{ lane, quota }] = quotas as [Quota];
+  const [{ seq, parcels }] = from as [From];
+  if (quotas.length === 1 && limited === undefined && !parcels) {
+    const { queue, band, tenant, task } = lane;
+    return db.query<AnswerRow>(CLAIM_ROWS, [db.now(), worker, duration, Math.min(limit, quota), queue, band, tenant, task, seq]);
+  }
+  return db.query<AnswerRow>(limited ?? (quotas.length > 1 ? CLAIM_LANES : CLAIM), [
+    db.now(),
+    worker,
+    duration,
+    limit,
+    ...laneParameters(quotas.map((one) => one.lane)),
+    plainArray(from.map((one) => one.seq)),
+    plainArray(quotas.map((one) => one.quota)),
+    plainArray(from.map((one) => one.packed)),
+    guess.jobs,
+  ]);
 }
 
 function runsOf({ runs, lanes }: Taken): readonly Run[] {

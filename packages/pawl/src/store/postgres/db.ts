@@ -25,6 +25,11 @@ export function statement(name: string, text: string): Statement {
   return { name: `pawl_${name}`, text: text.trim() };
 }
 
+/** One that runs for every job. */
+export function hotStatement(name: string, text: string): Statement {
+  return { ...statement(name, text), hot: true };
+}
+
 /** The store's instant in a statement whose first parameter is `Db.now()`. */
 export const NOW = "coalesce(to_timestamp($1::float8 / 1000), statement_timestamp())";
 /** An instant as JavaScript's ms. */
@@ -80,7 +85,7 @@ function schemaOf(schema: string): (asked: Statement) => Statement {
   return (asked) => {
     let own = known.get(asked.name);
     if (own === undefined) {
-      own = { name: `${schema}_${asked.name}`, text: renameSchema(asked.text, schema) };
+      own = { ...asked, name: `${schema}_${asked.name}`, text: renameSchema(asked.text, schema) };
       known.set(asked.name, own);
     }
     return own;

@@ -1,9 +1,11 @@
 import { idsDueAt, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
-import { type Db, ms, NOW, statement } from "./db.js";
+import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import { enqueueOne, type Ride } from "./enqueue-one.js";
 import { LanesTable } from "./lanes-table.js";
+import { optionsText } from "./options-text.js";
 import { PARCELS, type ParcelSize, pack } from "./parcels.js";
 import { clampDue, type Span } from "./span.js";
 
@@ -18,7 +20,7 @@ import { clampDue, type Span } from "./span.js";
  *
  * ready.seq is drawn after the insert into job, which assigns the transaction's id: `SafePoint` relies on that order.
  */
-const ENQUEUE = statement(
+const ENQUEUE = hotStatement(
   "enqueue",
   `
   with clock as materialized (
@@ -70,7 +72,7 @@ const ENQUEUE = statement(
  * into parcels, the others become rows of `ready`. The numbers of parcels are drawn before the jobs are stored, so the
  * transaction is given its id before that.
  */
-const ENQUEUE_NOW = statement(
+const ENQUEUE_NOW = hotStatement(
   "enqueue_now",
   `
   with clock as materialized (
@@ -109,7 +111,9 @@ export async function enqueuePlain(
   on: Queryable,
   jobs: readonly NewJob[],
   size: ParcelSize = PARCELS,
+  ride?: Ride,
 ): Promise<{ answers: readonly Enqueued[]; now: number }> {
+  if (isOneNow(jobs)) return enqueueOne(db, on, jobs[0], ride);
   if (jobs.every(isPlainNow)) {
     const [at] = (await on.query<Span>(ENQUEUE_NOW, [db.now(), ...packedFacts(jobs, size)])) as [Span];
     const idOf = idsDueAt(clampDue(at.now, at));
@@ -123,19 +127,9 @@ export function dueTime(job: NewJob, now: number): number {
   return Math.max(now, job.runAt ?? now + (job.delay ?? 0));
 }
 
-export function optionsText(job: NewJob): string | undefined {
-  return job.options === undefined ? undefined : encodeOptions(job.options);
-}
-
-/** Options objects are shared by the jobs of a call: encode each once. */
-const encoded = new WeakMap<object, string>();
-function encodeOptions(options: object): string {
-  let text = encoded.get(options);
-  if (text === undefined) {
-    text = JSON.stringify(options);
-    encoded.set(options, text);
-  }
-  return text;
+/** One job that is due at once and has no timer. */
+export function isOneNow(jobs: readonly NewJob[]): jobs is readonly [NewJob] {
+  return jobs.length === 1 && isPlainNow(jobs[0] as NewJob);
 }
 
 function isPlainNow(job: NewJob): boolean {

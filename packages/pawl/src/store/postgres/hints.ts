@@ -1,14 +1,17 @@
 import { type Lane, laneKey } from "../../core/lane.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Hint } from "../port.js";
-import { type Db, statement } from "./db.js";
+import { type Db, hotStatement } from "./db.js";
 import type { Subscription } from "./drivers/driver.js";
+import type { Ride } from "./enqueue-one.js";
 
 /** Its commit need not wait for the disk: what it says is no loss, and the cluster-wide lock it takes is held the shorter. */
-const NOTIFY = statement("notify", "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)::text");
+const NOTIFY = hotStatement("notify", "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)::text");
 
 /** NOTIFY takes a cluster-wide lock at commit: at most one per process and this many ms. */
 const NOTIFY_PACE = 5;
+/** ms of silence before a wake-up rides with what it tells of */
+const RIDE_AFTER = 10;
 /** More lanes than this in one message say no more than "look". */
 const MOST_LANES = 40;
 /** ms between proofs that LISTEN still hears; a pooler or a dead link is silent, not broken */
@@ -68,7 +71,7 @@ export class Hints {
   }
 
   give(hint: Hint): void {
-    this.#tell(hint);
+    this.tell(hint);
     if (!this.others || hint.kind === "finished") return;
     if (hint.kind === "ready") for (const lane of hint.lanes) this.#lanes.set(laneKey(lane), lane);
     else if (hint.kind === "scheduled") this.#dueIn = Math.min(this.#dueIn ?? hint.dueIn, hint.dueIn);
@@ -79,16 +82,28 @@ export class Hints {
     this.#sendSoon();
   }
 
+  /**
+   * The wake-up for these lanes, to be sent by a statement of our own together with what it is about: sooner by a round
+   * trip. Only after a silence, since the lock of such a commit is held until the disk has it; undefined otherwise.
+   */
+  ride(lanes: readonly Lane[]): Ride | undefined {
+    const now = this.clock.monotonic();
+    if (!this.others || this.#closed || this.#timer !== undefined || now - this.#lastSent < RIDE_AFTER) return undefined;
+    this.#lastSent = now;
+    return { channel: this.#channel, payload: JSON.stringify({ from: this.self, hints: [{ kind: "ready", lanes }] } satisfies Message) };
+  }
+
+  /** Here only: the others were told by a ride. */
+  tell(hint: Hint): void {
+    for (const listener of this.#listeners) listener(hint);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.();
     this.#canaryTimer?.();
     this.#listeners.clear();
     await this.#subscription?.close();
-  }
-
-  #tell(hint: Hint): void {
-    for (const listener of this.#listeners) listener(hint);
   }
 
   #sendSoon(): void {
@@ -128,7 +143,7 @@ export class Hints {
     this.#subscription = this.db.driver.listen(this.#channel, {
       message: (payload) => this.#receive(payload),
       up: () => {
-        this.#tell({ kind: "lanes" });
+        this.tell({ kind: "lanes" });
         this.#probe();
       },
       down: () => {
@@ -152,7 +167,7 @@ export class Hints {
       }
       return;
     }
-    for (const hint of message.hints) this.#tell(hint);
+    for (const hint of message.hints) this.tell(hint);
   }
 
   /** Sends itself a message now and then. If it does not come back, the connection is replaced. */

@@ -12,7 +12,7 @@ import { type Controlled, cancel, drop, pause, redrive, resume, retry } from "./
 import { fold, readCounts } from "./counts.js";
 import { type Db, foreignDb } from "./db.js";
 import { carryOut, expire, promote, pulse, unblock } from "./duties.js";
-import { enqueuePlain } from "./enqueue.js";
+import { enqueuePlain, isOneNow } from "./enqueue.js";
 import { enqueueApart, isGuarded } from "./enqueue-apart.js";
 import { DriverError } from "./errors.js";
 import { postgresExplain } from "./explain.js";
@@ -119,11 +119,13 @@ export function postgresStore({
       const own = foreignDb(db, tx);
       return (await (guarded ? enqueueApart(db, own, batch, parcels) : enqueuePlain(db, own, batch, parcels))).answers;
     }
+    const ride = !guarded && isOneNow(batch) ? hints.ride([batch[0].lane]) : undefined;
     try {
       const { answers, now } = guarded
         ? await db.transaction((own) => enqueueApart(db, own, batch, parcels))
-        : await enqueuePlain(db, db, batch, parcels);
-      await stored(batch, answers, now);
+        : await enqueuePlain(db, db, batch, parcels, ride);
+      if (ride === undefined) await stored(batch, answers, now);
+      else hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
       return answers;
     } catch (error) {
       if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown")

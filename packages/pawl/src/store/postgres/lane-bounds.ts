@@ -14,6 +14,8 @@ interface Entry {
   live: boolean;
   /** it may have parcels */
   packed: boolean;
+  /** the last look found some */
+  parcels: boolean;
   /** when the lane was last seen live */
   seenAt: number;
 }
@@ -22,6 +24,16 @@ interface Entry {
 export interface Head {
   readonly seq: number;
   readonly packed: boolean;
+}
+/** Where to claim from. */
+export interface From {
+  readonly seq: number;
+  /** nothing of the lane is below; otherwise something may be, seen by the next sweep */
+  readonly sure: boolean;
+  /** it may have parcels */
+  readonly packed: boolean;
+  /** it had some when it was last looked at */
+  readonly parcels: boolean;
 }
 export interface FreshLane {
   readonly lane: Lane;
@@ -45,16 +57,13 @@ export class LaneBounds {
   readonly #safe = new SafePoint();
   constructor(readonly monotonic: () => number) {}
 
-  /**
-   * Where to claim from. `sure`: nothing of the lane is below; otherwise something may be, seen by the next sweep.
-   * `packed`: it may have parcels.
-   */
-  from(lane: Lane): { readonly seq: number; readonly sure: boolean; readonly packed: boolean } {
+  from(lane: Lane): From {
     const entry = this.#find(lane) ?? this.#enter(lane);
+    const { packed, parcels } = entry;
     const now = this.monotonic();
-    if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return { seq: entry.hint, sure: false, packed: entry.packed };
+    if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return { seq: entry.hint, sure: false, packed, parcels };
     entry.sweptAt = now;
-    return { seq: entry.bound, sure: true, packed: entry.packed };
+    return { seq: entry.bound, sure: true, packed, parcels };
   }
 
   /** Below it nothing of the lane is left; changes nothing. */
@@ -66,6 +75,11 @@ export class LaneBounds {
   claimed(lane: Lane, seq: number): void {
     const entry = this.#find(lane);
     if (entry !== undefined) entry.hint = seq + 1;
+  }
+
+  hasParcels(lane: Lane, parcels: boolean): void {
+    const entry = this.#find(lane);
+    if (entry !== undefined) entry.parcels = parcels;
   }
 
   /** Of the lanes of a claim, only those had parcels. The others are asked again when something is heard of them. */
@@ -114,6 +128,7 @@ export class LaneBounds {
       const head = found.heads[index];
       entry.live = head !== undefined;
       entry.packed = head?.packed !== false;
+      entry.parcels = head?.packed === true;
       if (entry.live) entry.seenAt = now;
       entry.bound = Math.max(entry.bound, Math.min(head?.seq ?? safe, safe));
       if (!entry.live && now - entry.seenAt > REMEMBER) {
@@ -121,7 +136,7 @@ export class LaneBounds {
         this.#seen.clear();
       }
     });
-    for (const { lane, packed } of found.fresh) Object.assign(this.#enter(lane), { live: true, packed });
+    for (const { lane, packed } of found.fresh) Object.assign(this.#enter(lane), { live: true, packed, parcels: packed });
   }
 
   /** Claims name the same lanes again and again, by the same objects: told apart by those, their names need not be read. */
@@ -145,7 +160,7 @@ export class LaneBounds {
     const key = laneKey(lane);
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      entry = { lane, bound: 0, hint: 0, sweptAt: Number.NEGATIVE_INFINITY, live: false, packed: true, seenAt: this.monotonic() };
+      entry = { lane, bound: 0, hint: 0, sweptAt: Number.NEGATIVE_INFINITY, live: false, packed: true, parcels: false, seenAt: this.monotonic() };
       this.#entries.set(key, entry);
     }
     return entry;

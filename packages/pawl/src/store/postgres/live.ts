@@ -1,7 +1,7 @@
 import type { Lane } from "../../core/lane.js";
 import type { LiveLanes } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
-import { type Db, statement } from "./db.js";
+import { type Db, hotStatement } from "./db.js";
 import type { FreshLane, Head, LaneBounds } from "./lane-bounds.js";
 import { SEQ_STEP } from "./parcels.js";
 
@@ -23,7 +23,7 @@ const LAST_SEQ = "(select case when is_called then last_value else 0 end from pa
  * with dead rows. $1–$5: known lanes with bounds; the gaps lie between them, with sentinels at both ends. $6: a number up
  * to which everything was seen: if none was given out since, no lane can be new, and the gaps are left alone.
  */
-const LIVE = statement(
+const LIVE = hotStatement(
   "live",
   `
   with recursive known as materialized (

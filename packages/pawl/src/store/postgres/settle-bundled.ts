@@ -1,6 +1,6 @@
 import { plainArray } from "./arrays.js";
 import type { Bundle } from "./bundles.js";
-import { statement } from "./db.js";
+import { hotStatement } from "./db.js";
 import { deltaParameters } from "./settle-parameters.js";
 import { UNFIT } from "./unfit.js";
 
@@ -9,7 +9,7 @@ import { UNFIT } from "./unfit.js";
  * nothing but times is sent, and a row per run of them is written. A place that was settled before, however it was
  * written, is in `settled` of the lease's row, which is read after the lock.
  */
-export const SETTLE_BUNDLED = statement(
+export const SETTLE_BUNDLED = hotStatement(
   "settle_bundled",
   `
   with own as materialized (

@@ -5,7 +5,7 @@ import type { ForeignTransaction, Settled, Settlement } from "../port.js";
 import { plainArray } from "./arrays.js";
 import type { Bundle, HeldLeases } from "./bundles.js";
 import { outcomeCode, stateCode } from "./codes.js";
-import { type Db, foreignDb, NOW, statement } from "./db.js";
+import { type Db, foreignDb, hotStatement, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { bundledParameters, SETTLE_BUNDLED } from "./settle-bundled.js";
 import { settleGuarded } from "./settle-guarded.js";
@@ -32,7 +32,7 @@ import type { Workers } from "./workers.js";
  * - the failure is a cast that cannot succeed: SQL has no other word for it. It depends on a count, or the planner
  *   would try it beforehand.
  */
-const SETTLE = statement(
+const SETTLE = hotStatement(
   "settle",
   `
   with guard as materialized (

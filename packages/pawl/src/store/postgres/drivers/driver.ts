@@ -7,6 +7,8 @@ export interface Statement {
   /** unique per text; the name of its prepared form where those are used */
   readonly name: string;
   readonly text: string;
+  /** one of the few that run for every job: planned once, on connections of its own where there are several */
+  readonly hot?: true;
 }
 
 export type Row = object;

@@ -1,10 +1,10 @@
-import pg from "pg";
+import type pg from "pg";
 import { Limiter } from "../../../runtime/limiter.js";
 import { DriverError, poisonsConnection } from "../errors.js";
+import { Connections } from "./connections.js";
 import type { Driver, Listener, Row, Statement, Transaction } from "./driver.js";
-import { hangUp } from "./pg-hang-up.js";
 import { pgListen } from "./pg-listen.js";
-import { Unreplicated } from "./pg-replication.js";
+import { sqlState } from "./sql-state.js";
 
 export interface PgOptions {
   readonly config: pg.PoolConfig;
@@ -16,61 +16,41 @@ export interface PgOptions {
   readonly statementTimeout: number;
 }
 
-const DEFAULT_POOL = 10;
+const DEFAULT_POOL = 14;
+/** Connections for the hot statements: claims and settlements two each at a time, enqueues two. More would only plan the same again. */
+const MOST_HOT = 4;
+/**
+ * How the hot statements are planned: once per connection instead of six times, never for tables as they happen to be at
+ * that moment (they may be empty, and hold a million rows a second later), and never compiled.
+ */
+const HOT_SETTINGS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
 
 /** Postgres over the network or a socket. Nothing here relies on session state, so a transaction pooler may sit between. */
 export function pgDriver(options: PgOptions): Driver {
-  const pool = new pg.Pool({
-    max: DEFAULT_POOL,
-    connectionTimeoutMillis: 5_000,
-    idleTimeoutMillis: 60_000,
-    keepAlive: true,
-    application_name: "pawl",
-    query_timeout: options.statementTimeout,
-    ...options.config,
-  });
-  // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
-  pool.on("error", () => {});
-  // Between the pool's handing one out and our having it, the same packet may bring its end.
-  const clients = new Set<pg.PoolClient>();
-  const unreplicated = new Unreplicated();
-  pool.on("connect", (client) => {
-    client.on("error", () => {});
-    unreplicated.watch(client);
-    client.once("end", () => clients.delete(client));
-    clients.add(client);
-  });
+  const { max: most = DEFAULT_POOL, ...config } = options.config;
+  const forHot = Math.min(MOST_HOT, Math.floor(most / 3));
+  const main = new Connections({ ...config, query_timeout: options.statementTimeout, max: most - forHot });
+  const hot = forHot === 0 ? undefined : new Connections(hotConfig({ ...config, query_timeout: options.statementTimeout, max: forHot }));
+  // Transactions leave some connections to the statements that their own work may wait for.
+  const transactions = new Limiter(Math.max(1, most - forHot - 2));
   let prepare = options.prepare !== false;
-  // Whoever finds no free connection waits here, in order and without a time limit: the pool's own limit is for
-  // connecting. Transactions leave some connections to the statements that their own work may wait for.
-  const most = pool.options.max;
-  const statements = new Limiter(most);
-  const transactions = new Limiter(Math.max(1, most - 2));
+  /** Poolers may take no settings with a connection: then those without can be had, and those with them never. */
+  let mayBeHot = hot !== undefined;
 
-  /** The server's last silence. Who stood in line since before need not find it out again, one time-out after the other. */
-  let silence: { readonly at: number; readonly error: DriverError } | undefined;
-
-  async function connect(asked: number): Promise<pg.PoolClient> {
-    if (silence !== undefined && silence.at >= asked) throw silence.error;
-    try {
-      const client = await pool.connect();
-      silence = undefined;
-      return client;
-    } catch (cause) {
-      const error = new DriverError("unsent", sqlState(cause), cause);
-      if (error.code === undefined) silence = { at: performance.now(), error };
-      throw error;
-    }
-  }
-
-  async function send(client: pg.PoolClient, statement: Statement, values: readonly unknown[], inside = false): Promise<readonly Row[]> {
+  async function send(
+    on: Connections,
+    client: pg.PoolClient,
+    statement: Statement,
+    values: readonly unknown[],
+    inside = false,
+  ): Promise<readonly Row[]> {
     const named = prepare;
     const query = named
       ? { name: statement.name, text: statement.text, values: values as unknown[] }
       : { text: statement.text, values: values as unknown[] };
     try {
       const result = await client.query(query);
-      unreplicated.check(client);
+      on.check(client);
       return result.rows as Row[];
     } catch (error) {
       if (error instanceof DriverError) throw error;
@@ -79,41 +59,40 @@ export function pgDriver(options: PgOptions): Driver {
         // A pooler gave this statement to another server connection: nothing ran. Go on without names.
         prepare = false;
         // A transaction is lost with it, and begun again by whoever began it.
-        if (!inside) return send(client, statement, values);
+        if (!inside) return send(on, client, statement, values);
       }
       throw new DriverError(code === undefined || code.startsWith("57P") || code.startsWith("08") ? "unknown" : "refused", code, error);
     }
   }
 
+  const ask = <R extends Row>(on: Connections, statement: Statement, values: readonly unknown[]): Promise<readonly R[]> =>
+    on.use((client) => send(on, client, statement, values)) as Promise<readonly R[]>;
+
   return {
     kind: "pg",
-    query<R extends Row>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
-      const asked = performance.now();
-      return statements.run(async () => {
-        const client = await connect(asked);
-        let broken = false;
-        try {
-          return (await send(client, statement, values)) as readonly R[];
-        } catch (error) {
-          broken = error instanceof DriverError && poisonsConnection(error.code);
-          throw error;
-        } finally {
-          client.release(broken);
-        }
-      });
+    async query<R extends Row>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
+      if (statement.hot !== true || hot === undefined || !mayBeHot) return ask<R>(main, statement, values);
+      try {
+        return await ask<R>(hot, statement, values);
+      } catch (error) {
+        if (hot.connected || !(error instanceof DriverError && error.fate === "unsent")) throw error;
+        const answer = await ask<R>(main, statement, values);
+        mayBeHot = false;
+        return answer;
+      }
     },
 
     transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
       const asked = performance.now();
       return transactions.run(async () => {
-        const client = await connect(asked);
+        const client = await main.take(asked);
         let broken = true;
         try {
           await plain(client, "begin isolation level read committed");
-          const result = await work(transactionOn(client, (statement, values) => send(client, statement, values, true)));
+          const result = await work(transactionOn(client, (statement, values) => send(main, client, statement, values, true)));
           const ended = await plain(client, "commit");
           if (ended.command !== "COMMIT") throw new DriverError("refused", "25P02", new Error("the transaction was rolled back"));
-          unreplicated.check(client);
+          main.check(client);
           broken = false;
           return result;
         } catch (error) {
@@ -131,7 +110,7 @@ export function pgDriver(options: PgOptions): Driver {
     },
 
     async script(text: string): Promise<void> {
-      const client = await connect(performance.now());
+      const client = await main.take(performance.now());
       let broken = true;
       try {
         await plain(client, text);
@@ -148,8 +127,7 @@ export function pgDriver(options: PgOptions): Driver {
     renewalLink: () => ({ kind: "pg", config: { ...(options.config as Record<string, unknown>) } }),
 
     async close(): Promise<void> {
-      await pool.end();
-      await Promise.all([...clients].map(hangUp));
+      await Promise.all([main.close(), hot?.close()]);
     },
   };
 }
@@ -173,8 +151,15 @@ async function plain(client: pg.PoolClient, text: string): Promise<pg.QueryResul
   }
 }
 
-/** Undefined for what the server did not say: sockets, time-outs, protocol faults. */
-export function sqlState(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && code !== "EPIPE" ? code : undefined;
+function hotConfig(config: HotConfig): HotConfig {
+  const [address, query = ""] = (config.connectionString ?? "").split("?", 2);
+  const parameters = new URLSearchParams(query);
+  const inUrl = parameters.get("options");
+  // What the URL says wins over the rest, so it has to be said there.
+  if (inUrl !== null) {
+    parameters.set("options", `${inUrl} ${HOT_SETTINGS}`);
+    return { ...config, connectionString: `${address}?${parameters}` };
+  }
+  return { ...config, options: config.options === undefined ? HOT_SETTINGS : `${config.options} ${HOT_SETTINGS}` };
 }
+type HotConfig = pg.PoolConfig & { readonly max: number };

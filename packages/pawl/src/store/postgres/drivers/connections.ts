@@ -1,0 +1,80 @@
+import pg from "pg";
+import { Limiter } from "../../../runtime/limiter.js";
+import { DriverError, poisonsConnection } from "../errors.js";
+import { hangUp } from "./pg-hang-up.js";
+import { Unreplicated } from "./pg-replication.js";
+import { sqlState } from "./sql-state.js";
+
+/**
+ * A pool whose users wait in order and without a time limit (the pool's own limit is for connecting), that survives its
+ * connections' deaths, and closes them for good.
+ */
+export class Connections {
+  readonly #pool: pg.Pool;
+  // Between the pool's handing one out and our having it, the same packet may bring its end.
+  readonly #clients = new Set<pg.PoolClient>();
+  readonly #unreplicated = new Unreplicated();
+  readonly #statements: Limiter;
+  #connected = false;
+  /** The server's last silence. Who stood in line since before need not find it out again, one time-out after the other. */
+  #silence: { readonly at: number; readonly error: DriverError } | undefined;
+
+  constructor(config: pg.PoolConfig & { readonly max: number }) {
+    this.#pool = new pg.Pool({ connectionTimeoutMillis: 5_000, idleTimeoutMillis: 60_000, keepAlive: true, application_name: "pawl", ...config });
+    this.#statements = new Limiter(config.max);
+    // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
+    this.#pool.on("error", () => {});
+    this.#pool.on("connect", (client) => {
+      client.on("error", () => {});
+      this.#unreplicated.watch(client);
+      client.once("end", () => this.#clients.delete(client));
+      this.#clients.add(client);
+    });
+  }
+
+  /** whether one was ever to be had */
+  get connected(): boolean {
+    return this.#connected;
+  }
+
+  async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const asked = performance.now();
+    return this.#statements.run(async () => {
+      const client = await this.take(asked);
+      let broken = false;
+      try {
+        return await work(client);
+      } catch (error) {
+        broken = error instanceof DriverError && poisonsConnection(error.code);
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    });
+  }
+
+  /** One to be released by whoever asked for it, at the moment `asked`. */
+  async take(asked: number): Promise<pg.PoolClient> {
+    if (this.#silence !== undefined && this.#silence.at >= asked) throw this.#silence.error;
+    try {
+      const client = await this.#pool.connect();
+      this.#silence = undefined;
+      this.#connected = true;
+      return client;
+    } catch (cause) {
+      const error = new DriverError("unsent", sqlState(cause), cause);
+      if (error.code === undefined) this.#silence = { at: performance.now(), error };
+      throw error;
+    }
+  }
+
+  /** Throws if what just committed is not on the standby it must be on. */
+  check(client: pg.PoolClient): void {
+    this.#unreplicated.check(client);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+    await Promise.all([...this.#clients].map(hangUp));
+  }
+}
