@@ -79,7 +79,10 @@ export async function drainedWarm(turn: Turn, backlog: readonly Jobs[], { proces
 /** In chunks, so that a backlog of millions need not fit into the memory of the process that makes it. */
 async function store(turn: Turn, producer: Child, jobs: Jobs): Promise<void> {
   const { from = 0, count } = jobs;
-  for (let stored = 0; stored < count; stored += CHUNK) {
+  // Parts of a call may overtake each other: the one that is to be let in comes before all of them.
+  const alone = jobs.limited === "parked" ? 1 : 0;
+  if (alone > 0) await producer.enqueueMany({ ...jobs, from, count: alone });
+  for (let stored = alone; stored < count; stored += CHUNK) {
     await producer.enqueueMany({ ...jobs, from: from + stored, count: Math.min(CHUNK, count - stored) });
     turn.say(`${Math.min(count, stored + CHUNK).toLocaleString("en")} jobs stored`);
   }

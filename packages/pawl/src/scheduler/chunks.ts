@@ -70,10 +70,11 @@ export class ChunkPipe {
     const jobs = this.#chunk;
     this.#chunk = [];
     this.#size = 0;
+    // Waiting with a full chunk in hand, not before it is filled: when one comes back, the next one goes.
+    while (this.#flying.size >= this.most) await Promise.race(this.#flying);
+    this.#check();
     const flight: Promise<void> = this.#fly(jobs, this.#sent++).finally(() => this.#flying.delete(flight));
     this.#flying.add(flight);
-    if (this.#flying.size >= this.most) await Promise.race(this.#flying);
-    this.#check();
   }
 
   #check(): void {

@@ -36,6 +36,9 @@ export interface Stored {
   readonly replaced?: JobId;
 }
 
+/** Chunks on their way: as many as keep the server busy while the next one is made. */
+const IN_FLIGHT = 3;
+
 type Inputs = Iterable<unknown> | AsyncIterable<unknown>;
 
 /** Checks, plans and stores new jobs, one or many. What can be wrong with a job is found before it is sent. */
@@ -91,7 +94,7 @@ export class Enqueuer {
     return summary;
   }
 
-  /** Two chunks at a time; in a transaction of the caller's, which has one connection, one after the other. */
+  /** Several chunks at a time; in a transaction of the caller's, which has one connection, one after the other. */
   async #inChunks(
     task: TaskLike,
     inputs: Inputs,
@@ -101,7 +104,7 @@ export class Enqueuer {
   ): Promise<void> {
     const { tx, prepare } = this.#preparer(task, options);
     const send = tx === undefined ? outside : (jobs: readonly NewJob[]) => this.#inside(tx, jobs);
-    const pipe = new ChunkPipe(send, tx === undefined ? 2 : 1, done);
+    const pipe = new ChunkPipe(send, tx === undefined ? IN_FLIGHT : 1, done);
     let index = 0;
     try {
       await each(inputs, (input) => {

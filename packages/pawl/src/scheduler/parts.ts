@@ -47,14 +47,21 @@ export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: S
     registry: new Registry(options.tasks, new Directory(store, clock)),
     queues: checkQueues(options.queues),
     backpressure,
-    async enqueue(jobs) {
-      await backpressure.whole(jobs);
-      return enqueue(jobs);
-    },
+    enqueue: inTurn((jobs) => backpressure.whole(jobs), enqueue),
     batcher: new Batcher((jobs) => enqueueAdmitted(backpressure, enqueue, jobs), clock),
     tails: tailSource(randomBytes),
     untold: new Map(),
     waiters: new Waiters(store, clock),
+  };
+}
+
+/** Batches are judged one after the other, so that what is large is stored in its order, and a part that is let in is never behind one that is not. */
+function inTurn(admit: (jobs: readonly NewJob[]) => Promise<void>, enqueue: Intake["enqueue"]): Intake["enqueue"] {
+  let last: Promise<unknown> = Promise.resolve();
+  return (jobs) => {
+    const admitted = last.then(() => admit(jobs));
+    last = admitted.catch(() => {});
+    return admitted.then(() => enqueue(jobs));
   };
 }
 

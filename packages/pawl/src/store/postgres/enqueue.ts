@@ -1,12 +1,13 @@
 import { idsDueAt, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { enqueueOne, type Ride } from "./enqueue-one.js";
 import { LanesTable } from "./lanes-table.js";
 import { optionsText } from "./options-text.js";
-import { PARCELS, type ParcelSize, pack } from "./parcels.js";
+import { cut, PARCELS, type Parcel, type ParcelSize, pack } from "./parcels.js";
 import { clampDue, type Span } from "./span.js";
 
 /**
@@ -81,7 +82,7 @@ const ENQUEUE_NOW = hotStatement(
     from pawl.span, (select ${NOW} as now) at limit 1
   ),
   numbers as materialized (
-    select array(select nextval('pawl.ready_seq') from unnest($11::int[]) where c.xact is not null) as seq from clock c
+    select array(select nextval('pawl.ready_seq') from unnest($13::int[]) where c.xact is not null) as seq from clock c
   ),
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
@@ -95,7 +96,7 @@ const ENQUEUE_NOW = hotStatement(
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs)
     select n.seq[p.no], p.last - p.first + 1, ($3::int2[])[p.lane], ($2::text[])[p.lane], ($4::text[])[p.lane], ($5::text[])[p.lane],
       array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail))
-    from clock c cross join numbers n cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(lane, first, last, no)
+    from clock c cross join numbers n cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
   ),
   readied as (
     insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, band, 0, 0, queue, tenant, task from stored where parcel is null
@@ -103,6 +104,37 @@ const ENQUEUE_NOW = hotStatement(
   counted as (
     insert into pawl.delta (queue, task, ready) select queue, task, sum(jobs) from unnest($2::text[], $5::text[], $14::int[]) as l(queue, task, jobs) group by queue, task
   )
+  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from clock`,
+);
+
+/**
+ * The same for jobs of one lane that all go into parcels: what callers with thousands of jobs send. Nothing is looked up
+ * per job, and nothing is handed on from one step to the next.
+ */
+const ENQUEUE_BULK = hotStatement(
+  "enqueue_bulk",
+  `
+  with clock as materialized (
+    select at.now, floor_ms, ceiling_ms, pg_current_xact_id() as xact,
+      lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') as prefix
+    from pawl.span, (select ${NOW} as now) at limit 1
+  ),
+  numbers as materialized (
+    select array(select nextval('pawl.ready_seq') from unnest($10::int[]) where c.xact is not null) as seq from clock c
+  ),
+  stored as (
+    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
+    select c.now, c.now, (c.prefix || g.tail)::uuid, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, n.seq[g.parcel]
+    from clock c cross join numbers n
+      cross join rows from (json_array_elements($7::json), unnest($6::text[], $8::text[], $9::int[])) as g(input, tail, options, parcel)
+  ),
+  packed as (
+    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs)
+    select n.seq[p.no], p.last - p.first + 1, $3::int2, $2::text, $4::text, $5::text,
+      array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail))
+    from clock c cross join numbers n cross join unnest($10::int[], $11::int[]) with ordinality as p(first, last, no)
+  ),
+  counted as (insert into pawl.delta (queue, task, ready) values ($2::text, $5::text, $12::int))
   select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from clock`,
 );
 
@@ -115,12 +147,20 @@ export async function enqueuePlain(
 ): Promise<{ answers: readonly Enqueued[]; now: number }> {
   if (isOneNow(jobs)) return enqueueOne(db, on, jobs[0], ride);
   if (jobs.every(isPlainNow)) {
-    const [at] = (await on.query<Span>(ENQUEUE_NOW, [db.now(), ...packedFacts(jobs, size)])) as [Span];
+    const [at] = (await askNow(db, on, jobs, size)) as [Span];
     const idOf = idsDueAt(clampDue(at.now, at));
     return { now: at.now, answers: jobs.map(({ tail }) => ({ kind: "created", id: idOf(tail) })) };
   }
   const [at] = (await on.query<Span>(ENQUEUE, [db.now(), ...plainFacts(jobs), ...times(jobs)])) as [Span];
   return { now: at.now, answers: jobs.map((job) => ({ kind: "created", id: jobId(clampDue(dueTime(job, at.now), at), job.tail) })) };
+}
+
+function askNow(db: Db, on: Queryable, jobs: readonly NewJob[], size: ParcelSize): Promise<readonly Span[]> {
+  const [{ lane }] = jobs as readonly [NewJob];
+  const alike = jobs.length >= size.from && jobs.every((job) => job.lane === lane);
+  return alike
+    ? on.query<Span>(ENQUEUE_BULK, [db.now(), ...bulkFacts(lane, jobs, size)])
+    : on.query<Span>(ENQUEUE_NOW, [db.now(), ...packedFacts(jobs, size)]);
 }
 
 export function dueTime(job: NewJob, now: number): number {
@@ -138,13 +178,7 @@ function isPlainNow(job: NewJob): boolean {
 
 /** What both statements are sent; `numbers` of the lanes may be left out where there is only one. */
 function facts(lanes: LanesTable, jobs: readonly NewJob[], numbers: readonly number[]): readonly string[] {
-  return [
-    ...lanes.parameters(),
-    plainArray(jobs.map((job) => job.tail)),
-    plainArray(numbers),
-    `[${jobs.map((job) => job.input).join(",")}]`,
-    sparse(jobs, textArray, optionsText),
-  ];
+  return [...lanes.parameters(), tailsOf(jobs), plainArray(numbers), inputsOf(jobs), sparse(jobs, textArray, optionsText)];
 }
 
 function plainFacts(jobs: readonly NewJob[]): readonly string[] {
@@ -161,12 +195,33 @@ function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly strin
   for (const lane of lanes) (counts[lane - 1] as number)++;
   return [
     ...facts(table, jobs, table.size === 1 ? [] : lanes),
-    plainArray(parcels.flatMap(({ first, last }, index) => new Array<number>(last - first + 1).fill(index + 1))),
+    ...parcelFacts(parcels),
     plainArray(parcels.map(({ lane }) => lane)),
-    plainArray(parcels.map(({ first }) => first)),
-    plainArray(parcels.map(({ last }) => last)),
     plainArray(counts),
   ];
+}
+
+function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[], size: ParcelSize): readonly unknown[] {
+  const parcels = cut(1, 1, jobs.length, size.most);
+  return [queue, band, tenant, task, tailsOf(jobs), inputsOf(jobs), sparse(jobs, textArray, optionsText), ...parcelFacts(parcels), jobs.length];
+}
+
+/** The parcel of each job, and the first and last of each parcel. */
+function parcelFacts(parcels: readonly Parcel[]): readonly string[] {
+  return [
+    plainArray(parcels.flatMap(({ first, last }, index) => new Array<number>(last - first + 1).fill(index + 1))),
+    plainArray(parcels.map(({ first }) => first)),
+    plainArray(parcels.map(({ last }) => last)),
+  ];
+}
+
+function tailsOf(jobs: readonly NewJob[]): string {
+  return plainArray(jobs.map((job) => job.tail));
+}
+
+/** Inputs are texts of JSON already. */
+function inputsOf(jobs: readonly NewJob[]): string {
+  return `[${jobs.map((job) => job.input).join(",")}]`;
 }
 
 function times(jobs: readonly NewJob[]): readonly string[] {
