@@ -23,12 +23,15 @@ const REAL_TIME = [
   "test/limits/**/*.test.ts",
   "test/capacity/**/*.test.ts",
   "test/engine/**/*.test.ts",
+  "test/telemetry/**/*.test.ts",
   "test/demo*.test.ts",
 ];
 
 /** Tens of seconds each: begun last, one core would finish them alone. Vitest goes by what it measured last time, or by size. */
 const LONG = [
   "test/conformance/",
+  "test/races/bundles.",
+  "test/races/leases.",
   "test/races/limits.",
   "test/races/prune.",
   "test/races/dependencies.",
@@ -36,12 +39,20 @@ const LONG = [
   "drivers/pglite.test.ts",
   "test/dist.",
   "test/recovery/connections.",
+  "test/sharing/",
+  "test/demo.",
   "test/recovery/embedded.",
   "test/recovery/time.",
   "test/recovery/worker-frozen.",
   "test/recovery/worker-killed.",
   "test/recovery/poison.",
   "test/recovery/schedules.",
+  "test/recovery/database-lost.",
+  "test/recovery/outage.",
+  "test/recovery/prune-killed.",
+  "test/recovery/stranded.",
+  "test/capacity/breakers.",
+  "test/engine/backpressure.",
 ];
 
 class LongestFirst extends BaseSequencer {

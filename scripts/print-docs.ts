@@ -110,6 +110,13 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
     dead: ["how long dead jobs are kept", "`open(url, { keep: { dead } })`"],
     request: ["how long a request id answers with its first job", "fixed"],
   },
+  keys: {
+    overlap: ["how long the secret before is good beside a new one", "`pawl.keys.rotate(id, { overlap })`"],
+  },
+  replies: {
+    keep: ["how long an answer is kept for the same request again", "fixed"],
+    patience: ["after which a request that was not answered is taken for dead", "fixed"],
+  },
   ingest: {
     patience: ["how long `enqueueStream` waits to be let in under an ingest limit", "`enqueueStream(…, { patience })`"],
   },

@@ -9,12 +9,14 @@ export const debianPostgres = "/usr/lib/postgresql/15/bin";
 export const pgbouncer = "/usr/sbin/pgbouncer";
 export const faketime = "/usr/bin/faketime";
 export const tmux = "/usr/bin/tmux";
+export const prometheus = "/usr/bin/prometheus";
 
 const wanted = [
   { file: `${debianPostgres}/postgres`, package: "postgresql-15" },
   { file: pgbouncer, package: "pgbouncer" },
   { file: faketime, package: "faketime" },
   { file: tmux, package: "tmux" },
+  { file: prometheus, package: "prometheus" },
 ];
 
 /** The package's own script asks this whether to make and start a cluster: ours are private, it need not. */
@@ -31,9 +33,14 @@ export async function installServers() {
 
 /** Starts none of their services. Answers what went wrong; elsewhere than as root on Debian it does nothing. */
 export function installPackages(names, purpose, say = console.log) {
-  if (process.getuid?.() !== 0 || !existsSync("/usr/bin/apt-get")) return undefined;
+  if (!canInstall()) return undefined;
   say(`Installing ${names.join(" and ")} from Debian's packages for ${purpose} …`);
   return withoutStarting(() => apt("update") ?? apt("install", "--no-install-recommends", ...names));
+}
+
+/** As root on Debian. */
+export function canInstall() {
+  return process.getuid?.() === 0 && existsSync("/usr/bin/apt-get");
 }
 
 function apt(...args) {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, test } from "vitest";
-import { scheduleStories } from "../../packages/pawl/src/store/conformance/commands.js";
+import { limitStories, scheduleStories } from "../../packages/pawl/src/store/conformance/commands.js";
 import { runModel } from "../../packages/pawl/src/store/conformance/model.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { emptiedStores } from "../support/emptied-store.js";
@@ -31,5 +31,9 @@ describeOn("embedded18", () => {
 
   test("and so do random stories of a schedule and its jobs", { timeout: 600_000 }, async () => {
     await runModel({ make: (now) => stores.make(now), runs: Number(MODEL_RUNS), stories: scheduleStories, ...repeated });
+  });
+
+  test("and so do random stories of jobs at the keys of limits", { timeout: 600_000 }, async () => {
+    await runModel({ make: (now) => stores.make(now), runs: Number(MODEL_RUNS), stories: limitStories, ...repeated });
   });
 });

@@ -121,7 +121,7 @@ export function reasonTests(make: (now: () => number) => Promise<Store>): void {
     const w = await world();
     const account: JobLimit = { limit: "account", key: "7", rule: { concurrency: 2 } };
     const jobs = await ids(w, under(account), under(account), under(account));
-    const told = { kind: "limited", limit: "account", key: "7", for: "concurrency", held: 2, most: 2 };
+    const told = { kind: "limited", limit: "account", key: "7", for: "concurrency", held: 2, most: 2, waiting: 1 };
     expect(await first(w, jobs[2] as JobId)).toEqual(told);
     expect((await why(w, jobs[0] as JobId)).reasons).toEqual([{ kind: "behind", ahead: 0 }]);
     await w.hold();
@@ -132,7 +132,7 @@ export function reasonTests(make: (now: () => number) => Promise<Store>): void {
     const w = await world();
     const order: JobLimit = { limit: "order", key: "A", rule: { serial: true } };
     const jobs = await ids(w, under(order), under(order));
-    expect(await first(w, jobs[1] as JobId)).toEqual({ kind: "limited", limit: "order", key: "A", for: "serial", held: 1, most: 1 });
+    expect(await first(w, jobs[1] as JobId)).toEqual({ kind: "limited", limit: "order", key: "A", for: "serial", held: 1, most: 1, waiting: 1 });
   });
 
   test("limited: for which token, until when", async () => {

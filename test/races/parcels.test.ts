@@ -1,12 +1,13 @@
 import { expect } from "vitest";
 import type { JobId } from "../../packages/pawl/src/core/id.js";
 import { BOB, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import { PARCELS } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { EVERYWHERE, races } from "../support/race.js";
-import { CLAIM_PARCELS, OPEN_SNAPSHOT } from "./pieces.js";
+import { CLAIM_HOLDING, CLAIM_PARCELS, OPEN_SNAPSHOT } from "./pieces.js";
 
 /** More than enough for one row. */
-async function parcel(w: World): Promise<readonly JobId[]> {
-  const answers = await w.store.jobs.enqueue(Array.from({ length: 20 }, () => w.newJob()));
+async function parcel(w: World, length = 20): Promise<readonly JobId[]> {
+  const answers = await w.store.jobs.enqueue(Array.from({ length }, () => w.newJob()));
   return answers.map((answer) => (answer as { id: JobId }).id);
 }
 
@@ -20,7 +21,7 @@ races((race) => {
   race(
     "two claims out of one parcel",
     {
-      setup: parcel,
+      setup: (w) => parcel(w),
       racers: [
         { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_PARCELS] },
         { run: (w) => w.claimIds({ limit: 5, worker: BOB }), splits: [CLAIM_PARCELS] },
@@ -46,7 +47,7 @@ races((race) => {
   race(
     "two claims that empty one parcel",
     {
-      setup: parcel,
+      setup: (w) => parcel(w),
       racers: [
         { run: (w) => w.claimIds({ limit: 15 }), splits: [CLAIM_PARCELS] },
         { run: (w) => w.claimIds({ limit: 15, worker: BOB }), splits: [CLAIM_PARCELS] },
@@ -61,7 +62,7 @@ races((race) => {
   race(
     "a claim out of a parcel and a cancel of one of its jobs",
     {
-      setup: parcel,
+      setup: (w) => parcel(w),
       racers: [
         { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_PARCELS] },
         {
@@ -86,6 +87,52 @@ races((race) => {
         because: /is in lease \d+ and ready|to contain .threw./,
       },
     ],
+    EVERYWHERE,
+  );
+
+  // Its turn is after every job of the parcels: also while another holds them all.
+  race(
+    "two claims out of a parcel with a single job behind it",
+    {
+      async setup(w) {
+        await parcel(w);
+        return w.add();
+      },
+      racers: [
+        { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_PARCELS] },
+        { run: (w) => w.claimIds({ limit: 5, worker: BOB }), splits: [CLAIM_HOLDING] },
+      ],
+      notSerial: LOCKED_OUT,
+      async holds(_world, single, answers) {
+        expect(answers.flat(), "claimed before its turn").not.toContain(single);
+      },
+    },
+    [
+      {
+        clause: "rows behind a parcel that is not held here wait for it",
+        without: [{ statement: "claim", from: "least(f.full, e.seq)", to: "f.full" }],
+        because: /claimed before its turn/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "two claims at the head of a long line of parcels",
+    {
+      setup: (w) => parcel(w, 3_000),
+      racers: [
+        { run: (w) => w.claimIds({ limit: 50 }), splits: [CLAIM_HOLDING] },
+        { run: (w) => w.claimIds({ limit: 50, worker: BOB }), splits: [CLAIM_HOLDING] },
+      ],
+      notSerial: LOCKED_OUT,
+      async holds(_world, ids, answers) {
+        const places = (answers as readonly (readonly JobId[])[]).flat().map((id) => ids.indexOf(id));
+        // One has locked the parcels it needs and one more; the other takes of those that follow.
+        expect(Math.max(...places), "far before its turn").toBeLessThan(4 * PARCELS.most);
+      },
+    },
+    [],
     EVERYWHERE,
   );
 });

@@ -3,6 +3,8 @@ import { type Pieces, type Split, splitBefore } from "../support/interleave.js";
 /** How the verbs are cut: where a statement's snapshot is taken and nothing is locked yet, and between statements. */
 export const CLAIM_SNAPSHOT: Split = splitBefore("claim_rows", "r.queue = $5::text");
 export const CLAIM_PARCELS: Split = splitBefore("claim", "q.queue = o.queue");
+/** What it may take is locked. */
+export const CLAIM_HOLDING: Split = splitBefore("claim", "upto - count < quota");
 export const OPEN_SNAPSHOT: Split = splitBefore("open_parcels", "p.queue = f.queue");
 export const SETTLE_SNAPSHOT: Split = splitBefore("settle", "id = any($3::bigint[]) and worker = $2");
 /** All is written and locked, and not committed. */

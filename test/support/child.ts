@@ -56,6 +56,10 @@ export class Child {
     this.#process.kill("SIGINT");
   }
 
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
   /** Its exit code, or the signal it died of. */
   exit(): Promise<number | string> {
     return this.#exit;

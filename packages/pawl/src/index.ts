@@ -1,20 +1,27 @@
+export { ACCESS, ACTIONS, type Action, type Grant, type Identity, type Permission, permit, ROLES, type Role, type Subject } from "./core/access.js";
+export { type ApiKeyText, apiKeyText, type Credential, parseApiKey, type Refusal, type Verified } from "./core/api-key.js";
+export { AUDIT_OUTCOMES, type AuditEntry, type AuditFault, type AuditLink, type AuditNote, type AuditOutcome } from "./core/audit.js";
 export type { IngestOptions } from "./core/backpressure.js";
 export type { BreakerState } from "./core/breaker.js";
 export type { BreakerOptions } from "./core/breaker-check.js";
 export type { Lack, Needs, Serves } from "./core/capacity.js";
 export { DEFAULTS } from "./core/defaults.js";
 export type { DeathPolicy } from "./core/dependency.js";
-export type { Duration } from "./core/duration.js";
-export { type ErrorCode, type ErrorDetails, errorTable, isPawlError, PawlError } from "./core/error.js";
+export { CHECKS, type Check, type Finding } from "./core/doctor.js";
+export { type Duration, milliseconds } from "./core/duration.js";
+export { type ErrorCode, type ErrorDetails, errorTable, isPawlError, PawlError, pawlError } from "./core/error.js";
 export type { EventName, Events } from "./core/event.js";
 export type { CapStanding, KeyStanding, Parent, Reason } from "./core/explain.js";
 export { type Failure, type FailureKind, NonRetryable, RetryAfter, Snooze } from "./core/failure.js";
-export type { JobId } from "./core/id.js";
+export { GuessLimit } from "./core/guess-limit.js";
+export type { JobId, LeaseId } from "./core/id.js";
 export { FINISHED, isFinished, type LogLevel, PENDING, type Priority, STATES, type State } from "./core/job.js";
+export type { JsonSchema, SchemaCompiler } from "./core/json-schema.js";
 export type { Lane } from "./core/lane.js";
 export { allowed, applies, LIFECYCLE, lifecycleTable, VERBS, type Verb } from "./core/lifecycle.js";
 export type { GateReason, JobLimit, LimitRule } from "./core/limit.js";
 export type { Limit, LimitKey } from "./core/limit-options.js";
+export { nearest } from "./core/option.js";
 export type { OutcomeKind } from "./core/outcome.js";
 export type {
   Policies,
@@ -31,12 +38,18 @@ export type { Rate, RateOptions } from "./core/rate.js";
 export { exponential, type Retry, rules } from "./core/retry.js";
 export type { MissedPolicy, OverlapPolicy, ScheduleRef, SkipReason, TickStamp, TickWay } from "./core/schedule.js";
 export type { DstNote, DstPolicy } from "./core/schedule-rule.js";
+export type { TraceContext } from "./core/trace.js";
 export type { MaintenanceOptions } from "./maintenance/maintenance.js";
 export { type OpenOptions, open, type Waiting } from "./open.js";
 export type { KeepOptions, Pawl, PawlOptions, WorkOptions } from "./pawl.js";
 export { fromDrizzle, fromKnex, fromKysely, fromPrisma } from "./scheduler/adapters.js";
+export type { Audit, AuditListing, AuditMark, AuditQuery, AuditReport, AuditView, NewAudit } from "./scheduler/audit.js";
 export type { BreakerListing, BreakersOperator, BreakerView } from "./scheduler/breakers.js";
+export type { CheckupOptions } from "./scheduler/checkup.js";
+export type { Depths, DepthsOf } from "./scheduler/depths.js";
 export type { Explanation } from "./scheduler/explain.js";
+export type { KeyListing, KeyRing, Keys, KeysOptions, KeyView, NewKey, ShownKey } from "./scheduler/keys.js";
+export type { LimitListing, LimitsFilter, LimitsOperator, LimitView } from "./scheduler/limits-view.js";
 export type {
   DebounceOptions,
   EnqueueOptions,
@@ -48,6 +61,7 @@ export type {
   ThrottleOptions,
   UniqueOptions,
 } from "./scheduler/options.js";
+export type { RepeatableRequest, Replies, Turn } from "./scheduler/replies.js";
 export {
   type CodeSchedule,
   type Instant,
@@ -62,6 +76,8 @@ export type {
   BulkReport,
   Dead,
   DeadFilter,
+  DeadGroupsFilter,
+  DeadGroupView,
   Info,
   Job,
   JobChange,
@@ -89,11 +105,19 @@ export type {
   Schedules,
   SchedulesFilter,
 } from "./scheduler/schedules.js";
-export type { LiveWorkerView, UnservedLane } from "./scheduler/unserved.js";
+export type { TaskDefinition, Tasks } from "./scheduler/tasks.js";
+export type { EnqueueSpan, TracedEnqueue, Tracing } from "./scheduler/tracing.js";
+export type { LiveLaneView, LiveWorkerView, UnservedLane } from "./scheduler/unserved.js";
 export type { AttemptView, JobView, LogView } from "./scheduler/view.js";
 export type { ExportedJob, ForeignTransaction, StoreInfo } from "./store/port.js";
+export type { AuditHead } from "./store/port-audit.js";
 export type { BreakerFilter, BreakerRef } from "./store/port-breakers.js";
+export type { GateRef } from "./store/port-limits.js";
+export type { Begun, Reply, ReplyRef } from "./store/port-replies.js";
+export { rolesScript } from "./store/postgres/roles.js";
 export type { Context, Middleware } from "./worker/context.js";
+export type { ClaimAsk, HandedJob, HandedLease, Host, HostedTask, HostOptions, HostRenewal } from "./worker/host/host.js";
+export { type Holding, TOLD_KINDS, type ToldEnding, type ToldFailure, type ToldKind, type ToldNote, type ToldOutcome } from "./worker/host/told.js";
 export type { Reservation, WorkerOptions } from "./worker/options.js";
 export { type AnyTask, type InputOf, type OutputOf, type PriorityName, type Task, type TaskDefaults, type TaskOptions, task } from "./worker/task.js";
 export type { RunningJob, Worker, WorkerStatus } from "./worker/worker.js";

@@ -2,8 +2,10 @@ import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pawlError } from "./core/error.js";
 import { checkBoolean, checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./core/option.js";
-import { type Pawl, type PawlOptions, startPawl } from "./pawl.js";
+import { type Pawl, type PawlOptions, SYSTEM, startPawl } from "./pawl.js";
 import { keepAlive } from "./runtime/alive.js";
+import type { SecureOptions } from "./runtime/http.js";
+import { untilUp } from "./runtime/until-up.js";
 import { memoryStore } from "./store/memory/index.js";
 import type { Store } from "./store/port.js";
 import type { PostgresOptions, Waiting } from "./store/postgres/open.js";
@@ -17,6 +19,10 @@ export interface OpenOptions extends PawlOptions {
   readonly engine?: "native" | "pglite";
   /** hears what keeps it waiting: a server that is not up, a migration that moves many rows */
   readonly onWaiting?: (what: Waiting) => void;
+  /** of a service: an API key */
+  readonly key?: string;
+  /** of a service at https://: what its certificate is checked against, and one of your own, as node:tls names them */
+  readonly tls?: SecureOptions;
   /** how to talk to Postgres */
   readonly postgres?: Omit<PostgresOptions, "migrate" | "engine" | "onWaiting" | "now" | "clock">;
 }
@@ -25,12 +31,16 @@ export interface OpenOptions extends PawlOptions {
  * Opens a store:
  * - `"./folder"`, `"/folder"`, `"file:folder"`: embedded, durable in that folder;
  * - `"postgres://user@host/database"`: a Postgres of yours;
+ * - `"https://host"`: a service that has one, with its `key`; workers pull their jobs from it. See docs/service.md;
  * - `"memory:"`: nothing survives the process; for tests.
  */
 export async function open(url: string, options: OpenOptions = {}): Promise<Pawl> {
   checkKeys(checkObject("options", options), OPEN_KEYS);
+  if (isService(url)) return openService(url, options);
   const place = placeOf(url);
-  const { migrate, engine, onWaiting, postgres, ...rest } = options;
+  const { migrate, engine, onWaiting, postgres, key, tls, ...rest } = options;
+  for (const [name, value] of Object.entries({ key, tls }))
+    if (value !== undefined) throw invalid(name, "it is for a service at http:// or https://");
   if (migrate !== undefined) checkBoolean("migrate", migrate);
   if (engine !== undefined) checkOneOf("engine", engine, ["native", "pglite"]);
   if (postgres !== undefined) checkPostgres(postgres);
@@ -44,11 +54,37 @@ export async function open(url: string, options: OpenOptions = {}): Promise<Pawl
   // Waiting for a server that is not up must not end the process in silence.
   const release = keepAlive();
   try {
-    return await startPawl(await openStore(place, how), rest);
+    const wait = { clock: SYSTEM.clock, patience: postgres?.patience, onWaiting };
+    return await startPawl(await openStore(place, how), rest, SYSTEM, (attempt) => untilUp(wait, attempt));
   } finally {
     release();
   }
 }
+
+function isService(url: unknown): url is string {
+  return typeof url === "string" && /^https?:\/\//i.test(url) && URL.canParse(url);
+}
+
+const SERVICE_KEYS: ReadonlySet<string> = new Set<keyof OpenOptions>(["tasks", "anyTask", "queues", "schedules", "key", "tls"]);
+
+/** What is about the store itself is for the service to know. */
+async function openService(url: string, options: OpenOptions): Promise<Pawl> {
+  for (const [name, value] of Object.entries(options))
+    if (value !== undefined && !SERVICE_KEYS.has(name)) throw invalid(name, "it is for who opens the store itself; this is a service");
+  const address = new URL(url);
+  // It would be in errors and logs: a key is an option, and TLS certificates are.
+  if (address.username !== "" || address.password !== "") throw pawlError("store_url", { url: withoutSecrets(url) });
+  const { key, tls, tasks, anyTask, queues, schedules } = options;
+  if (key !== undefined && (typeof key !== "string" || !/^[\x21-\x7e]{1,512}$/.test(key))) throw invalid("key", "it is not an API key");
+  if (tls !== undefined) checkKeys(checkObject("tls", tls), TLS_KEYS, "tls.");
+  const given = { key, tls, tasks, anyTask, queues, schedules };
+  const { openRemote } = await import("./client/pawl.js");
+  const { withRefused } = await import("./client/refusing.js");
+  const remote = await openRemote(address, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), SYSTEM.clock);
+  return withRefused<Pawl>(remote);
+}
+
+const TLS_KEYS: ReadonlySet<string> = new Set<keyof SecureOptions>(["ca", "cert", "key"]);
 
 type Place = { readonly kind: "memory" } | { readonly kind: "folder"; readonly folder: string } | { readonly kind: "postgres"; readonly url: string };
 
@@ -76,15 +112,21 @@ function withoutSecrets(url: string): string {
 
 const OPEN_KEYS = new Set<keyof OpenOptions>([
   "tasks",
+  "anyTask",
+  "compileSchema",
   "queues",
   "schedules",
   "app",
+  "tracing",
   "maintenance",
   "keep",
+  "keys",
   "migrate",
   "engine",
   "onWaiting",
   "postgres",
+  "key",
+  "tls",
 ]) as ReadonlySet<string>;
 
 type PostgresChoices = Required<NonNullable<OpenOptions["postgres"]>>;

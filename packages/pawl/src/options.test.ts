@@ -20,6 +20,7 @@ describe("open refuses", () => {
     ["a misspelt option", { task: [] }, /option task .*did you mean tasks\?/],
     ["tasks that are no array", { tasks: {} }, /tasks.*an object is not an array/],
     ["a task that is a name", { tasks: ["double"] }, /tasks/],
+    ["any task by a word", { anyTask: "yes" }, /anyTask.*neither true nor false/],
     ["a misspelt option of maintenance", { maintenance: { pulze: 1 } }, /maintenance\.pulze .*did you mean pulse\?/],
     ["maintenance that is a word", { maintenance: "yes" }, /maintenance/],
     ["a pace that is none", { maintenance: { sweep: "soon" } }, /maintenance\.sweep "soon" is not a duration/],
@@ -36,6 +37,8 @@ describe("open refuses", () => {
     ["a schema that is more than a name", { postgres: { schema: 'pawl"; drop table x' } }, /postgres\.schema/],
     ["a place to listen that is no URL", { postgres: { listenUrl: "localhost" } }, /postgres\.listenUrl/],
     ["statements prepared otherwise", { postgres: { prepare: true } }, /postgres\.prepare/],
+    ["a tracing without its attempts", { tracing: { enqueue: () => undefined } }, /tracing\.attempt.*not a function/],
+    ["a misspelt part of tracing", { tracing: { enqueue() {}, attempts() {} } }, /tracing\.attempts .*did you mean attempt\?/],
     ["queues that are an array", { queues: ["mail"] }, /queues.*not an object/],
     ["a misspelt default of a queue", { queues: { mail: { timeot: 1 } } }, /queues\.mail\.timeot .*did you mean timeout\?/],
   ])("%s", async (_, given, says) => {
@@ -100,6 +103,8 @@ describe("an open pawl refuses", () => {
 
   test.each<Wrong>([
     ["a misspelt option of a job", { retires: 3 }, /retires .*did you mean retry\?/],
+    ["a trace that is a text", { trace: "00-1" }, /trace.*not an object/],
+    ["a trace of another shape", { trace: { traceparent: "00-1" } }, /trace\.traceparent.*W3C Trace Context/],
     ["a misspelt unique rule", { unique: { key: "k", onconflict: "reject" } }, /unique\.onconflict .*did you mean onConflict\?/],
     ["a policy that is misspelt", { unique: { key: "k", onConflict: "existng" } }, /unique\.onConflict.*did you mean existing\?/],
   ])("%s", async (_, given, says) => {

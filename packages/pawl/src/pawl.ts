@@ -1,3 +1,4 @@
+import type { Finding } from "./core/doctor.js";
 import type { Duration } from "./core/duration.js";
 import { pawlError } from "./core/error.js";
 import { EVENT_NAMES, type EventName, type Events } from "./core/event.js";
@@ -8,22 +9,43 @@ import { Bus } from "./runtime/bus.js";
 import { systemClock } from "./runtime/clock.js";
 import { systemRandomBytes } from "./runtime/random.js";
 import { exitOn, onStopSignal } from "./runtime/signals.js";
+import { type Audit, auditOf } from "./scheduler/audit.js";
 import { type BreakersOperator, breakersOf } from "./scheduler/breakers.js";
+import { type CheckupOptions, checkup } from "./scheduler/checkup.js";
+import { type Depths, type DepthsOf, depthsOf } from "./scheduler/depths.js";
+import { type KeyRing, type KeysOptions, keyRing } from "./scheduler/keys.js";
+import { type LimitsOperator, limitsOperator } from "./scheduler/limits-view.js";
 import { LocalScheduler } from "./scheduler/local.js";
-import { queuesOf, sum, tasksOf, tenantsOf } from "./scheduler/named.js";
+import { queuesOf, sum, tenantsOf } from "./scheduler/named.js";
 import { type SchedulerOptions, type SchedulerParts, type Surroundings, schedulerParts } from "./scheduler/parts.js";
-import type { Info, Named, Operator, QueueView, StateCounts, TaskView, TenantView } from "./scheduler/scheduler.js";
+import { type Replies, repliesOf } from "./scheduler/replies.js";
+import type { Info, Named, Operator, QueueView, StateCounts, TenantView } from "./scheduler/scheduler.js";
 import { declareSchedules } from "./scheduler/schedules.js";
-import { type LiveWorkerView, liveWorkers, type UnservedLane, unserved } from "./scheduler/unserved.js";
+import { KnownTasks, type Tasks } from "./scheduler/tasks.js";
+import type { Tracing } from "./scheduler/tracing.js";
+import { type LiveLaneView, type LiveWorkerView, liveLanes, liveWorkers, type UnservedLane, unserved } from "./scheduler/unserved.js";
 import { observed } from "./store/observed.js";
 import type { ExportedJob, Store } from "./store/port.js";
+import { Host, type HostOptions } from "./worker/host/host.js";
+import { Looks } from "./worker/host/looks.js";
 import type { WorkerOptions } from "./worker/options.js";
 import { Worker } from "./worker/worker.js";
 
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
 export interface Pawl extends Operator, AsyncDisposable {
+  /** API keys: what a service on top of Pawl lets its callers in by. */
+  readonly keys: KeyRing;
+  /** who did what, and who was not let */
+  readonly audit: Audit;
+  readonly replies: Replies;
   /** Starts a worker in this process, for the tasks given to `open`. */
   work(options?: WorkOptions): Promise<Worker>;
+  /** Claims and settles here for a worker that runs elsewhere: what the service's pull protocol is made of. */
+  host(worker: HostOptions): Host;
+  /** The workers of this process that have not stopped. */
+  localWorkers(): readonly Worker[];
+  /** What waits: how much, for what, how long, and of whom. For dashboards and alerts: it scans nothing. */
+  depths(of?: DepthsOf): Promise<Depths>;
   /** Waits for SIGINT or SIGTERM, then closes; a second signal ends the process at once. */
   untilSignal(): Promise<void>;
   /** Lets workers finish (`drain`), stops maintenance, and closes the store. Again is the same. */
@@ -39,6 +61,8 @@ export interface PawlOptions extends SchedulerOptions {
   /** whether this process takes part in promoting, reaping and pruning (default: yes). Some process must. */
   readonly maintenance?: boolean | Omit<MaintenanceOptions, keyof KeepOptions>;
   readonly keep?: KeepOptions;
+  /** what API keys are made with; without it there are none */
+  readonly keys?: KeysOptions;
 }
 
 export interface KeepOptions {
@@ -50,21 +74,34 @@ export interface KeepOptions {
   readonly exportFinished?: MaintenanceOptions["exportFinished"];
 }
 
-const SYSTEM: Surroundings = { clock: systemClock, randomBytes: systemRandomBytes };
+/** Makes a call of the store for as long as it takes. */
+export type Persist = <T>(attempt: () => Promise<T>) => Promise<T>;
 
-/** Puts the parts together on a store, which is theirs from here on: if this fails, it is closed. */
-export async function startPawl(store: Store, options: PawlOptions = {}, surroundings: Surroundings = SYSTEM): Promise<Pawl> {
+export const SYSTEM: Surroundings = { clock: systemClock, randomBytes: systemRandomBytes };
+
+/**
+ * Puts the parts together on a store, which is theirs from here on: if this fails, it is closed. `persist` makes the calls
+ * that starting needs, again where the store is away for a moment; all of them are safe to repeat.
+ */
+export async function startPawl(
+  store: Store,
+  options: PawlOptions = {},
+  surroundings: Surroundings = SYSTEM,
+  persist: Persist = (attempt) => attempt(),
+): Promise<Pawl> {
   try {
     const bus = new Bus();
     const seen = observed(store, bus, surroundings.clock);
     const parts = schedulerParts(seen, bus, surroundings, options);
     const upkeep = upkeepOf(options);
-    await seen.tasks.publish(parts.registry.records());
-    if (options.schedules !== undefined) await declareSchedules(parts, options.app, options.schedules);
+    const keys = keyRing(seen, surroundings, options.keys);
+    const { app, schedules } = options;
+    await persist(() => seen.tasks.publish(parts.registry.records()));
+    if (schedules !== undefined) await persist(() => declareSchedules(parts, app, schedules));
     const maintenance =
       upkeep === undefined ? undefined : new Maintenance({ store: seen, bus, clock: surroundings.clock, tails: parts.tails, options: upkeep });
     await maintenance?.start();
-    return new LocalPawl(seen, bus, surroundings, parts, maintenance);
+    return new LocalPawl(seen, bus, surroundings, parts, maintenance, keys);
   } catch (error) {
     await store.close();
     throw error;
@@ -73,10 +110,14 @@ export async function startPawl(store: Store, options: PawlOptions = {}, surroun
 
 class LocalPawl extends LocalScheduler implements Pawl {
   readonly queues: Named<"queue", QueueView>;
-  readonly tasks: Named<"task", TaskView>;
+  readonly tasks: Tasks;
   readonly tenants: Named<"tenant", TenantView>;
   readonly breakers: BreakersOperator;
+  readonly limits: LimitsOperator;
+  readonly audit: Audit;
+  readonly replies: Replies;
   readonly #workers = new Set<Worker>();
+  #looks: Looks | undefined;
   readonly #atEnd: (() => void)[] = [];
   #closing: Promise<void> | undefined;
 
@@ -86,12 +127,16 @@ class LocalPawl extends LocalScheduler implements Pawl {
     private readonly surroundings: Surroundings,
     private readonly parts: SchedulerParts,
     private readonly maintenance: Maintenance | undefined,
+    readonly keys: KeyRing,
   ) {
     super(parts);
     this.queues = queuesOf(store, Object.keys(parts.queues));
     this.breakers = breakersOf(store);
-    this.tasks = tasksOf(store, parts.registry);
+    this.limits = limitsOperator(store);
+    this.tasks = new KnownTasks(store, parts.registry, parts.registry.directory.compile);
     this.tenants = tenantsOf(store);
+    this.audit = auditOf(store);
+    this.replies = repliesOf(store);
   }
 
   async counts(of: { readonly queue?: string; readonly task?: string } = {}): Promise<StateCounts> {
@@ -100,8 +145,16 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return sum(rows.filter(({ queue, task }) => (of.queue ?? queue) === queue && (of.task ?? task) === task));
   }
 
+  lanes(): Promise<readonly LiveLaneView[]> {
+    return liveLanes(this.store);
+  }
+
   unserved(): Promise<readonly UnservedLane[]> {
     return unserved(this.store);
+  }
+
+  checkup(options?: CheckupOptions): Promise<readonly Finding[]> {
+    return checkup(this.store, options);
   }
 
   workers(): Promise<readonly LiveWorkerView[]> {
@@ -136,8 +189,15 @@ class LocalPawl extends LocalScheduler implements Pawl {
     const { signals = false, ...options } = given;
     checkBoolean("signals", signals);
     if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
-    const { registry, queues: defaults } = this.parts;
-    const worker = new Worker({ store: this.store, bus: this.bus, clock: this.surroundings.clock, tasks: registry.all, defaults, options });
+    const { registry, queues: defaults, tracing } = this.parts;
+    const worker = new Worker({
+      store: this.store,
+      bus: this.bus,
+      clock: this.surroundings.clock,
+      tasks: registry.all,
+      defaults,
+      options: tracedWork(options, tracing),
+    });
     this.#workers.add(worker);
     const release = keepAlive();
     void worker.stopped.finally(() => {
@@ -147,6 +207,26 @@ class LocalPawl extends LocalScheduler implements Pawl {
     await worker.start();
     if (signals) void this.untilSignal();
     return worker;
+  }
+
+  host(worker: HostOptions): Host {
+    if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
+    const { store, bus } = this;
+    const { clock } = this.surroundings;
+    const { registry, queues: defaults } = this.parts;
+    this.#looks ??= new Looks(store, clock);
+    return new Host(
+      { store, bus, clock, looks: this.#looks, defaults, taskOf: (name) => registry.get(name) ?? registry.directory.find(name) },
+      worker,
+    );
+  }
+
+  localWorkers(): readonly Worker[] {
+    return [...this.#workers];
+  }
+
+  depths(of?: DepthsOf): Promise<Depths> {
+    return depthsOf(this.store, of);
   }
 
   untilSignal(): Promise<void> {
@@ -179,9 +259,16 @@ class LocalPawl extends LocalScheduler implements Pawl {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await this.parts.batcher.idle();
     this.parts.waiters.close();
+    this.#looks?.stop();
     await this.maintenance?.stop();
     await this.store.close();
   }
+}
+
+/** What follows jobs stands around everything else that does. What is wrong with the others is found where they are read. */
+function tracedWork(options: WorkerOptions, tracing: Tracing | undefined): WorkerOptions {
+  const { middleware = [] } = options;
+  return tracing === undefined || !Array.isArray(middleware) ? options : { ...options, middleware: [tracing.attempt, ...middleware] };
 }
 
 const COUNT_KEYS = new Set(["queue", "task"]);

@@ -9,6 +9,7 @@ import {
   type JobView,
   type OutputOf,
   type Pawl,
+  type Policies,
   type Scheduler,
   type StreamSummary,
   type Task,
@@ -113,6 +114,31 @@ describe("the types of the public API", () => {
       expectTypeOf(acme).not.toHaveProperty("queues");
       expectTypeOf(acme).not.toHaveProperty("counts");
       expectTypeOf(acme).not.toHaveProperty("close");
+    });
+  });
+
+  test("policies are typed by what they are of: what makes no sense there does not compile", () => {
+    untested(async () => {
+      expectTypeOf(await pawl.tenants.set("acme", { weight: 2, concurrency: 5, rate: { limit: 1, per: "1s" }, ingest: { depth: 10 } })).toEqualTypeOf<
+        Policies["tenant"]
+      >();
+      expectTypeOf(await pawl.queues.set("default", { weights: { 9: 4 }, minimum: { 0: 0.1 }, strict: true, aging: "1m" })).toEqualTypeOf<
+        Policies["queue"]
+      >();
+      expectTypeOf(await pawl.tasks.set("bare", { concurrency: 1 })).toEqualTypeOf<Policies["task"]>();
+      await pawl.queues.set("default", { strict: null, aging: null, ingest: null });
+      // @ts-expect-error queues have no weight of their own
+      await pawl.queues.set("default", { weight: 2 });
+      // @ts-expect-error a tenant has no bands
+      await pawl.tenants.set("acme", { strict: true });
+      // @ts-expect-error tasks do not share: they have limits only
+      await pawl.tasks.set("bare", { weight: 2 });
+      // @ts-expect-error there is no such band
+      await pawl.queues.set("default", { weights: { 10: 1 } });
+      // @ts-expect-error a rate is so many per time
+      await pawl.tenants.set("acme", { rate: { limit: 1 } });
+      // @ts-expect-error an age is a duration
+      await pawl.queues.set("default", { aging: true });
     });
   });
 

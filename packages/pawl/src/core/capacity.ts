@@ -17,6 +17,8 @@ export interface Serves {
   readonly amounts: Readonly<Record<string, number>>;
   /** handlers at a time */
   readonly concurrency: number;
+  /** of Pawl; absent: one from before workers said so */
+  readonly version?: string;
 }
 
 /** Why no worker runs the jobs of a lane. The first thing that none of those left has. */

@@ -83,6 +83,16 @@ export const DEFAULTS = {
     /** ms a request id answers with its first job */
     request: 86_400_000,
   },
+  keys: {
+    /** ms the secret before is good beside a new one */
+    overlap: 86_400_000,
+  },
+  replies: {
+    /** ms an answer is kept for the same request again */
+    keep: 86_400_000,
+    /** ms after which a request that was not answered is taken for dead */
+    patience: 60_000,
+  },
   ingest: {
     /** ms a stream of jobs waits to be let in */
     patience: 60_000,

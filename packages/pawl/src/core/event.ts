@@ -10,7 +10,8 @@ import type { OutcomeKind } from "./outcome.js";
  * Hot-path events are per batch, never per job, and are not built when nobody listens.
  */
 export interface Events {
-  "jobs.enqueued": { readonly count: number; readonly lanes: readonly Lane[] };
+  /** how many in all, in which lanes, and how many in each of those */
+  "jobs.enqueued": { readonly count: number; readonly lanes: readonly Lane[]; readonly counts: readonly number[] };
   /** by which limit of what, how many jobs together, and ms until it is worth trying again */
   "ingest.refused": {
     readonly kind: "tenant" | "queue";
@@ -30,6 +31,8 @@ export interface Events {
     readonly next: State;
     /** ms */
     readonly duration: number;
+    /** ms from when the job was due to the end of this attempt */
+    readonly sinceDue: number;
     readonly failure?: Failure;
     /** ms until it runs again */
     readonly delay?: number;
@@ -38,6 +41,8 @@ export interface Events {
   "attempt.blocked": { readonly worker: string; readonly lag: number };
   "lease.lost": { readonly worker: string; readonly lease: LeaseId; readonly jobs: number; readonly why: string };
   "intent.received": { readonly job: JobId; readonly intent: Intent };
+  /** a look at what is due, some once a second; ms that schedules and delayed jobs are late which nobody has seen to yet */
+  "duties.pulsed": { readonly duration: number; readonly schedulesLate: number; readonly delayedLate: number };
   "duty.ran": { readonly duty: string; readonly count: number; readonly duration: number };
   "duty.failed": { readonly duty: string; readonly error: unknown };
   "jobs.promoted": { readonly count: number };
@@ -68,6 +73,7 @@ export const EVENT_NAMES = Object.keys({
   "attempt.blocked": true,
   "lease.lost": true,
   "intent.received": true,
+  "duties.pulsed": true,
   "duty.ran": true,
   "duty.failed": true,
   "jobs.promoted": true,

@@ -1,5 +1,5 @@
 import { lackInWords } from "./capacity.js";
-import type { Explained, Reason } from "./explain.js";
+import type { Explained, KeyStanding, Reason } from "./explain.js";
 import type { Failure } from "./failure.js";
 
 /** An explanation as sentences, for a person. */
@@ -49,10 +49,16 @@ export function reasonInWords(reason: Reason, now: number): string {
   }
 }
 
-function limited({ limit, key, for: reason, held, most, until }: Extract<Reason, { kind: "limited" }>, now: number): string {
+function limited(reason: Extract<Reason, { kind: "limited" }>, now: number): string {
+  const { waiting = 1, more } = reason;
+  const others = waiting > 1 ? `; ${more ? "at least " : ""}${waiting} jobs wait there` : "";
+  return `${keyInWords(reason, now)}${others}`;
+}
+
+function keyInWords({ limit, key, for: why, held, most, until }: KeyStanding, now: number): string {
   const where = `key ${key} of limit ${limit}`;
   const then = until === undefined ? "" : ` ${when(until, now)}`;
-  switch (reason) {
+  switch (why) {
     case "concurrency":
       return `${where} has ${held ?? most} of its ${most} places taken`;
     case "serial":

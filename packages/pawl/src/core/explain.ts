@@ -40,6 +40,9 @@ export interface KeyStanding {
   /** jobs that hold a place, of so many places */
   readonly held?: number;
   readonly most?: number;
+  /** jobs that wait there, itself included; `more`: at least so many */
+  readonly waiting?: number;
+  readonly more?: true;
   /** the token is there, or the pause is over */
   readonly until?: number;
 }

@@ -46,6 +46,11 @@ export function idsDueAt(due: number): (tail: IdTail) => JobId {
   return (tail) => `${start}${tail.slice(0, 4)}-${tail.slice(4, 8)}-${tail.slice(8)}` as JobId;
 }
 
+/** The smallest id there can be of a job due at that time. */
+export function firstIdAt(due: number): JobId {
+  return idsDueAt(due)("0".repeat(20) as IdTail);
+}
+
 export function dueTimeOf(id: JobId): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }

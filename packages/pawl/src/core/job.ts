@@ -6,6 +6,7 @@ import type { GateReason, JobLimit } from "./limit.js";
 import type { OutcomeKind } from "./outcome.js";
 import type { StoredRetry } from "./retry.js";
 import type { TickStamp } from "./schedule.js";
+import type { TraceContext } from "./trace.js";
 import type { UniqueRule } from "./unique.js";
 
 export const STATES = ["blocked", "scheduled", "ready", "parked", "running", "succeeded", "dead", "cancelled"] as const;
@@ -42,6 +43,8 @@ export interface JobOptions {
   readonly replayOf?: JobId;
   /** the tick of a schedule that it is for */
   readonly tick?: TickStamp;
+  /** the trace that it was enqueued in */
+  readonly trace?: TraceContext;
 }
 
 /** A job on its way in. Times are relative to the store's clock, or absolute in it; never the caller's clock. */

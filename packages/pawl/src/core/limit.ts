@@ -22,13 +22,32 @@ export interface JobLimit {
 /** The name of a gate: one key of one limit of one tenant. Names hold no control characters. */
 export type GateKey = string & { readonly __gate: unique symbol };
 
+const SEPARATOR = "\u0001";
+
 export function gateKey(tenant: string, { limit, key }: Pick<JobLimit, "limit" | "key">): GateKey {
-  return `${tenant}\u0001${limit}\u0001${key}` as GateKey;
+  return [tenant, limit, key].join(SEPARATOR) as GateKey;
 }
 
 export function gateParts(gate: GateKey): { readonly tenant: string; readonly limit: string; readonly key: string } {
-  const [tenant = "", limit = "", key = ""] = gate.split("\u0001");
+  const [tenant = "", limit = "", key = ""] = gate.split(SEPARATOR);
   return { tenant, limit, key };
+}
+
+export interface GateRange {
+  /** the first name that is in it */
+  readonly from: string;
+  /** the first one behind it; absent: it has no end */
+  readonly to?: string;
+}
+
+/** Where the names of gates lie that are of all, of a tenant, of a limit of it, or of one key: separators come before all that is in names. */
+export function gatesOf(of: { readonly tenant?: string; readonly limit?: string; readonly key?: string }, after?: GateKey): GateRange {
+  const known = [of.tenant, of.limit, of.key].filter((part) => part !== undefined);
+  const prefix = known.join(SEPARATOR);
+  const whole = known.length === 3;
+  const first = known.length === 0 || whole ? prefix : `${prefix}${SEPARATOR}`;
+  const from = after === undefined || after < first ? first : `${after}${SEPARATOR}`;
+  return { from, ...(known.length === 0 ? {} : { to: whole ? `${prefix}${SEPARATOR}` : `${prefix}\u0002` }) };
 }
 
 /** A gate that a job must pass. */

@@ -13,6 +13,7 @@ const LONGEST = {
   schedule: 128,
   limit: 128,
   "limit key": 256,
+  "API key": 128,
 } as const;
 
 export type NameKind = keyof typeof LONGEST;

@@ -35,6 +35,9 @@ type SimpleRetry = Exclude<Retry, RetryRules>;
 /** What can be stored with one job: everything but functions, which live in the task's code. */
 export type StoredRetry = number | readonly number[] | Exponential;
 
+/** What can be published with a task: its rules too, as long as no function is among them. */
+export type PublishedRetry = StoredRetry | RetryRules;
+
 export const DEFAULT_RETRIES = 3;
 
 const EXPONENTIAL_KEYS: ReadonlySet<string> = new Set<keyof Exponential>(["kind", "retries", "min", "max", "factor", "jitter"]);
@@ -89,6 +92,15 @@ export function storedRetry(retry: Retry): StoredRetry {
     throw invalid("functions and rules belong to the task; a job takes a number, a list or exponential()");
   }
   return isList(retry) ? retry.map(milliseconds) : retry;
+}
+
+/** As others may know it; undefined where only its code can answer. */
+export function publishedRetry(retry: Retry): PublishedRetry | undefined {
+  if (typeof retry === "function") return undefined;
+  if (typeof retry === "number" || isList(retry) || retry.kind !== "rules") return storedRetry(retry);
+  checkRetry(retry);
+  const all = [retry.otherwise, ...retry.rules.map((rule) => rule.retry)];
+  return all.some((one) => typeof one === "function") ? undefined : retry;
 }
 
 /**

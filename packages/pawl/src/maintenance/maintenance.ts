@@ -48,6 +48,10 @@ export interface MaintenanceParts {
   readonly options?: MaintenanceOptions;
 }
 
+function late(dueIn = 0): number {
+  return Math.max(0, -dueIn);
+}
+
 /** What a pulse would say if everything were due. */
 const ANYTHING: Pulse = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, tickIn: 0, admitIn: 0, intents: true, unverified: true, deltas: true };
 
@@ -130,8 +134,11 @@ export class Maintenance implements Service {
 
   async #pulse(): Promise<number> {
     const { store, bus, clock } = this.#parts;
+    const began = clock.monotonic();
     const pulse = await store.duties.pulse();
     const now = clock.monotonic();
+    if (bus.hears("duties.pulsed"))
+      bus.emit("duties.pulsed", { duration: now - began, schedulesLate: late(pulse.tickIn), delayedLate: late(pulse.scheduledIn) });
     if (this.#lostAt !== undefined) bus.emit("store.back", { away: now - this.#lostAt });
     this.#lostAt = undefined;
     // Either the store did not answer, or this process stood still. It cannot tell which, and need not.

@@ -24,3 +24,8 @@ export const systemClock: Clock = {
   soon: (call) => void setImmediate(call),
   random: Math.random,
 };
+
+/** What this machine believes the time to be, in ms since 1970: to be compared with a store's, and for nothing else. */
+export function wallClock(): number {
+  return Date.now();
+}

@@ -7,6 +7,11 @@ export function newBootId(): BootId {
   return randomUUID() as BootId;
 }
 
+/** What tells one request, one entry, one call from all others. */
+export function newToken(): string {
+  return randomUUID();
+}
+
 export function defaultName(): string {
   return `${hostname()}-${process.pid}`.slice(0, 128);
 }

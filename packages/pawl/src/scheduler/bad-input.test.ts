@@ -147,6 +147,12 @@ describe("a process that registers", () => {
     await expect(bareScheduler({ tasks: [] }).scheduler.enqueue("anything", 1)).rejects.toMatchObject({ code: "task_unknown" });
   });
 
+  test("tasks, and asks for any, may enqueue what others have", async () => {
+    const { scheduler } = bareScheduler({ tasks, anyTask: true });
+    expect(await scheduler.enqueue("anything", 1)).toMatchObject({ task: "anything", enqueued: "created" });
+    await expect(bareScheduler({ anyTask: false }).scheduler.enqueue("anything", 1)).rejects.toMatchObject({ code: "task_unknown" });
+  });
+
   test("two tasks of one name is refused", () => {
     expect(() => bareScheduler({ tasks: [plain, task("plain", () => {})] })).toThrow(expect.objectContaining({ code: "task_duplicate" }));
   });

@@ -4,7 +4,7 @@ import type { Priority } from "../core/job.js";
 import { checkLimits, publishedLimits } from "../core/limit-options.js";
 import { checkName } from "../core/name.js";
 import { checkDuration, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
-import { checkRetry } from "../core/retry.js";
+import { checkRetry, publishedRetry } from "../core/retry.js";
 import type { StoredDefaults } from "../core/task.js";
 import type { PriorityName, TaskDefaults, TaskOptions } from "../worker/task.js";
 
@@ -66,11 +66,25 @@ export function checkCrashLimit(value: unknown): number {
   return checkWhole("crashLimit", value, 1, 1000);
 }
 
-/** What of a task's options must be known where its jobs are enqueued, in stored form. */
+/** What of a task's options must be known where its code is not, in stored form. */
 export function storedDefaults(
-  { queue, priority, deadline, expire, crashLimit, spread, atMostOnce, needs, limits }: TaskOptions<StandardSchemaV1 | undefined, never>,
+  {
+    queue,
+    priority,
+    deadline,
+    expire,
+    crashLimit,
+    spread,
+    atMostOnce,
+    needs,
+    limits,
+    retry,
+    timeout,
+    breaker,
+  }: TaskOptions<StandardSchemaV1 | undefined, never>,
   task: string,
 ): StoredDefaults {
+  const published = retry === undefined ? undefined : publishedRetry(retry);
   return {
     ...(queue === undefined ? {} : { queue: checkName("queue", queue) }),
     ...(priority === undefined ? {} : { priority: checkPriority(priority) }),
@@ -81,5 +95,8 @@ export function storedDefaults(
     ...(atMostOnce === true ? { atMostOnce } : {}),
     ...(limits === undefined ? {} : { limits: publishedLimits(checkLimits(task, limits)) }),
     ...(needs === undefined ? {} : { needs: checkNeeds("needs", needs) }),
+    ...(published === undefined ? {} : { retry: published }),
+    ...(timeout === undefined ? {} : { timeout: checkPeriod("timeout", timeout) }),
+    ...(breaker === undefined ? {} : { breaker }),
   };
 }

@@ -32,6 +32,37 @@ describe("dead jobs", () => {
     expect(await scheduler.dead.count({ failure: "timeout" })).toBe(0);
   });
 
+  test("are grouped by what they died of, and redriven by that", async () => {
+    const { scheduler } = await graveyard();
+    const [mails, others] = await scheduler.dead.groups();
+    expect(mails).toMatchObject({ task: "mail", kind: "error", message: "no such address", count: 3, sample: { task: "mail", state: "dead" } });
+    expect(others).toMatchObject({ task: "other", count: 2 });
+    expect(await scheduler.dead.groups({ tenant: "acme" })).toMatchObject([{ count: 1 }]);
+    expect(await scheduler.as({ tenant: "acme" }).dead.groups()).toMatchObject([{ count: 1 }]);
+    expect(await scheduler.dead.groups({}, { limit: 1 })).toHaveLength(1);
+    expect(await scheduler.dead.redrive({ fingerprint: others?.fingerprint ?? "" })).toMatchObject({ count: 2 });
+    expect(await scheduler.dead.groups()).toHaveLength(1);
+  });
+
+  test.each([
+    ["a filter that groups do not take", { tag: "vip" }, {}, /filter\.tag/],
+    ["a misspelt filter", { tsk: "mail" }, {}, /did you mean task/],
+    ["a page that goes on", {}, { after: "x" }, /page\.after/],
+    ["too many groups", {}, { limit: 1_001 }, /page\.limit/],
+  ])("are not grouped by %s", async (_, filter, page, says) => {
+    const { scheduler } = await graveyard();
+    await expect(scheduler.dead.groups(filter as object, page as object)).rejects.toThrow(says);
+  });
+
+  test.each([
+    [{ fingerprint: "4f1c" }, /filter\.fingerprint/],
+    [{ dueFrom: "yesterday" }, /filter\.dueFrom/],
+    [{ dueBefore: Number.NaN }, /filter\.dueBefore/],
+  ])("are not listed by %o", async (filter, says) => {
+    const { scheduler } = await graveyard();
+    await expect(scheduler.dead.list(filter)).rejects.toThrow(says);
+  });
+
   test("are redriven by filter, the rest is left alone", async () => {
     const { scheduler } = await graveyard();
     expect(await scheduler.dead.redrive({ task: "mail" })).toEqual({ count: 3, skipped: 0, failed: 0, failures: [] });

@@ -1,8 +1,10 @@
 import { isPawlError } from "../core/error.js";
+import { maskedMessage } from "../core/fingerprint.js";
 import type { JobFilter, Scope, Store } from "../store/port.js";
+import type { DeadGroup } from "../store/port-dead.js";
 import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "./check.js";
-import { checkFilter } from "./filter.js";
-import type { BulkReport, Dead, DeadFilter, JobPage, Jobs, RedriveMany } from "./scheduler.js";
+import { checkFilter, checkPage } from "./filter.js";
+import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveMany } from "./scheduler.js";
 import { type JobView, viewOf } from "./view.js";
 
 const PAGE = 500;
@@ -29,6 +31,13 @@ export class ScopedDead implements Dead {
     return count;
   }
 
+  async groups(filter: DeadGroupsFilter = {}, page: { readonly limit?: number } = {}): Promise<readonly DeadGroupView[]> {
+    checkKeys(checkObject("filter", filter), GROUP_KEYS, "filter.");
+    checkKeys(checkObject("page", page), LIMIT_KEYS, "page.");
+    const which = checkFilter(this.scope, filter);
+    return (await this.store.dead.groups(which.scope, which.filter, checkPage(page).limit)).map(groupView);
+  }
+
   async redrive(filter: DeadFilter = {}, how: RedriveMany = {}): Promise<BulkReport> {
     checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
     const every = how.every === undefined ? 0 : checkPeriod("every", how.every);
@@ -43,7 +52,7 @@ export class ScopedDead implements Dead {
   }
 
   async drop(filter: DeadFilter = {}, how: { readonly limit?: number } = {}): Promise<BulkReport> {
-    checkKeys(checkObject("how", how), DROP_KEYS, "drop.");
+    checkKeys(checkObject("how", how), LIMIT_KEYS, "drop.");
     return this.#each(filter, how.limit, async (job) => {
       await this.jobs.drop(job);
     });
@@ -99,7 +108,8 @@ export class ScopedDead implements Dead {
 }
 
 const REDRIVE_KEYS = new Set(["limit", "every", "edit"]);
-const DROP_KEYS = new Set(["limit"]);
+const LIMIT_KEYS = new Set(["limit"]);
+const GROUP_KEYS = new Set(["tenant", "queue", "task", "failure"]);
 
 /** Counts are kept by queue and task, for all tenants together; everything finer is counted by listing. */
 function isCounted(filter: JobFilter): boolean {
@@ -109,4 +119,19 @@ function isCounted(filter: JobFilter): boolean {
 function checkDead(filter: DeadFilter): DeadFilter {
   if ("state" in checkObject("filter", filter)) throw invalid("filter.state", "all of these are dead");
   return filter;
+}
+
+function groupView({ fingerprint, count, firstAt, lastAt, sample }: DeadGroup): DeadGroupView {
+  const { kind = "error", name = "error", message = "" } = sample.failure ?? {};
+  return {
+    fingerprint,
+    task: sample.lane.task,
+    kind,
+    name,
+    message: maskedMessage(message),
+    count,
+    firstSeen: new Date(firstAt),
+    lastSeen: new Date(lastAt),
+    sample: viewOf(sample),
+  };
 }

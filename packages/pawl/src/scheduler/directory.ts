@@ -1,3 +1,4 @@
+import type { JsonSchema, SchemaCompiler } from "../core/json-schema.js";
 import type { TaskRecord } from "../core/task.js";
 import type { Clock } from "../runtime/clock.js";
 import type { ForeignTransaction, Store } from "../store/port.js";
@@ -21,7 +22,14 @@ export class Directory {
   constructor(
     readonly store: Store,
     readonly clock: Clock,
+    /** makes inputs be checked here, by the schemas that were published */
+    readonly compile?: SchemaCompiler,
   ) {}
+
+  /** It was changed by this very process: whoever asks next reads it again. */
+  forget(name: string): void {
+    this.#known.delete(name);
+  }
 
   /** Answers at once what was read just now. A task that nobody has published has no defaults of its own. */
   find(name: string, tx?: ForeignTransaction): TaskLike | Promise<TaskLike> {
@@ -56,8 +64,18 @@ export class Directory {
     }
     // Callers may invent names without end; what they cost must not grow with them.
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
-    const task: TaskLike = { name, options: defaults };
+    const { inputSchema, ...options } = defaults;
+    const task: TaskLike = { name, options, schema: this.#schemaOf(inputSchema) };
     this.#known.set(name, { task, record, until });
     return task;
+  }
+
+  #schemaOf(schema: JsonSchema | undefined): TaskLike["schema"] {
+    try {
+      return schema === undefined ? undefined : this.compile?.(schema);
+    } catch {
+      // It was made by code whose schema says more than can be checked here: its worker checks it.
+      return undefined;
+    }
   }
 }

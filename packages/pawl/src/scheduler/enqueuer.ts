@@ -13,6 +13,7 @@ import { withLimits } from "./limits.js";
 import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "./options.js";
 import { jobOf, type Plan, type Planned, Planner, type TaskLike } from "./plan.js";
 import type { Registry } from "./registry.js";
+import { type Tracing, traced } from "./tracing.js";
 
 /** What all schedulers on one store share, whatever their tenant. */
 export interface Intake {
@@ -27,6 +28,7 @@ export interface Intake {
   readonly tails: () => IdTail;
   /** lanes that got jobs in a transaction of the caller's own, which nobody is told of before `wake()` */
   readonly untold: Map<LaneKey, Lane>;
+  readonly tracing?: Tracing;
 }
 
 /** What became of one job: the id, and how. */
@@ -51,7 +53,20 @@ export class Enqueuer {
     this.#planner = new Planner(intake.queues, scope === "everyone" ? undefined : scope.tenant);
   }
 
-  async one(task: TaskLike, input: unknown, options: EnqueueOptions | undefined): Promise<Stored> {
+  one(task: TaskLike, input: unknown, options: EnqueueOptions | undefined): Promise<Stored> {
+    const { tracing } = this.#intake;
+    if (tracing === undefined) return this.#one(task, input, options);
+    const what = { task: task.name, verb: "enqueue" } as const;
+    return traced(
+      tracing,
+      what,
+      options,
+      (given) => this.#one(task, input, given),
+      ({ id }) => ({ jobs: 1, job: id }),
+    );
+  }
+
+  async #one(task: TaskLike, input: unknown, options: EnqueueOptions | undefined): Promise<Stored> {
     const { plan, tx, limitKeys } = this.#planner.plan(task, options);
     const text = await encodeInput(task.name, task.schema, input);
     return this.add(withLimits(plan, task, input, limitKeys), text, tx);
@@ -65,7 +80,18 @@ export class Enqueuer {
     return storedOf(answer, plan.lane.task);
   }
 
-  async many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
+  many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
+    const what = { task: task.name, verb: "enqueueMany" } as const;
+    return traced(
+      this.#intake.tracing,
+      what,
+      options,
+      (given) => this.#many(task, inputs, given),
+      ({ length }) => ({ jobs: length }),
+    );
+  }
+
+  async #many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
     if (!Array.isArray(inputs)) throw invalid("inputs", "enqueueMany takes an array; enqueueStream takes any iterable");
     const chunks: (readonly Enqueued[])[] = [];
     await this.#inChunks(task, inputs, options, this.#intake.enqueue, (answers, chunk) => {
@@ -79,7 +105,18 @@ export class Enqueuer {
     }
   }
 
-  async stream(task: TaskLike, inputs: Inputs, options: StreamOptions<unknown> = {}): Promise<StreamSummary> {
+  stream(task: TaskLike, inputs: Inputs, options: StreamOptions<unknown> | undefined): Promise<StreamSummary> {
+    const what = { task: task.name, verb: "enqueueStream" } as const;
+    return traced(
+      this.#intake.tracing,
+      what,
+      options,
+      (given) => this.#stream(task, inputs, given),
+      ({ count }) => ({ jobs: count }),
+    );
+  }
+
+  async #stream(task: TaskLike, inputs: Inputs, options: StreamOptions<unknown> = {}): Promise<StreamSummary> {
     const { onChunk, patience = DEFAULTS.ingest.patience, ...shared } = checkObject("options", options) as StreamOptions<unknown>;
     if (onChunk !== undefined) checkFunction("onChunk", onChunk);
     const { enqueue, backpressure } = this.#intake;

@@ -105,20 +105,22 @@ function capOf({ kind, name, concurrency, rate, used, tat }: LimitState, now: nu
 async function keyOf(store: Store, { now, job }: Look): Promise<KeyStanding | undefined> {
   const { parkedAt, parkedFor, lane, options } = job;
   if (parkedAt === undefined || parkedFor === undefined || parkedFor === "paused") return undefined;
-  const gate = await store.limits.get({ tenant: lane.tenant, ...parkedAt });
+  const [gate] = await store.limits.list({ tenant: lane.tenant, ...parkedAt }, { limit: 1 });
   if (gate === undefined) return { ...parkedAt, for: parkedFor };
-  const { rule, holders, next, fullAt, pausedUntil } = gate;
+  const { rule, held, waiting, more, next, fullAt, pausedUntil } = gate;
   // Nobody may have looked since it lined up: the one in front knows best what the key waits for.
-  const reason: GateReason = pausedUntil !== undefined && pausedUntil > now ? "key_paused" : next?.job === job.id ? next.reason : parkedFor;
+  const reason: GateReason = pausedUntil !== undefined && pausedUntil > now ? "key_paused" : next.job === job.id ? next.reason : parkedFor;
   const own = options.limits?.find(({ limit, key }) => limit === parkedAt.limit && key === parkedAt.key);
   // Behind others a token is not its own yet, so only the one in front knows when.
   const token =
-    reason === "rate" && rule.rate !== undefined && next?.job === job.id ? now + tokensIn(rule.rate, fullAt, now, own?.cost ?? 1) : undefined;
+    reason === "rate" && rule.rate !== undefined && next.job === job.id ? now + tokensIn(rule.rate, fullAt, now, own?.cost ?? 1) : undefined;
   const until = reason === "key_paused" ? pausedUntil : token;
   return {
     ...parkedAt,
     for: reason,
-    held: holders.length,
+    held,
+    waiting,
+    ...(more === undefined ? {} : { more }),
     ...(rule.serial === true ? { most: 1 } : rule.concurrency === undefined ? {} : { most: rule.concurrency }),
     ...(until === undefined ? {} : { until }),
   };

@@ -1,12 +1,13 @@
+import { type Fingerprint, isFingerprint } from "../core/fingerprint.js";
 import type { JobId } from "../core/id.js";
 import { STATES } from "../core/job.js";
 import { checkName } from "../core/name.js";
 import type { JobFilter, PageRequest, Scope } from "../store/port.js";
-import { checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./check.js";
+import { checkInstant, checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./check.js";
 import { idOf } from "./given.js";
 import type { JobsFilter } from "./scheduler.js";
 
-const FILTER_KEYS = new Set(["state", "queue", "task", "tag", "key", "failure", "tenant"]);
+const FILTER_KEYS = new Set(["state", "queue", "task", "tag", "key", "failure", "fingerprint", "dueFrom", "dueBefore", "tenant"]);
 const PAGE_KEYS = new Set(["limit", "after"]);
 const PAGE_SIZE = 50;
 const LARGEST_PAGE = 1_000;
@@ -14,7 +15,7 @@ const LARGEST_PAGE = 1_000;
 /** Whose jobs are meant, and which. A tenant's own scope cannot be left by asking for another tenant. */
 export function checkFilter(scope: Scope, filter: JobsFilter = {}): { readonly scope: Scope; readonly filter: JobFilter } {
   checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
-  const { tenant, state, queue, task, tag, key, failure } = filter;
+  const { tenant, state, queue, task, tag, key, failure, fingerprint, dueFrom, dueBefore } = filter;
   return {
     scope: narrow(scope, tenant),
     filter: {
@@ -24,6 +25,9 @@ export function checkFilter(scope: Scope, filter: JobsFilter = {}): { readonly s
       ...(tag === undefined ? {} : { tag: checkName("tag", tag) }),
       ...(key === undefined ? {} : { key: checkName("key", key) }),
       ...(failure === undefined ? {} : { failure: checkFailure(failure) }),
+      ...(fingerprint === undefined ? {} : { fingerprint: checkFingerprint(fingerprint) }),
+      ...(dueFrom === undefined ? {} : { dueFrom: checkInstant("filter.dueFrom", dueFrom) }),
+      ...(dueBefore === undefined ? {} : { dueBefore: checkInstant("filter.dueBefore", dueBefore) }),
     },
   };
 }
@@ -44,6 +48,11 @@ function checkAfter(after: string): JobId {
 function checkFailure(failure: unknown): string {
   if (typeof failure === "string" && failure !== "" && failure.length <= 200 && !failure.includes("\u0000") && failure.isWellFormed()) return failure;
   throw invalid("filter.failure", `${show(failure)} is no kind or class of failures`);
+}
+
+function checkFingerprint(value: unknown): Fingerprint {
+  if (isFingerprint(value)) return value;
+  throw invalid("filter.fingerprint", `${show(value)} is not the 16 hex digits that pawl.dead.groups() tells`);
 }
 
 function narrow(scope: Scope, tenant: string | undefined): Scope {

@@ -5,6 +5,7 @@ import type { JobOptions, NewJob, Priority } from "../core/job.js";
 import type { LimitKey } from "../core/limit-options.js";
 import { checkName } from "../core/name.js";
 import { storedRetry } from "../core/retry.js";
+import { checkTrace } from "../core/trace.js";
 import type { UniqueRule } from "../core/unique.js";
 import type { ForeignTransaction } from "../store/port.js";
 import {
@@ -110,6 +111,9 @@ const READERS: { readonly [K in keyof Required<EnqueueOptions>]: (value: unknown
   onDeath(value, _given, { dependsOn }) {
     checkOneOf<DeathPolicy>("onDeath", value, ["die", "run", "wait"]);
     if (dependsOn === undefined) throw invalid("onDeath", "it says nothing without dependsOn");
+  },
+  trace(value, given) {
+    given.stored.trace = checkTrace("trace", value);
   },
   tx(value, given) {
     given.tx = checkTransaction(value);

@@ -91,8 +91,8 @@ export class ScopedJobs implements Jobs {
   async replay(job: JobReference): Promise<Job> {
     const { id, lane, state, input, options } = await this.#record(idFor(job));
     if (!isFinished(state)) throw pawlError("job_state", { job: id, state, verb: "replay" });
-    // The key says which jobs are the same; a replay is meant to be another one. And it is for now, not one of a herd.
-    const { key: _, spread: __, ...kept } = options;
+    // The key says which jobs are the same; a replay is meant to be another one. And it is for now, not one of a herd, nor part of what the first was.
+    const { key: _, spread: __, trace: ___, ...kept } = options;
     const repeated: JobOptions = { ...kept, replayOf: id };
     const stored = await this.#parts.enqueuer.add({ lane, options: repeated }, input);
     return new JobHandle(this, lane.task, stored);
@@ -116,7 +116,8 @@ export class ScopedJobs implements Jobs {
   }
 
   async #encode(task: string, input: unknown): Promise<string> {
-    return encodeInput(task, this.#parts.registry.get(task)?.schema, input);
+    const { registry } = this.#parts;
+    return encodeInput(task, (registry.get(task) ?? (await registry.directory.find(task))).schema, input);
   }
 
   async #record(id: JobId): Promise<JobRecord> {

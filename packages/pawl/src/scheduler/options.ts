@@ -1,6 +1,7 @@
 import type { DeathPolicy } from "../core/dependency.js";
 import type { Duration } from "../core/duration.js";
 import type { LimitKey } from "../core/limit-options.js";
+import type { TraceContext } from "../core/trace.js";
 import type { ForeignTransaction } from "../store/port.js";
 import type { TaskDefaults } from "../worker/task.js";
 
@@ -30,6 +31,8 @@ export interface EnqueueOptions extends TaskDefaults {
   readonly dependsOn?: JobReference | readonly JobReference[];
   /** if one of them dies or is cancelled: die with it (the default), run anyway, or go on waiting for a redrive */
   readonly onDeath?: DeathPolicy;
+  /** the trace it belongs to, where `tracing` does not say: `{ traceparent, tracestate }` as W3C Trace Context has them */
+  readonly trace?: TraceContext;
   /** a transaction of your own: the job exists when you commit it */
   readonly tx?: ForeignTransaction;
 }

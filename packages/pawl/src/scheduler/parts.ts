@@ -1,7 +1,9 @@
 import type { PawlError } from "../core/error.js";
+import type { Events } from "../core/event.js";
 import { type RandomBytes, tailSource } from "../core/id.js";
 import type { Enqueued, NewJob } from "../core/job.js";
-import { laneKey } from "../core/lane.js";
+import type { SchemaCompiler } from "../core/json-schema.js";
+import { type Lane, type LaneKey, laneKey } from "../core/lane.js";
 import { checkName } from "../core/name.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
@@ -9,23 +11,30 @@ import type { Store } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
 import { Backpressure } from "./backpressure.js";
 import { Batcher } from "./batcher.js";
-import { checkDefaults, checkKeys, checkObject, DEFAULT_KEYS } from "./check.js";
+import { checkDefaults, checkFunction, checkKeys, checkObject, DEFAULT_KEYS } from "./check.js";
 import { Directory } from "./directory.js";
 import type { Intake } from "./enqueuer.js";
 import type { QueueDefaults } from "./options.js";
 import { Registry } from "./registry.js";
 import type { CodeSchedule } from "./schedule.js";
+import { checkTracing, type Tracing } from "./tracing.js";
 import { Waiters } from "./waiters.js";
 
 export interface SchedulerOptions {
   /** the code this process has; left out: it only produces, and may enqueue any task by name */
   readonly tasks?: readonly AnyTask[];
+  /** whether tasks whose code is not here may be enqueued by name too; left out: where no tasks are given */
+  readonly anyTask?: boolean;
+  /** checks inputs of tasks whose code is not here, by the JSON Schemas published with them; the service's own does */
+  readonly compileSchema?: SchemaCompiler;
   /** defaults by queue */
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
   /** the schedules of this code: stored when it is opened; those it had before and has no more are marked as missing */
   readonly schedules?: readonly CodeSchedule[];
   /** whose schedules they are, where several applications share a store */
   readonly app?: string;
+  /** follows jobs from their enqueue through every attempt; see docs/tracing.md */
+  readonly tracing?: Tracing;
 }
 
 /** What a scheduler needs of the world. */
@@ -40,11 +49,12 @@ export interface SchedulerParts extends Intake {
 }
 
 export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: Surroundings, options: SchedulerOptions): SchedulerParts {
+  if (options.compileSchema !== undefined) checkFunction("compileSchema", options.compileSchema);
   const enqueue = enqueueAndTell(store, bus);
   const backpressure = new Backpressure(store, bus, clock);
   return {
     store,
-    registry: new Registry(options.tasks, new Directory(store, clock)),
+    registry: new Registry(options.tasks, new Directory(store, clock, options.compileSchema), options.anyTask),
     queues: checkQueues(options.queues),
     backpressure,
     enqueue: inTurn((jobs) => backpressure.whole(jobs), enqueue),
@@ -52,6 +62,7 @@ export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: S
     tails: tailSource(randomBytes),
     untold: new Map(),
     waiters: new Waiters(store, clock),
+    ...(options.tracing === undefined ? {} : { tracing: checkTracing(options.tracing) }),
   };
 }
 
@@ -84,12 +95,27 @@ function enqueueAndTell(store: Store, bus: Bus): Intake["enqueue"] {
   return async (jobs) => {
     const answers = await store.jobs.enqueue(jobs);
     if (bus.hears("jobs.enqueued")) {
-      const lanes = jobs.filter((_, i) => answers[i]?.kind === "created").map(({ lane }) => lane);
-      if (lanes.length > 0)
-        bus.emit("jobs.enqueued", { count: lanes.length, lanes: [...new Map(lanes.map((lane) => [laneKey(lane), lane])).values()] });
+      const created = byLane(jobs.filter((_, i) => answers[i]?.kind === "created"));
+      if (created.count > 0) bus.emit("jobs.enqueued", created);
     }
     return answers;
   };
+}
+
+function byLane(jobs: readonly NewJob[]): Events["jobs.enqueued"] {
+  const counted = new Map<LaneKey, { readonly lane: Lane; count: number }>();
+  let last: { readonly lane: Lane; count: number } | undefined;
+  for (const { lane } of jobs) {
+    // Jobs of one plan share the very lane, and most batches are of one plan: no key is made for each of them.
+    if (last?.lane !== lane) {
+      const key = laneKey(lane);
+      last = counted.get(key) ?? { lane, count: 0 };
+      counted.set(key, last);
+    }
+    last.count++;
+  }
+  const lanes = [...counted.values()];
+  return { count: jobs.length, lanes: lanes.map(({ lane }) => lane), counts: lanes.map(({ count }) => count) };
 }
 
 const QUEUE_KEYS = new Set<string>(DEFAULT_KEYS);

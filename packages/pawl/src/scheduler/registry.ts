@@ -1,5 +1,7 @@
 import { pawlError } from "../core/error.js";
+import { jsonSchemaOf } from "../core/json-schema.js";
 import { checkName } from "../core/name.js";
+import { checkBoolean } from "../core/option.js";
 import type { TaskRecord } from "../core/task.js";
 import type { ForeignTransaction } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
@@ -10,14 +12,15 @@ import type { TaskLike } from "./plan.js";
 /** The tasks of this process, by name; and those of others, where it registers none. */
 export class Registry {
   readonly #tasks = new Map<string, AnyTask>();
-  /** A process that registers nothing only produces: it may name any task. */
+  /** A process that registers nothing only produces: it may name any task. So may one that is asked to. */
   readonly #open: boolean;
 
   constructor(
     tasks: readonly AnyTask[] | undefined,
-    readonly directory: Directory,
+    readonly directory: Pick<Directory, "find" | "forget" | "compile">,
+    anyTask: boolean = tasks === undefined,
   ) {
-    this.#open = tasks === undefined;
+    this.#open = checkBoolean("anyTask", anyTask);
     for (const task of checkArray("tasks", tasks ?? []) as readonly AnyTask[]) {
       if (typeof task !== "object" || task === null || typeof task.handler !== "function")
         throw invalid("tasks", `${show(task)} was not made by task()`);
@@ -37,7 +40,10 @@ export class Registry {
 
   /** The tasks of this process as others may know them. */
   records(): readonly TaskRecord[] {
-    return [...this.#tasks.values()].map(({ name, options }) => ({ name, defaults: storedDefaults(options, name) }));
+    return [...this.#tasks.values()].map(({ name, options, schema }) => {
+      const inputSchema = jsonSchemaOf(schema);
+      return { name, defaults: { ...storedDefaults(options, name), ...(inputSchema === undefined ? {} : { inputSchema }) } };
+    });
   }
 
   /** The task meant by what a caller gave, with its schema if its code is known. */

@@ -53,7 +53,7 @@ export interface MissedOptions {
 /** What each of its jobs is enqueued with; the tick says the rest. */
 export type ScheduledJobOptions = Omit<
   EnqueueOptions,
-  "delay" | "runAt" | "tenant" | "request" | "dependsOn" | "onDeath" | "tx" | "throttle" | "debounce"
+  "delay" | "runAt" | "tenant" | "request" | "dependsOn" | "onDeath" | "trace" | "tx" | "throttle" | "debounce"
 >;
 
 export interface ScheduleOptions<In = unknown> extends ScheduleTimes {

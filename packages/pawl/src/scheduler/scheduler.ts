@@ -1,15 +1,22 @@
+import type { Finding } from "../core/doctor.js";
 import type { Duration } from "../core/duration.js";
 import type { EventName, Events } from "../core/event.js";
 import type { JobId } from "../core/id.js";
 import type { State } from "../core/job.js";
+import type { JsonSchema } from "../core/json-schema.js";
 import type { Policies, PolicyChanges, PolicyKind, QueuePolicy, TaskPolicy, TenantPolicy } from "../core/policy.js";
+import type { StoredDefaults } from "../core/task.js";
 import type { ExportedJob, JobFilter, StoreInfo } from "../store/port.js";
 import type { Task } from "../worker/task.js";
 import type { BreakersOperator } from "./breakers.js";
+import type { CheckupOptions } from "./checkup.js";
 import type { Explanation } from "./explain.js";
+import type { LimitsOperator } from "./limits-view.js";
 import type { EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
+import type { Instant } from "./schedule.js";
 import type { Schedules } from "./schedules.js";
-import type { LiveWorkerView, UnservedLane } from "./unserved.js";
+import type { Tasks } from "./tasks.js";
+import type { LiveLaneView, LiveWorkerView, UnservedLane } from "./unserved.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
 /** Input may be left out where the task takes none. */
@@ -122,8 +129,13 @@ export interface Jobs {
   result(job: JobReference, options?: WaitOptions): Promise<unknown>;
 }
 
-export interface JobsFilter extends JobFilter {
+export interface JobsFilter extends Omit<JobFilter, "fingerprint" | "dueFrom" | "dueBefore"> {
   readonly tenant?: string;
+  /** of what killed it, as `pawl.dead.groups()` tells it */
+  readonly fingerprint?: string;
+  /** due from then on, and before then. (One enqueued more than three months ahead is found at the end of those.) */
+  readonly dueFrom?: Instant;
+  readonly dueBefore?: Instant;
 }
 
 export interface JobPage {
@@ -136,8 +148,28 @@ export type DeadFilter = Omit<JobsFilter, "state">;
 export interface Dead {
   list(filter?: DeadFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
   count(filter?: DeadFilter): Promise<number>;
+  /** Dead jobs by what they died of, the largest group first; most 1,000 groups, 50 unless `limit` says so. */
+  groups(filter?: DeadGroupsFilter, page?: { readonly limit?: number }): Promise<readonly DeadGroupView[]>;
   redrive(filter?: DeadFilter, how?: RedriveMany): Promise<BulkReport>;
   drop(filter?: DeadFilter, how?: { readonly limit?: number }): Promise<BulkReport>;
+}
+
+export type DeadGroupsFilter = Pick<DeadFilter, "tenant" | "queue" | "task" | "failure">;
+
+/** Dead jobs of one cause: the same task and class, and a message that differs in numbers, ids and quoted parts only. */
+export interface DeadGroupView {
+  /** for filters: `pawl.dead.redrive({ fingerprint })` */
+  readonly fingerprint: string;
+  readonly task: string;
+  readonly kind: string;
+  readonly name: string;
+  /** what their messages have in common */
+  readonly message: string;
+  readonly count: number;
+  readonly firstSeen: Date;
+  readonly lastSeen: Date;
+  /** the one of them that was due last */
+  readonly sample: JobView;
 }
 
 export interface RedriveMany {
@@ -161,11 +193,16 @@ export interface BulkReport {
 /** What an operator of the whole store can do besides. */
 export interface Operator extends Scheduler {
   readonly queues: Named<"queue", QueueView>;
-  readonly tasks: Named<"task", TaskView>;
+  readonly tasks: Tasks;
   readonly tenants: Named<"tenant", TenantView>;
   readonly breakers: BreakersOperator;
+  readonly limits: LimitsOperator;
   /** Lanes with ready jobs that no live worker can run, and why: no such task, tag or amount. */
   unserved(): Promise<readonly UnservedLane[]>;
+  /** Lanes with ready jobs, and how many live workers can run them. Paused ones are left out. */
+  lanes(): Promise<readonly LiveLaneView[]>;
+  /** What is wrong with the store and those who work on it: what it costs, and how to mend it. */
+  checkup(options?: CheckupOptions): Promise<readonly Finding[]>;
   /** The workers that gave a sign of life in the last 45 s, in all processes. */
   workers(): Promise<readonly LiveWorkerView[]>;
   counts(of?: { readonly queue?: string; readonly task?: string }): Promise<StateCounts>;
@@ -216,6 +253,10 @@ export interface TaskView {
   /** whether this process has its code */
   readonly registered: boolean;
   readonly counts: StateCounts;
+  /** as they were published with its code or by `define`; told of one task, not in lists */
+  readonly defaults?: StoredDefaults;
+  /** of its input, where that is known */
+  readonly inputSchema?: JsonSchema;
 }
 
 export interface Info extends StoreInfo {

@@ -1,4 +1,4 @@
-import { type Lack, lackInWords, lacksOf, type Serves } from "../core/capacity.js";
+import { type Lack, lackInWords, lacksOf, type Needs, type Serves } from "../core/capacity.js";
 import type { Lane } from "../core/lane.js";
 import type { Store } from "../store/port.js";
 
@@ -8,6 +8,14 @@ export interface UnservedLane {
   readonly lacks: readonly Lack[];
   /** the same for people */
   readonly why: string;
+}
+
+/** A lane with ready jobs, and how many live workers can run them. */
+export interface LiveLaneView {
+  readonly lane: Lane;
+  readonly workers: number;
+  /** why none of them can */
+  readonly why?: string;
 }
 
 /** A worker that is there, as people see it. */
@@ -23,14 +31,31 @@ export async function liveWorkers(store: Store): Promise<readonly LiveWorkerView
 
 /** Lanes that are paused are left out: they wait for something else. */
 export async function unserved(store: Store): Promise<readonly UnservedLane[]> {
+  const { lanes, needsOf, workers } = await served(store);
+  return lanes.flatMap((lane) => {
+    const lacks = lacksOf(lane, needsOf(lane), workers);
+    return lacks.length === 0 ? [] : [{ lane, lacks, why: inWords(lacks) }];
+  });
+}
+
+export async function liveLanes(store: Store): Promise<readonly LiveLaneView[]> {
+  const { lanes, needsOf, workers } = await served(store);
+  return lanes.map((lane) => {
+    const able = workers.filter((worker) => lacksOf(lane, needsOf(lane), [worker]).length === 0).length;
+    return { lane, workers: able, ...(able > 0 ? {} : { why: inWords(lacksOf(lane, needsOf(lane), workers)) }) };
+  });
+}
+
+function inWords(lacks: readonly Lack[]): string {
+  return lacks.map(lackInWords).join("; ");
+}
+
+/** The lanes with ready jobs, what their tasks need, and who is there. */
+async function served(store: Store): Promise<{ lanes: readonly Lane[]; needsOf: (lane: Lane) => Needs; workers: readonly Serves[] }> {
   const ready = (await store.records.counts()).filter(({ counts }) => counts.ready > 0);
   const tasks = [...new Set(ready.map(({ task }) => task))];
-  if (tasks.length === 0) return [];
+  if (tasks.length === 0) return { lanes: [], needsOf: () => ({}), workers: [] };
   const [{ lanes }, live, known] = await Promise.all([store.lanes.live(undefined, tasks), store.workers.live(), store.tasks.get(tasks)]);
   const needs = new Map(known.map(({ name, defaults }) => [name, defaults.needs ?? {}]));
-  const workers = live.map(({ serves }) => serves);
-  return lanes.flatMap((lane) => {
-    const lacks = lacksOf(lane, needs.get(lane.task) ?? {}, workers);
-    return lacks.length === 0 ? [] : [{ lane, lacks, why: lacks.map(lackInWords).join("; ") }];
-  });
+  return { lanes, needsOf: ({ task }) => needs.get(task) ?? {}, workers: live.map(({ serves }) => serves) };
 }

@@ -6,6 +6,7 @@ import type { JobLimit } from "../core/limit.js";
 import type { OutcomeKind } from "../core/outcome.js";
 import type { StoredRetry } from "../core/retry.js";
 import type { TickStamp } from "../core/schedule.js";
+import type { TraceContext } from "../core/trace.js";
 
 /** A job as people see it: values decoded, times as dates of the store's clock, durations in ms. */
 export interface JobView<Out = unknown> {
@@ -43,6 +44,8 @@ export interface JobView<Out = unknown> {
   readonly replayOf?: JobId;
   /** the tick of a schedule that it is for */
   readonly tick?: TickStamp;
+  /** the trace that it was enqueued in */
+  readonly trace?: TraceContext;
   readonly atMostOnce: boolean;
   /** what was asked for this job alone; absent: its task, its queue or the defaults say */
   readonly retry?: StoredRetry;

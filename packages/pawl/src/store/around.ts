@@ -1,9 +1,14 @@
 import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, ScheduleStore, Store, TaskStore } from "./port.js";
+import type { AuditStore } from "./port-audit.js";
 import type { BreakerStore } from "./port-breakers.js";
+import type { CheckupStore } from "./port-checkup.js";
+import type { DeadStore } from "./port-dead.js";
 import type { ExplainStore } from "./port-explain.js";
 import type { IngestStore } from "./port-ingest.js";
+import type { ApiKeyStore } from "./port-keys.js";
 import type { LimitStore } from "./port-limits.js";
 import type { PolicyStore } from "./port-policies.js";
+import type { ReplyStore } from "./port-replies.js";
 import type { WorkerStore } from "./port-workers.js";
 
 /** Every operation of the port, so that a wrapper cannot forget one: a new verb does not compile before it is here. */
@@ -33,12 +38,14 @@ const OPERATIONS = {
   } satisfies Record<keyof LeaseStore, true>,
   lanes: { live: true, pause: true, resume: true, paused: true } satisfies Record<keyof LaneStore, true>,
   tasks: { publish: true, get: true } satisfies Record<keyof TaskStore, true>,
-  limits: { admit: true, get: true, pause: true } satisfies Record<keyof LimitStore, true>,
+  limits: { admit: true, get: true, list: true, pause: true } satisfies Record<keyof LimitStore, true>,
   policies: { put: true, get: true, list: true } satisfies Record<keyof PolicyStore, true>,
-  explain: { look: true, waits: true } satisfies Record<keyof ExplainStore, true>,
+  explain: { look: true, waits: true, parked: true, depths: true } satisfies Record<keyof ExplainStore, true>,
   ingest: { limits: true, take: true } satisfies Record<keyof IngestStore, true>,
   workers: { publish: true, retire: true, live: true } satisfies Record<keyof WorkerStore, true>,
   breakers: { report: true, probe: true, get: true, list: true, standing: true, force: true } satisfies Record<keyof BreakerStore, true>,
+  dead: { groups: true } satisfies Record<keyof DeadStore, true>,
+  checkup: { look: true } satisfies Record<keyof CheckupStore, true>,
   schedules: {
     put: true,
     get: true,
@@ -58,6 +65,12 @@ const OPERATIONS = {
     true
   >,
   records: { counts: true, log: true, recall: true, record: true } satisfies Record<keyof RecordStore, true>,
+  apiKeys: { create: true, check: true, mark: true, get: true, list: true, rotate: true, revoke: true, touch: true } satisfies Record<
+    keyof ApiKeyStore,
+    true
+  >,
+  audit: { record: true, list: true, read: true, heads: true } satisfies Record<keyof AuditStore, true>,
+  replies: { begin: true, finish: true, abandon: true } satisfies Record<keyof ReplyStore, true>,
 } as const;
 
 type Noun = keyof typeof OPERATIONS;
@@ -80,9 +93,14 @@ export function aroundStore(store: Store, around: Around): Store {
     ingest: wrap("ingest", store.ingest, around),
     workers: wrap("workers", store.workers, around),
     breakers: wrap("breakers", store.breakers, around),
+    dead: wrap("dead", store.dead, around),
+    checkup: wrap("checkup", store.checkup, around),
     schedules: wrap("schedules", store.schedules, around),
     duties: wrap("duties", store.duties, around),
     records: wrap("records", store.records, around),
+    apiKeys: wrap("apiKeys", store.apiKeys, around),
+    audit: wrap("audit", store.audit, around),
+    replies: wrap("replies", store.replies, around),
     get engine() {
       return store.engine;
     },

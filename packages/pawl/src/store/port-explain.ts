@@ -1,6 +1,6 @@
 import type { Parent } from "../core/explain.js";
 import type { JobId } from "../core/id.js";
-import type { JobRecord, Priority } from "../core/job.js";
+import type { JobRecord, ParkReason, Priority } from "../core/job.js";
 import type { Lane } from "../core/lane.js";
 import type { LimitState } from "../core/lane-limit.js";
 import type { Pace } from "../core/pace.js";
@@ -39,9 +39,14 @@ export interface ExplainStore {
   look(scope: Scope, id: JobId): Promise<Look | undefined>;
   /** The longest wait of each queue and band with ready jobs, by queue and band, as far as up to so many lanes tell. */
   waits(lanes: number): Promise<readonly Wait[]>;
+  /** How many are parked for what, of up to `MOST_COUNTED` of them. */
+  parked(): Promise<readonly { readonly reason: ParkReason; readonly count: number }[]>;
+  /** Jobs of these tenants that are ready or parked at a gate, as ingest limits count them; exact up to `MOST_COUNTED`. */
+  depths(tenants: readonly string[]): Promise<readonly { readonly tenant: string; readonly depth: number }[]>;
 }
 
 /** Where counting ends. */
 export const MOST_AHEAD = 10_000;
+export const MOST_COUNTED = 10_000;
 export const MOST_PARENTS = 20;
 export const MOST_RIVALS = 200;

@@ -17,6 +17,8 @@ export interface LimitStore {
   admit(limit: number): Promise<{ readonly count: number; readonly gates: number; readonly nextIn?: number }>;
   /** How a key stands; undefined if no job was under it lately. */
   get(gate: GateRef): Promise<GateRecord | undefined>;
+  /** Keys at which jobs wait, by tenant, limit and key: those after `after`, at most so many. */
+  list(filter: GateFilter, page: { readonly limit: number; readonly after?: GateRef }): Promise<readonly GateStanding[]>;
   /** Lets nobody in for so many ms; 0 opens the gate again. Whoever was let in before goes on. */
   pause(gate: GateRef, duration: number): Promise<void>;
 }
@@ -31,3 +33,29 @@ export interface GateRecord extends GateRef {
   readonly fullAt?: number;
   readonly pausedUntil?: number;
 }
+
+/** Of one tenant, of one limit of it, or of one key of that. */
+export type GateFilter =
+  | { readonly tenant?: never; readonly limit?: never; readonly key?: never }
+  | { readonly tenant: string; readonly limit?: never; readonly key?: never }
+  | { readonly tenant: string; readonly limit: string; readonly key?: string };
+
+/** A key at which jobs wait. */
+export interface GateStanding extends GateRef {
+  readonly rule: LimitRule;
+  /** jobs that hold a place, or the turn of a serial key */
+  readonly held: number;
+  /** jobs that wait, of up to `MOST_WAITING` that are counted; `more`: and others */
+  readonly waiting: number;
+  readonly more?: true;
+  /** whole tokens of its rate that are there now */
+  readonly tokens?: number;
+  /** when the bucket of its rate is full again; ms since 1970, as the next */
+  readonly fullAt?: number;
+  readonly pausedUntil?: number;
+  /** the job that is next, and what it waits for */
+  readonly next: { readonly job: JobId; readonly reason: GateReason };
+}
+
+/** Where counting ends. */
+export const MOST_WAITING = 1_000;

@@ -1,3 +1,4 @@
+import type { Fingerprint } from "../core/fingerprint.js";
 import type { IdTail, JobId, LeaseId } from "../core/id.js";
 import type { AttemptRecord, Enqueued, Intent, JobOptions, JobRecord, LogLine, NewJob, Priority, State } from "../core/job.js";
 import type { Lane } from "../core/lane.js";
@@ -8,11 +9,16 @@ import type { Patch } from "../core/outcome.js";
 import type { PolicyKind, PolicyRef } from "../core/policy.js";
 import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../core/schedule.js";
 import type { TaskRecord } from "../core/task.js";
+import type { AuditStore } from "./port-audit.js";
 import type { BreakerStore } from "./port-breakers.js";
+import type { CheckupStore } from "./port-checkup.js";
+import type { DeadStore } from "./port-dead.js";
 import type { ExplainStore } from "./port-explain.js";
 import type { IngestStore } from "./port-ingest.js";
+import type { ApiKeyStore } from "./port-keys.js";
 import type { LimitStore } from "./port-limits.js";
 import type { PolicyStore } from "./port-policies.js";
+import type { ReplyStore } from "./port-replies.js";
 import type { WorkerStore } from "./port-workers.js";
 
 /**
@@ -35,9 +41,14 @@ export interface Store {
   readonly explain: ExplainStore;
   readonly workers: WorkerStore;
   readonly breakers: BreakerStore;
+  readonly dead: DeadStore;
+  readonly checkup: CheckupStore;
   readonly schedules: ScheduleStore;
   readonly duties: DutyStore;
   readonly records: RecordStore;
+  readonly apiKeys: ApiKeyStore;
+  readonly audit: AuditStore;
+  readonly replies: ReplyStore;
   readonly engine: StoreInfo;
   /** What happens here or elsewhere that someone may be waiting for. A hint may be lost, late or doubled. */
   onHint(listener: (hint: Hint) => void): () => void;
@@ -122,6 +133,11 @@ export interface JobFilter {
   readonly key?: string;
   /** kind or class of the failure that killed it */
   readonly failure?: string;
+  /** of what killed it */
+  readonly fingerprint?: Fingerprint;
+  /** due from then on, and before then, as their ids have it; ms since 1970 */
+  readonly dueFrom?: number;
+  readonly dueBefore?: number;
 }
 /** Newest due time first. `after` is the id the last page ended with. */
 export interface PageRequest {

@@ -21,8 +21,26 @@ export interface Hands {
   readonly suspects: number;
 }
 
+/** What it needs of a store. */
+export type ClaimStore = Pick<Store, "policies" | "hearsOthers"> & {
+  readonly leases: Pick<Store["leases"], "claim" | "claimLimited" | "claimSuspect">;
+  readonly lanes: Pick<Store["lanes"], "live">;
+};
+
+/** Whoever brings a worker its jobs: the claimer, or one that asks a service for them. */
+export interface Claims {
+  readonly lanes: number;
+  readonly inFlight: number;
+  readonly offers: Pick<Offers, "caps" | "shareOf">;
+  start(): void;
+  stop(): Promise<void>;
+  hear(hint: Hint): void;
+  settled(lane: Lane): void;
+  want(): void;
+}
+
 export interface ClaimerParts {
-  readonly store: Store;
+  readonly store: ClaimStore;
   readonly worker: WorkerRef;
   readonly clock: Clock;
   readonly settings: Settings;
@@ -60,7 +78,7 @@ const LONGEST_REST = 1_500;
  * Decides when to claim and how much: what can start soon and no more, out of the lanes that `Offers` knows to have work.
  * An idle worker asks the store once per poll and nothing else.
  */
-export class Claimer {
+export class Claimer implements Claims {
   readonly offers: Offers;
   readonly #flights = new Set<Flight>();
   readonly #backoff: Backoff;

@@ -2,6 +2,7 @@ import type { Duration } from "../core/duration.js";
 import type { JobId } from "../core/id.js";
 import type { LogLevel } from "../core/job.js";
 import type { TickStamp } from "../core/schedule.js";
+import type { TraceContext } from "../core/trace.js";
 import type { ForeignTransaction } from "../store/port.js";
 
 /** What a handler gets beside its input. */
@@ -15,6 +16,8 @@ export interface Context {
   readonly worker: string;
   /** the tick that the job is for, if a schedule made it */
   readonly tick: TickStamp | undefined;
+  /** the trace that the job was enqueued in, if it carries one */
+  readonly trace: TraceContext | undefined;
   /** aborted on timeout, cancellation, a lost lease, and at the end of a shutdown; `signal.reason` says which */
   readonly signal: AbortSignal;
   /** the same for every attempt at this job: for calls to the outside */

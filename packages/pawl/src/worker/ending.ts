@@ -96,7 +96,7 @@ function nameOf(thrown: unknown): unknown {
 }
 
 /** The key that whoever answered "later" meant. */
-function pausedKey(limits: readonly JobLimit[] = [], thrown: unknown): Pick<JobLimit, "limit" | "key"> | undefined {
+export function pausedKey(limits: readonly JobLimit[] = [], thrown: unknown): Pick<JobLimit, "limit" | "key"> | undefined {
   const asked = read(() => (thrown as { limit?: unknown }).limit);
   if (asked === false) return undefined;
   const meant = typeof asked === "string" ? limits.find(({ limit }) => limit === asked) : limits[0];

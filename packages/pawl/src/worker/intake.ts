@@ -7,7 +7,13 @@ import type { HeldLease } from "./held-lease.js";
 import type { Plan, Plans } from "./plan.js";
 
 /** Makes attempts out of claimed jobs and counts them in hand. Answers the longest timeout among them (ms). */
-export function intake(jobs: readonly ClaimedJob[], lease: HeldLease, plans: Plans, caps: Caps, shareOf: (lane: Lane) => Share): number {
+export function intake(
+  jobs: readonly ClaimedJob[],
+  lease: HeldLease,
+  plans: Plans,
+  caps: Pick<Caps, "taken">,
+  shareOf: (lane: Lane) => Share,
+): number {
   let lane: Lane | undefined;
   let plan: Plan | undefined;
   let share: Share | undefined;

@@ -7,6 +7,7 @@ import type { WorkerRef } from "../core/lease.js";
 import { checkName } from "../core/name.js";
 import type { Patch } from "../core/outcome.js";
 import type { TickStamp } from "../core/schedule.js";
+import type { TraceContext } from "../core/trace.js";
 import type { Clock } from "../runtime/clock.js";
 import type { ForeignTransaction, Store } from "../store/port.js";
 import type { Attempt } from "./attempt.js";
@@ -60,6 +61,9 @@ export class LiveContext implements Context {
   }
   get tick(): TickStamp | undefined {
     return this.#attempt.job.options?.tick;
+  }
+  get trace(): TraceContext | undefined {
+    return this.#attempt.job.options?.trace;
   }
   get worker(): string {
     return this.#home.worker.name;

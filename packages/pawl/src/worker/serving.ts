@@ -1,6 +1,7 @@
 import type { Serves } from "../core/capacity.js";
 import { DEFAULTS } from "../core/defaults.js";
 import type { WorkerRef } from "../core/lease.js";
+import { VERSION } from "../core/version.js";
 import type { Clock } from "../runtime/clock.js";
 import { type Loop, loop } from "../runtime/loop.js";
 import type { WorkerStore } from "../store/port-workers.js";
@@ -23,6 +24,7 @@ export function servesOf({ tasks, queues, bands, tenants, tags, amounts, concurr
     tags,
     amounts,
     concurrency,
+    version: VERSION,
   };
 }
 

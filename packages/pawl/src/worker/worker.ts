@@ -13,7 +13,7 @@ import type { Attempt } from "./attempt.js";
 import { Breakers, breakerRules } from "./breakers.js";
 import { type Capacity, capacityOf } from "./capacity.js";
 import { ClaimRest } from "./claim-rest.js";
-import { Claimer } from "./claimer.js";
+import { Claimer, type ClaimerParts, type Claims } from "./claimer.js";
 import type { HeldLease } from "./held-lease.js";
 import { intake } from "./intake.js";
 import { Intents } from "./intents.js";
@@ -46,6 +46,8 @@ export interface WorkerParts {
   /** per queue */
   readonly defaults: Readonly<Record<string, TaskDefaults>>;
   readonly options: WorkerOptions;
+  /** what brings it jobs, in place of claims out of the store's lanes */
+  readonly claims?: (parts: ClaimerParts) => Claims;
 }
 
 const STOP_KEYS: ReadonlySet<string> = new Set(["timeout"]);
@@ -67,7 +69,7 @@ export class Worker implements Service, AsyncDisposable {
   readonly #runner: Runner;
   readonly #settler: Settler;
   readonly #journal: Journal;
-  readonly #claimer: Claimer;
+  readonly #claimer: Claims;
   readonly #rest: ClaimRest;
   readonly #intents: Intents;
   readonly #watch: Watch;
@@ -163,7 +165,7 @@ export class Worker implements Service, AsyncDisposable {
       onError: (error) => this.#complain("say what is served", error),
     });
     this.#rest = new ClaimRest(clock, () => this.#claimer.want());
-    this.#claimer = new Claimer({
+    const claimerParts: ClaimerParts = {
       store,
       worker: ref,
       clock,
@@ -179,7 +181,8 @@ export class Worker implements Service, AsyncDisposable {
       onClaimed: (claimed, sentAt, suspect) => this.#take(claimed, sentAt, suspect),
       onStalled: (idleFor) => this.#reports.stalled(idleFor),
       onError: this.#complain,
-    });
+    };
+    this.#claimer = parts.claims?.(claimerParts) ?? new Claimer(claimerParts);
     this.#intents = new Intents({
       leases: store.leases,
       worker: ref,

@@ -1,6 +1,8 @@
 import fc from "fast-check";
 import type { DeathPolicy } from "../../core/dependency.js";
 import type { JobOptions, Priority } from "../../core/job.js";
+import type { JobLimit, LimitRule } from "../../core/limit.js";
+import type { PolicyKind } from "../../core/policy.js";
 import type { UniqueRule } from "../../core/unique.js";
 import { type ScheduleCommand, scheduleCommand } from "./schedule-commands.js";
 import { DAY, HOUR, MINUTE, SECOND } from "./world.js";
@@ -33,7 +35,7 @@ export type Command =
   | { readonly do: "unblock" | "carryOut" | "fold" }
   | { readonly do: "cancel" | "pause" | "resume" | "retry" | "drop"; readonly job: number; readonly scope: string }
   | { readonly do: "redrive"; readonly job: number; readonly scope: string; readonly delay: number; readonly input: string | undefined }
-  | { readonly do: "pauseLane" | "resumeLane"; readonly kind: "queue" | "task"; readonly name: string }
+  | { readonly do: "pauseLane" | "resumeLane"; readonly kind: PolicyKind; readonly name: string }
   | ScheduleCommand
   | { readonly do: "advance"; readonly ms: number };
 
@@ -145,6 +147,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   of(3, record({ do: fc.constant("redrive"), job: pick, scope, delay: oneOf(0, MINUTE), input: sometimes(fc.constant('"edited"')) })),
   of(1, record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("queue"), name: oneOf(...QUEUES) })),
   of(1, record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("task"), name: oneOf(...TASKS) })),
+  of(1, record({ do: oneOf("pauseLane", "resumeLane", "resumeLane"), kind: fc.constant("tenant"), name: oneOf(...TENANTS) })),
   of(4, scheduleCommand),
   of(8, record({ do: fc.constant("advance"), ms: oneOf(SECOND, SHORT_LEASE, MINUTE, HOUR, DAY) })),
 );
@@ -155,6 +158,27 @@ export const modelCommands: fc.Arbitrary<readonly Command[]> = fc.array(command,
 export const scheduleStories: fc.Arbitrary<readonly Command[]> = fc.array(
   fc.oneof(of(5, scheduleCommand), of(3, record({ do: fc.constant("advance"), ms: oneOf(SECOND, SHORT_LEASE, MINUTE, HOUR, DAY) })), {
     weight: 4,
+    arbitrary: command,
+  }),
+  { minLength: 10, maxLength: 60, size: "max" },
+);
+
+/** Under one limit or two, of which one may be serial; a key has one rule. */
+const RULES: Readonly<Record<string, LimitRule>> = {
+  one: { concurrency: 1 },
+  two: { concurrency: 2 },
+  turn: { serial: true },
+};
+const limits: fc.Arbitrary<readonly JobLimit[]> = fc
+  .subarray(Object.keys(RULES), { minLength: 1, maxLength: 2 })
+  .map((names) => names.map((name) => ({ limit: name, key: "k", rule: RULES[name] as LimitRule })));
+
+const limitedJob: fc.Arbitrary<RandomJob> = fc.tuple(job, limits).map(([one, own]) => ({ ...one, options: { ...one.options, limits: own } }));
+
+/** Stories of jobs that wait for each other at a few keys, among all that may happen to them. */
+export const limitStories: fc.Arbitrary<readonly Command[]> = fc.array(
+  fc.oneof(of(3, record({ do: fc.constant("enqueue"), jobs: fc.array(limitedJob, { minLength: 1, maxLength: 3 }) })), {
+    weight: 7,
     arbitrary: command,
   }),
   { minLength: 10, maxLength: 60, size: "max" },

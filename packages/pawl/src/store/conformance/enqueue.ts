@@ -3,7 +3,7 @@ import { DEFAULTS } from "../../core/defaults.js";
 import { jobId } from "../../core/id.js";
 import type { JobOptions } from "../../core/job.js";
 import type { Test } from "./suite.js";
-import { DAY, HOUR, lane, MINUTE, NOBODY, START } from "./world.js";
+import { DAY, FAILED, HOUR, lane, MINUTE, NOBODY, START } from "./world.js";
 
 export function enqueueTests(test: Test): void {
   test("a job without a delay is ready at once, and is seen as it was given", async (w) => {
@@ -55,6 +55,18 @@ export function enqueueTests(test: Test): void {
     const id = await w.add({ input });
     expect((await w.get(id)).input).toBe(input);
     expect((await w.hold()).job.input).toBe(input);
+  });
+
+  test("the trace of a job comes back with every claim of it, in a batch that shares it and beside jobs that have none", async (w) => {
+    const trace = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", tracestate: "vendor=a,other=b c" };
+    const traced = { trace };
+    await w.enqueue({ options: traced }, { options: traced }, {}, { options: { trace: { traceparent: trace.traceparent } } });
+    const claimed = (await w.claim())?.jobs.map(({ options }) => options?.trace);
+    expect(claimed).toEqual([trace, trace, undefined, { traceparent: trace.traceparent }]);
+    const failing = await w.add({ options: traced });
+    await w.run(failing, FAILED, [0]);
+    expect((await w.hold()).job.options?.trace).toEqual(trace);
+    expect((await w.get(failing)).options.trace).toEqual(trace);
   });
 
   test("options come back as they were given", async (w) => {

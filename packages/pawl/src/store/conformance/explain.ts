@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { JobId } from "../../core/id.js";
+import type { LimitRule } from "../../core/limit.js";
 import { startsPerMs } from "../../core/pace.js";
 import type { Look } from "../port-explain.js";
 import { MOST_PARENTS } from "../port-explain.js";
@@ -144,6 +145,32 @@ export function explainTests(test: Test): void {
       { kind: "queue", name: "default", concurrency: 2, used: 2 },
       { kind: "tenant", name: "acme", rate, used: expect.any(Number), tat: START + 200 },
     ]);
+  });
+
+  test("how many are parked for what is known", async (w) => {
+    expect(await w.store.explain.parked()).toEqual([]);
+    const under = (limit: string, rule: LimitRule) => ({ options: { limits: [{ limit, key: "k", rule }] } });
+    for (let i = 0; i < 3; i++) await w.add(under("few", { concurrency: 1 }));
+    for (let i = 0; i < 4; i++) await w.add(under("order", { serial: true }));
+    await w.store.jobs.pause("everyone", await w.add());
+    const parked = await w.store.explain.parked();
+    expect([...parked].sort((a, b) => a.count - b.count)).toEqual([
+      { reason: "paused", count: 1 },
+      { reason: "concurrency", count: 2 },
+      { reason: "serial", count: 3 },
+    ]);
+  });
+
+  test("how many jobs of a tenant are ready or parked at a limit is known, whatever their lanes", async (w) => {
+    const limited = { options: { limits: [{ limit: "few", key: "k", rule: { concurrency: 1 } }] } };
+    await w.enqueue({ tenant: "a" }, { tenant: "a", queue: "mail", priority: 9 }, { tenant: "a", delay: HOUR }, { tenant: "b" });
+    await w.enqueue({ tenant: "a", ...limited }, { tenant: "a", ...limited });
+    expect(await w.store.explain.depths(["b", "a", "nobody"])).toEqual([
+      { tenant: "b", depth: 1 },
+      { tenant: "a", depth: 4 },
+      { tenant: "nobody", depth: 0 },
+    ]);
+    expect(await w.store.explain.depths([])).toEqual([]);
   });
 
   test("the longest wait of every queue and band is known", async (w) => {

@@ -1,7 +1,10 @@
 import { describe } from "vitest";
+import { apiKeyTests } from "./api-keys.js";
+import { auditTests } from "./audit.js";
 import { breakerTests } from "./breakers.js";
 import { claimTests } from "./claim.js";
 import { countTests } from "./counts.js";
+import { deadTests } from "./dead.js";
 import { debounceTests } from "./debounce.js";
 import { dependencyTests } from "./dependencies.js";
 import { enqueueTests } from "./enqueue.js";
@@ -12,12 +15,14 @@ import { intentTests } from "./intents.js";
 import { laneTests } from "./lanes.js";
 import { leaseTests } from "./leases.js";
 import { limitTests } from "./limits.js";
+import { limitListTests } from "./limits-list.js";
 import { lostAnswerTests } from "./lost.js";
 import { matrixTests } from "./matrix.js";
 import { operatorTests } from "./operators.js";
 import { policyTests } from "./policies.js";
 import { pruneTests } from "./prune.js";
 import { recordTests } from "./records.js";
+import { replyTests } from "./replies.js";
 import { scheduleTests } from "./schedules.js";
 import { scopeTests } from "./scope.js";
 import { settleTests } from "./settle.js";
@@ -48,6 +53,7 @@ const TOPICS: Readonly<Record<string, (test: Test) => void>> = {
   "every verb in every state": matrixTests,
   lanes: laneTests,
   "limits on keys": limitTests,
+  "keys at their limit": limitListTests,
   "debounce and throttle": debounceTests,
   ingest: ingestTests,
   explain: explainTests,
@@ -56,12 +62,16 @@ const TOPICS: Readonly<Record<string, (test: Test) => void>> = {
   "policies and limits of lanes": policyTests,
   workers: workerTests,
   breakers: breakerTests,
+  "dead jobs and checkups": deadTests,
   counts: countTests,
   records: recordTests,
   schedules: scheduleTests,
   scope: scopeTests,
   "lost answers": lostAnswerTests,
   prune: pruneTests,
+  "API keys": apiKeyTests,
+  "the audit log": auditTests,
+  "idempotent replies": replyTests,
 };
 
 /** The contract of the port, as tests: one suite that every store passes. */

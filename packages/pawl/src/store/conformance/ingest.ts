@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { Demand, IngestLimit } from "../../core/backpressure.js";
+import type { TenantPolicy } from "../../core/policy.js";
 import type { Test } from "./suite.js";
 import { HOUR, SECOND, SUCCEEDED, type World } from "./world.js";
 
@@ -39,6 +40,18 @@ export function ingestTests(test: Test): void {
     expect(await w.store.ingest.take(limits, [demand([0, 5])])).toEqual([{ kind: "refused", by: ACME, limit: "rate", retryAfter: 500 }]);
     w.clock.advance(500);
     expect(await take(w, limits, demand([0, 5]), demand([0, 1]))).toEqual(["admitted", "tenant rate"]);
+  });
+
+  test("what is remembered of a limit stays while it is changed, and goes when it goes", async (w) => {
+    const spent = { ...ACME, rate: RATE };
+    const put = async (policy: TenantPolicy) => w.store.policies.put(ACME, policy, (await w.store.policies.get(ACME))?.version ?? 0);
+    await put({ ingest: { rate: RATE } });
+    expect(await take(w, [spent], demand([0, 20]), demand([0, 1]))).toEqual(["admitted", "tenant rate"]);
+    await put({ weight: 2, ingest: { rate: RATE } });
+    expect(await take(w, [spent], demand([0, 1])), "changed").toEqual(["tenant rate"]);
+    await put({ weight: 2 });
+    await put({ weight: 2, ingest: { rate: RATE } });
+    expect(await take(w, [spent], demand([0, 20])), "gone, and set anew").toEqual(["admitted"]);
   });
 
   test("limits of one name and different kinds are different limits", async (w) => {

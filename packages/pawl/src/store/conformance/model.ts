@@ -218,7 +218,8 @@ function settlement(twins: Twins, { lease, job: number, outcome, delay }: Random
   if (pair === undefined || job === undefined) return undefined;
   const now = twins.clock.now();
   const patch = decide(standingOf(job, job.options, now), OUTCOMES[outcome](delay), delay === 0 ? [0, 0] : [delay, delay], () => 0.5);
-  return { lease: leaseOf(pair, side), job: job.id, lane: job.lane, patch, startedAt: pair.model.now, finishedAt: now };
+  const limited = job.options?.limits === undefined && job.limited !== true ? {} : ({ limited: true } as const);
+  return { lease: leaseOf(pair, side), job: job.id, lane: job.lane, patch, startedAt: pair.model.now, finishedAt: now, ...limited };
 }
 
 const OUTCOMES: Readonly<Record<RandomSettlement["outcome"], (delay: number) => Outcome>> = {

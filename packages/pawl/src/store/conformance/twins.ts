@@ -96,8 +96,8 @@ export class Twins {
     for (const [id, { state: from }] of this.#seen) {
       const to = now.get(id) ?? "gone";
       if (from === to) continue;
-      // A job moves by the verb, or as a dependent of one that did, or because an enqueue took its key.
-      const verbs = ([verb, "unblock", verb === "enqueue" ? "cancel" : undefined] as const).filter((one) => one !== undefined);
+      // A job moves by the verb, or as a dependent of one that did, or let in at its key, or because an enqueue took its key.
+      const verbs = ([verb, "unblock", "admit", verb === "enqueue" ? "cancel" : undefined] as const).filter((one) => one !== undefined);
       expect(
         verbs.some((one) => allowed(from, one, to)),
         `${id} went from ${from} to ${to} by ${verb}`,

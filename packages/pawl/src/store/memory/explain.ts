@@ -1,8 +1,10 @@
 import type { Parent } from "../../core/explain.js";
+import type { ParkReason } from "../../core/job.js";
 import { compareLanes, type Lane, laneKey } from "../../core/lane.js";
 import { isSuspect } from "../../core/outcome.js";
 import type { ExplainStore, Look, Wait } from "../port-explain.js";
-import { MOST_AHEAD, MOST_PARENTS, MOST_RIVALS } from "../port-explain.js";
+import { MOST_AHEAD, MOST_COUNTED, MOST_PARENTS, MOST_RIVALS } from "../port-explain.js";
+import { depthOf } from "./ingest.js";
 import { limitsOf } from "./lane-limits.js";
 import type { JobRow, Tables } from "./state.js";
 import { recordOf, visible } from "./view.js";
@@ -15,6 +17,8 @@ export function memoryExplain(tables: Tables): ExplainStore {
         return row === undefined ? undefined : look(tables, row);
       }),
     waits: (lanes) => tables.step(() => waits(tables, lanes)),
+    parked: () => tables.step(() => parked(tables)),
+    depths: (tenants) => tables.step(() => tenants.map((tenant) => ({ tenant, depth: depthOf(tables, { kind: "tenant", name: tenant }) }))),
   };
 }
 
@@ -58,6 +62,18 @@ function rivals(tables: Tables, { queue, task, band, tenant }: Lane): readonly L
     .filter((lane) => lane.queue === queue && lane.task === task && (lane.band !== band || lane.tenant !== tenant))
     .sort(compareLanes)
     .slice(0, MOST_RIVALS);
+}
+
+function parked(tables: Tables): readonly { readonly reason: ParkReason; readonly count: number }[] {
+  const counts = new Map<ParkReason, number>();
+  let seen = 0;
+  for (const { place } of tables.jobs.values()) {
+    if (place.state !== "parked") continue;
+    if (seen++ === MOST_COUNTED) break;
+    const reason = place.standing?.reason ?? "paused";
+    counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  }
+  return [...counts].map(([reason, count]) => ({ reason, count }));
 }
 
 function waits(tables: Tables, most: number): readonly Wait[] {

@@ -1,5 +1,9 @@
 import type { Store } from "../port.js";
+import { memoryApiKeys } from "./api-keys.js";
+import { memoryAudit } from "./audit.js";
 import { memoryBreakers } from "./breakers.js";
+import { memoryCheckup } from "./checkup.js";
+import { memoryDead } from "./dead.js";
 import { memoryDuties } from "./duties.js";
 import { memoryExplain } from "./explain.js";
 import { openFresh } from "./gates.js";
@@ -10,6 +14,7 @@ import { memoryLeases } from "./leases.js";
 import { memoryLimits } from "./limits.js";
 import { memoryPolicies } from "./policies.js";
 import { memoryRecords } from "./records.js";
+import { memoryReplies } from "./replies.js";
 import { memorySchedules } from "./schedules.js";
 import { Tables } from "./state.js";
 import { memoryTasks } from "./tasks.js";
@@ -37,9 +42,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     explain: memoryExplain(tables),
     workers: memoryWorkers(tables),
     breakers: memoryBreakers(tables),
+    dead: memoryDead(tables),
+    checkup: memoryCheckup(tables),
     schedules: memorySchedules(tables),
     duties: memoryDuties(tables),
     records: memoryRecords(tables),
+    apiKeys: memoryApiKeys(tables),
+    audit: memoryAudit(tables),
+    replies: memoryReplies(tables),
     engine: { engine: "memory", place: "memory:", version: "1", durability: "none", schema: 0 },
     onHint(listener) {
       tables.listeners.add(listener);

@@ -37,7 +37,7 @@ function limitsOf(tables: Tables): readonly IngestLimit[] {
     .sort((a, b) => compareText(a.kind, b.kind) || compareText(a.name, b.name));
 }
 
-function depthOf(tables: Tables, { kind, name }: IngestLimit): number {
+export function depthOf(tables: Tables, { kind, name }: IngestLimit): number {
   let depth = 0;
   for (const { place, lane } of tables.jobs.values()) {
     // A tenant's single jobs that somebody paused are not counted: no store would find them cheaply.

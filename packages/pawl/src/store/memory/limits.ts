@@ -1,8 +1,10 @@
-import { gateKey } from "../../core/limit.js";
-import type { LimitStore } from "../port-limits.js";
+import { compareText } from "../../core/lane.js";
+import { type GateKey, gateKey, gateParts, gatesOf } from "../../core/limit.js";
+import { tokens } from "../../core/rate.js";
+import { type GateStanding, type LimitStore, MOST_WAITING } from "../port-limits.js";
 import { pauseGate } from "./gate-lines.js";
 import { visit } from "./gates.js";
-import type { JobRow, Standing, Tables } from "./state.js";
+import type { GateRow, JobRow, Standing, Tables } from "./state.js";
 
 export function memoryLimits(tables: Tables): LimitStore {
   return {
@@ -35,9 +37,34 @@ export function memoryLimits(tables: Tables): LimitStore {
         };
       }),
 
+    list: (filter, { limit, after }) =>
+      tables.step(() => {
+        const { from, to } = gatesOf(filter, after === undefined ? undefined : gateKey(after.tenant, after));
+        return [...tables.gates]
+          .filter(([key, { line }]) => line.length > 0 && key >= from && (to === undefined || key < to))
+          .sort(([a], [b]) => compareText(a, b))
+          .slice(0, limit)
+          .map(([key, gate]) => standingOf(tables, key, gate));
+      }),
+
     pause: (ref, duration) =>
       tables.step(() => {
         pauseGate(tables, gateKey(ref.tenant, ref), duration);
       }),
+  };
+}
+
+function standingOf(tables: Tables, key: GateKey, { rule, line, fullAt, pausedUntil }: GateRow): GateStanding {
+  const { job, reason } = ((tables.jobs.get(line[0]?.job as Standing["job"]) as JobRow).place as { standing: Standing }).standing;
+  return {
+    ...gateParts(key),
+    rule,
+    held: tables.slots.count("key", key) + tables.slots.count("serial", key),
+    waiting: Math.min(line.length, MOST_WAITING),
+    ...(line.length > MOST_WAITING ? { more: true } : {}),
+    ...(rule.rate === undefined ? {} : { tokens: tokens(rule.rate, fullAt, tables.now) }),
+    ...(fullAt === undefined || fullAt <= tables.now ? {} : { fullAt }),
+    ...(pausedUntil === undefined || pausedUntil <= tables.now ? {} : { pausedUntil }),
+    next: { job, reason },
   };
 }

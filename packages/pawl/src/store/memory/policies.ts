@@ -13,6 +13,7 @@ export function memoryPolicies(tables: Tables): PolicyStore {
         tables.policyMark += 1;
         if (isEmpty(policy)) tables.policies.delete(key);
         else tables.policies.set(key, { ...ref, policy, version: tables.policyMark });
+        if (!("ingest" in policy)) tables.ingest.delete(key);
         tables.hints.lanes = true;
         return "stored" as const;
       }),

@@ -4,6 +4,7 @@ import { stillHolds } from "../../core/unique.js";
 import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
 import { erase, lastOf } from "./endings.js";
 import { enter, hasStarted, leave } from "./places.js";
+import { forgetReplies } from "./replies.js";
 import type { JobRow, Tables } from "./state.js";
 import { historyOf, recordOf } from "./view.js";
 
@@ -34,7 +35,7 @@ function pastTheirTime(tables: Tables, rules: PruneRules): readonly JobRow[] {
 }
 
 function forget(tables: Tables): number {
-  let forgotten = 0;
+  let forgotten = forgetReplies(tables);
   for (const [request, { until }] of tables.requests) {
     if (until <= tables.now && tables.requests.delete(request)) forgotten++;
   }

@@ -1,3 +1,4 @@
+import type { StoredEntry } from "../../core/audit.js";
 import type { IngestState } from "../../core/backpressure.js";
 import type { DeathPolicy } from "../../core/dependency.js";
 import { pawlError } from "../../core/error.js";
@@ -13,8 +14,10 @@ import type { TaskRecord } from "../../core/task.js";
 import type { UniqueRule } from "../../core/unique.js";
 import type { Hint } from "../port.js";
 import type { LiveWorker } from "../port-workers.js";
+import type { ApiKeyRow } from "./api-keys.js";
 import type { BreakerRow } from "./breakers.js";
 import { Line } from "./line.js";
+import type { ReplyRow } from "./replies.js";
 import { Slots } from "./slots.js";
 import { Timeline } from "./timeline.js";
 
@@ -146,6 +149,12 @@ export class Tables {
   readonly fresh = new Set<GateKey>();
   /** by `seedOf` */
   readonly schedules = new Map<string, ScheduleRow>();
+  readonly apiKeys = new Map<string, ApiKeyRow>();
+  /** counts what makes a key that was good no longer so */
+  apiKeyMark = 0;
+  /** chains by tenant; undefined: that of the store as a whole */
+  readonly audit = new Map<string | undefined, readonly StoredEntry[]>();
+  readonly replies = new Map<string, ReplyRow>();
   readonly counts = new Map<string, { readonly queue: string; readonly task: string; readonly counts: Record<State, number> }>();
 
   readonly listeners = new Set<(hint: Hint) => void>();

@@ -1,4 +1,5 @@
-import type { JobId } from "../../core/id.js";
+import { type Fingerprint, fingerprintOf } from "../../core/fingerprint.js";
+import { firstIdAt, type JobId } from "../../core/id.js";
 import { type AttemptRecord, isFinished, type JobRecord } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
 import { gateParts } from "../../core/limit.js";
@@ -57,7 +58,7 @@ export function page(tables: Tables, scope: Scope, filter: JobFilter, request: P
   return found.length > limit && last !== undefined ? { jobs, next: last.id } : { jobs };
 }
 
-function matches(row: JobRow, { state, queue, task, tag, key, failure }: JobFilter): boolean {
+export function matches(row: JobRow, { state, queue, task, tag, key, failure, fingerprint, dueFrom, dueBefore }: JobFilter): boolean {
   const failed = lastOf(row)?.failure;
   return (
     (state === undefined || row.place.state === state) &&
@@ -65,6 +66,15 @@ function matches(row: JobRow, { state, queue, task, tag, key, failure }: JobFilt
     (task === undefined || row.lane.task === task) &&
     (tag === undefined || (row.options?.tags?.includes(tag) ?? false)) &&
     (key === undefined || row.options?.key === key) &&
-    (failure === undefined || (row.place.state === "dead" && (failed?.kind === failure || failed?.name === failure)))
+    (failure === undefined || (row.place.state === "dead" && (failed?.kind === failure || failed?.name === failure))) &&
+    (fingerprint === undefined || causeOf(row) === fingerprint) &&
+    (dueFrom === undefined || row.id >= firstIdAt(dueFrom)) &&
+    (dueBefore === undefined || row.id < firstIdAt(dueBefore))
   );
+}
+
+/** What killed a dead job; undefined for others. */
+export function causeOf(row: JobRow): Fingerprint | undefined {
+  const failure = lastOf(row)?.failure;
+  return row.place.state === "dead" && failure !== undefined ? fingerprintOf(row.lane.task, failure) : undefined;
 }

@@ -30,6 +30,8 @@ function answer({ parcels, packed, left }: { readonly parcels: string; readonly 
  * - rows and parcels are merged by `lined` only in lanes that have parcels: how much of each the lane's quota takes, and
  *   then (`dealt`) the claim's limit. The rows of other lanes have what that leaves;
  * - lanes that are known to have no parcels are not asked for them (`packed`);
+ * - rows behind a parcel of their lane that is not locked here (`fence`: another holds it, or it was not asked for) wait
+ *   for it, or one job enqueued after thousands would be started before them;
  * - rows and parcels are deleted by an array of their addresses: a join might scan the table. What is known of them was
  *   read when they were locked. They are never updated: the address of a version that is newer than the snapshot would
  *   lead nowhere (and Postgres 18 has been seen to crash where it judges a row again in a statement that prunes
@@ -95,10 +97,15 @@ function claimText(several: boolean, limits = unlimited()): string {
   full_at as materialized (
     select no, min(seq) filter (where upto >= quota) as full from (select no, seq, quota, sum(count) over (partition by no order by seq) as upto from locked) l group by no
   ),
+  fence as materialized (
+    select o.no, q.seq from (select * from offered where packed) o cross join lateral (
+      select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} and case when q.seq in (select seq from locked) then false else true end order by q.seq limit 1
+    ) q
+  ),
   picked as materialized (
-    select o.no, o.quota, f.no is not null as mixed${offeredLane}, p.* from offered o left join full_at f on f.no = o.no cross join lateral (
+    select o.no, o.quota, f.no is not null as mixed${offeredLane}, p.* from offered o left join full_at f on f.no = o.no left join fence e on e.no = o.no cross join lateral (
       select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
-      where ${ofLane("r")} and r.seq >= o.bound and r.seq < coalesce(f.full, 9223372036854775807)
+      where ${ofLane("r")} and r.seq >= o.bound and r.seq < coalesce(least(f.full, e.seq), 9223372036854775807)
       order by r.seq limit o.quota for update skip locked
     ) p limit $4
   ),

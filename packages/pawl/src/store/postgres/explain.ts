@@ -1,14 +1,17 @@
 import type { Parent } from "../../core/explain.js";
 import { dueTimeOf, type JobId } from "../../core/id.js";
+import type { ParkReason } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { Pace } from "../../core/pace.js";
 import type { ExplainStore, Look, Wait } from "../port-explain.js";
-import { MOST_AHEAD, MOST_PARENTS } from "../port-explain.js";
+import { MOST_AHEAD, MOST_COUNTED, MOST_PARENTS } from "../port-explain.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import { heads, lanesOf } from "./explain-lanes.js";
 import { readFacts } from "./facts.js";
+import { countDepths } from "./ingest-depth.js";
 import type { LaneBounds } from "./lane-bounds.js";
 import { type LimitRow, limitStateOf } from "./lane-limit-row.js";
+import type { LowWaters } from "./low-water.js";
 import { SEQ_STEP } from "./parcels.js";
 import { find } from "./read.js";
 
@@ -71,7 +74,7 @@ interface AroundRow {
   readonly limits: string | null;
 }
 
-export function postgresExplain(db: Db, bounds: LaneBounds): ExplainStore {
+export function postgresExplain(db: Db, bounds: LaneBounds, low: LowWaters): ExplainStore {
   return {
     async look(scope, id) {
       const facts = await find(db, scope, id);
@@ -102,8 +105,20 @@ export function postgresExplain(db: Db, bounds: LaneBounds): ExplainStore {
       const [{ now }] = (await db.query<{ now: number }>(CLOCK, [db.now()])) as [{ now: number }];
       return longest(await heads(db, lanes), now);
     },
+    parked: () => db.query<{ reason: ParkReason; count: number }>(PARKED),
+    async depths(tenants) {
+      const limits = tenants.map((name) => ({ kind: "tenant" as const, name, depth: MOST_COUNTED }));
+      const depths = await countDepths(db, low, limits);
+      return limits.map((limit) => ({ tenant: limit.name, depth: depths.get(limit) ?? 0 }));
+    },
   };
 }
+
+/** Rows of the table as they come: how many there are in all is known from the counters. */
+const PARKED = statement(
+  "explain_parked",
+  `select reason, count(*)::int as count from (select reason from pawl.parked limit ${MOST_COUNTED}) p group by reason order by reason`,
+);
 
 const CLOCK = statement("explain_clock", `select ${ms(NOW)} as now`);
 

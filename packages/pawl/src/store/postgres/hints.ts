@@ -44,6 +44,8 @@ export class Hints {
   #heard = 0;
   /** ever, by whatever connection */
   #hasHeard = false;
+  /** who waits for a message of its own to arrive */
+  readonly #proofs = new Set<() => void>();
   #canaryTimer: (() => void) | undefined;
   #closed = false;
   readonly #channel: string;
@@ -64,6 +66,23 @@ export class Hints {
     return () => {
       this.#listeners.delete(listener);
     };
+  }
+
+  /** Sends itself a message, and waits for it: the one sure sign that LISTEN hears. */
+  hearsItself(): Promise<boolean> {
+    if (!this.others) return Promise.resolve(true);
+    return new Promise((resolve) => {
+      const answer = (heard: boolean) => {
+        this.#proofs.delete(proof);
+        giveUp();
+        resolve(heard);
+      };
+      const proof = () => answer(true);
+      const giveUp = this.clock.after(CANARY_PATIENCE, () => answer(false));
+      this.#proofs.add(proof);
+      // Before it listens there is nothing to prove; when it does, it probes by itself.
+      if (this.#canary > 0) this.#probe();
+    });
   }
 
   hears(): boolean {
@@ -164,6 +183,7 @@ export class Hints {
       if (message.canary !== undefined) {
         this.#heard = Math.max(this.#heard, message.canary);
         this.#hasHeard = true;
+        for (const proof of this.#proofs) proof();
       }
       return;
     }

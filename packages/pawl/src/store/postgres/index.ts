@@ -4,13 +4,17 @@ import { type Lane, laneKey } from "../../core/lane.js";
 import { type Clock, systemClock } from "../../runtime/clock.js";
 import type { ForeignTransaction, Hint, JobStore, Store, StoreInfo } from "../port.js";
 import { type Admitted, admit } from "./admit.js";
+import { postgresApiKeys } from "./api-keys.js";
+import { postgresAudit } from "./audit.js";
 import { postgresBreakers } from "./breakers.js";
 import { HeldLeases } from "./bundles.js";
+import { postgresCheckup } from "./checkup.js";
 import { claim, claimSuspect } from "./claim.js";
 import { claimLimited, claimLimitedSuspect } from "./claim-limited.js";
 import { type Controlled, cancel, drop, pause, redrive, resume, retry } from "./control.js";
 import { fold, readCounts } from "./counts.js";
 import { type Db, foreignDb } from "./db.js";
+import { postgresDead } from "./dead-groups.js";
 import { carryOut, expire, promote, pulse, unblock } from "./duties.js";
 import { enqueuePlain, isOneNow } from "./enqueue.js";
 import { enqueueApart, isGuarded } from "./enqueue-apart.js";
@@ -32,6 +36,7 @@ import { reap } from "./reap.js";
 import { log, recall, record } from "./records.js";
 import { intents, RENEW, renew } from "./renew.js";
 import { type RenewalData, threadRenewer } from "./renewal.js";
+import { postgresReplies } from "./replies.js";
 import { restore } from "./restore.js";
 import { postgresSchedules } from "./schedules.js";
 import { postgresWorkers } from "./serving.js";
@@ -196,10 +201,15 @@ export function postgresStore({
     },
     limits: postgresLimits(db, low, admitted),
     workers: postgresWorkers(db, workers),
+    dead: postgresDead(db),
+    checkup: postgresCheckup(db, hints),
     breakers: postgresBreakers(db, () => hints.give({ kind: "lanes" })),
     ingest: postgresIngest(db, low),
-    explain: postgresExplain(db, bounds),
+    explain: postgresExplain(db, bounds, low),
     policies: postgresPolicies(db, () => hints.give({ kind: "lanes" })),
+    apiKeys: postgresApiKeys(db),
+    audit: postgresAudit(db),
+    replies: postgresReplies(db),
     schedules: postgresSchedules({ db, low, hint: (hint) => hints.give(hint), stored }),
     duties: {
       pulse: () => pulse(db, low),

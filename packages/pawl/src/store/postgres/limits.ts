@@ -3,6 +3,7 @@ import { type GateKey, type GateReason, gateKey, type LimitRule } from "../../co
 import type { GateRecord, GateRef, LimitStore } from "../port-limits.js";
 import { type Admitted, admit } from "./admit.js";
 import { type Db, ms, NOW, statement } from "./db.js";
+import { listGates } from "./limits-list.js";
 import type { LowWaters } from "./low-water.js";
 import { pauseGates } from "./tickets.js";
 
@@ -49,6 +50,8 @@ export function postgresLimits(db: Db, low: LowWaters, tell: (admitted: Admitted
       const [row] = await db.query<GateRow>(GATE, [db.now(), gateKey(ref.tenant, ref)]);
       return row === undefined ? undefined : recordOf(ref, row);
     },
+
+    list: (filter, page) => listGates(db, filter, page),
 
     async pause(ref, duration) {
       await db.transaction((tx) => pauseGates(db, tx, [{ gate: gateKey(ref.tenant, ref), for: duration }]));

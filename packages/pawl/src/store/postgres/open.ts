@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
-import { type Duration, milliseconds } from "../../core/duration.js";
-import { isPawlError, type PawlError, pawlError } from "../../core/error.js";
-import { Backoff } from "../../runtime/backoff.js";
+import { pawlError } from "../../core/error.js";
 import { type Clock, systemClock } from "../../runtime/clock.js";
 import { newBootId } from "../../runtime/identity.js";
+import { seldom } from "../../runtime/seldom.js";
+import { type Patience, SAY_EVERY, type ServerAway, untilUp } from "../../runtime/until-up.js";
 import type { Store, StoreInfo } from "../port.js";
 import { type Db, openDb, statement } from "./db.js";
 import type { Driver } from "./drivers/driver.js";
@@ -28,7 +28,7 @@ export interface PostgresOptions {
   /** ms after which an unanswered statement is given up */
   readonly statementTimeout?: number;
   /** how long to wait for a server that is not up yet */
-  readonly patience?: Duration | "forever";
+  readonly patience?: Patience;
   /** hears what keeps it waiting: at once, and every five seconds */
   readonly onWaiting?: (what: Waiting) => void;
   /** the clock of tests */
@@ -37,17 +37,10 @@ export interface PostgresOptions {
 }
 
 /** What keeps `open` waiting: a server that cannot be reached, or rows that a migration moves. */
-export type Waiting =
-  | { readonly for: "server"; readonly error: PawlError /** ms so far */; readonly waited: number }
-  | { readonly for: "migration"; readonly migration: string; readonly moved: number };
+export type Waiting = ServerAway | { readonly for: "migration"; readonly migration: string; readonly moved: number };
 
 const STATEMENT_TIMEOUT = 30_000;
-/** Longer than a database takes to restart, shorter than a person waits for an answer. */
-const PATIENCE = 30_000;
 const NO_TIMEOUT = 0;
-const SAY_EVERY = 5_000;
-/** of a server that is not there: soon after it is, everybody is back, and not all at once */
-const LOOKS = { min: 100, max: 1_000 };
 
 /** Opens the store at a URL or in a folder, and brings its schema up to date. */
 export async function openPostgres(place: PostgresPlace, options: PostgresOptions = {}): Promise<Store> {
@@ -118,7 +111,7 @@ export async function finish(
       ...(options.now === undefined ? {} : { now: options.now }),
     });
   const db = on(driver);
-  const say = everyNow(clock, options.onWaiting);
+  const say = seldom<Waiting>(clock, SAY_EVERY, options.onWaiting);
   async function bringUpToDate(): Promise<Schema> {
     if (options.migrate === false) return checkSchema(db);
     const moving = (progress: { readonly migration: string; readonly moved: number }) => say(() => ({ for: "migration", ...progress }));
@@ -127,7 +120,7 @@ export async function finish(
     return migrate(on(patient), undefined, moving).finally(() => patient.close());
   }
   try {
-    const { server, schema } = await untilUp({ clock, say, patience: options.patience }, async () => ({
+    const { server, schema } = await untilUp({ clock, patience: options.patience, onWaiting: options.onWaiting }, async () => ({
       server: await describe(db),
       schema: await bringUpToDate(),
     }));
@@ -150,39 +143,6 @@ const DESCRIBE = statement(
 async function describe(db: Db): Promise<{ version: string; safe: boolean }> {
   const [row] = await db.query<{ version: string; safe: boolean }>(DESCRIBE);
   return row as { version: string; safe: boolean };
-}
-
-interface Wait {
-  readonly clock: Clock;
-  readonly say: (what: () => Waiting) => void;
-  readonly patience: PostgresOptions["patience"];
-}
-
-/** A server that is not up yet, or goes down meanwhile, is waited for; one that refuses us is not. */
-async function untilUp<T>({ clock, say, patience = PATIENCE }: Wait, attempt: () => Promise<T>): Promise<T> {
-  const longest = patience === "forever" ? Number.POSITIVE_INFINITY : milliseconds(patience);
-  const began = clock.monotonic();
-  const backoff = new Backoff(clock, LOOKS);
-  for (;;) {
-    try {
-      return await attempt();
-    } catch (error) {
-      const waited = clock.monotonic() - began;
-      if (!isPawlError(error, "store_unreachable") || waited >= longest) throw error;
-      say(() => ({ for: "server", error, waited }));
-      await new Promise<void>((resolve) => clock.after(Math.min(backoff.next(), longest - waited), resolve));
-    }
-  }
-}
-
-function everyNow(clock: Clock, tell: PostgresOptions["onWaiting"]): (what: () => Waiting) => void {
-  let saidAt = Number.NEGATIVE_INFINITY;
-  return (what) => {
-    const now = clock.monotonic();
-    if (tell === undefined || now - saidAt < SAY_EVERY) return;
-    saidAt = now;
-    tell(what());
-  };
 }
 
 function urlOf({ host, port, user, database, password }: EmbeddedConnection): string {

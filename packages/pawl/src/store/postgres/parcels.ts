@@ -13,12 +13,16 @@ export interface ParcelSize {
 /** Not so many that their ids, or a bundle of them, need more than a row, nor that taking a few writes much anew. */
 export const PARCELS: ParcelSize = { from: 2, most: 64 };
 
-/** How many jobs a parcel holds, lately: a claim locks as many as it wants, and one more, as others find them locked. */
+/**
+ * How many jobs a parcel holds, lately: a claim locks as many as it wants, and one more, as others find them locked. It
+ * begins with full ones, and learns of small ones at once: who takes too few takes again, and what is locked for nothing
+ * is passed over by others, who then start what is behind it.
+ */
 export class ParcelGuess {
   #jobs: number;
 
-  constructor({ from }: ParcelSize) {
-    this.#jobs = from;
+  constructor({ most }: ParcelSize) {
+    this.#jobs = most;
   }
 
   get jobs(): number {
@@ -26,7 +30,9 @@ export class ParcelGuess {
   }
 
   saw(parcels: number, jobs: number): void {
-    if (parcels > 0) this.#jobs = Math.max(1, this.#jobs + (jobs / parcels - this.#jobs) / 4);
+    if (parcels === 0) return;
+    const seen = Math.max(1, jobs / parcels);
+    this.#jobs = seen < this.#jobs ? seen : this.#jobs + (seen - this.#jobs) / 4;
   }
 }
 

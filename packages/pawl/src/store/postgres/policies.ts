@@ -28,6 +28,18 @@ const LIMIT = statement(
      rate_per = excluded.rate_per, rate_burst = excluded.rate_burst`,
 );
 const UNLIMIT = statement("unlimit_lanes", "delete from pawl.lane_limit where kind = $1 and name = $2");
+/**
+ * What is remembered of ingest limits that are gone. All of them: a process that had not heard of the change may have
+ * entered one again. In the order in which they are locked where room is taken.
+ */
+const FORGET_INGEST = statement(
+  "forget_ingest",
+  `delete from pawl.ingest where ctid = any(array(
+     select i.ctid from pawl.ingest i
+     where not exists (select from pawl.policy p where p.kind = i.kind and p.name = i.name and (p.policy->'ingest') is not null)
+     order by i.kind, i.name for update
+   ))`,
+);
 
 interface Row {
   readonly kind: PolicyKind;
@@ -64,6 +76,7 @@ async function put(tx: Transaction, { kind, name }: PolicyRef, policy: Policy, v
   const { concurrency, rate }: Limits = policy;
   if (isLimited(policy)) await tx.query(LIMIT, [kind, name, concurrency ?? null, rate?.limit ?? null, rate?.per ?? null, rate?.burst ?? null]);
   else await tx.query(UNLIMIT, [kind, name]);
+  await tx.query(FORGET_INGEST);
   return "stored";
 }
 

@@ -243,6 +243,10 @@ const FORGETTABLE = [
     "forget_breakers",
     `delete from pawl.breaker where (tenant, task) in (select tenant, task from pawl.breaker where until <= ${NOW} limit $2 for update skip locked)`,
   ),
+  statement(
+    "forget_replies",
+    `delete from pawl.reply where (tenant, credential, key) in (select tenant, credential, key from pawl.reply where until <= ${NOW} limit $2 for update skip locked)`,
+  ),
 ];
 
 /** Gates where nobody is, waits or will come. One that is made again meanwhile comes with a knock, which makes it. */

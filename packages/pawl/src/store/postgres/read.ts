@@ -1,9 +1,10 @@
 import type { Failure } from "../../core/failure.js";
-import type { JobId, LeaseId } from "../../core/id.js";
+import { firstIdAt, type JobId, type LeaseId } from "../../core/id.js";
 import type { AttemptRecord, JobRecord, LogLine, State } from "../../core/job.js";
 import type { JobFilter, Page, PageRequest, Scope } from "../port.js";
 import { levelOf, outcomeOf, stateCode, stateOf } from "./codes.js";
 import { type Db, ms, statement } from "./db.js";
+import { readCauses } from "./dead-groups.js";
 import type { Queryable, Statement } from "./drivers/driver.js";
 import { type Facts, readFacts, withoutStarted } from "./facts.js";
 
@@ -57,10 +58,11 @@ const LISTS = new Map<State | "any", Statement>(
       `list_${state}`,
       `
       select s.id from ${SOURCES[state]} s ${SOURCES[state] === ALL ? "" : "join pawl.any_job j on j.id = s.id"}
-      where s.id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff')
+      where s.id < coalesce($2::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff') and s.id >= coalesce($9::uuid, '00000000-0000-0000-0000-000000000000')
         and ($3::text is null or ${job(state)}.tenant = $3) and ($4::text is null or ${job(state)}.queue = $4) and ($5::text is null or ${job(state)}.task = $5)
         and ($6::text is null or (${job(state)}.options->'tags')::jsonb ? $6) and ($7::text is null or ${job(state)}.options->>'key' = $7)
         and ($8::text is null or exists (select from pawl.dead d where d.id = s.id and (d.kind = $8 or d.name = $8)))
+        and ($10::text is null or exists (select from pawl.dead d where d.id = s.id and d.fingerprint = $10))
         ${CONDITIONS[state] === undefined ? "" : `and ${CONDITIONS[state]}`}
       order by s.id desc limit $1`,
     ),
@@ -69,21 +71,33 @@ const LISTS = new Map<State | "any", Statement>(
 
 /** Newest due time first, by keyset: a page costs its own length, however many came before it. */
 export async function list(db: Db, scope: Scope, filter: JobFilter, page: PageRequest): Promise<Page> {
-  const rows = await db.query<{ id: JobId }>(LISTS.get(filter.state ?? "any") as Statement, [
+  const { failure, fingerprint, dueFrom, dueBefore } = filter;
+  if (fingerprint !== undefined) await readCauses(db);
+  // Only the dead have died of something: they are few, and looked through alone.
+  const state = filter.state ?? (failure === undefined && fingerprint === undefined ? "any" : "dead");
+  const rows = await db.query<{ id: JobId }>(LISTS.get(state) as Statement, [
     page.limit + 1,
-    page.after ?? null,
+    earlier(page.after, dueBefore === undefined ? undefined : firstIdAt(dueBefore)),
     scope === "everyone" ? null : scope.tenant,
     filter.queue ?? null,
     filter.task ?? null,
     filter.tag ?? null,
     filter.key ?? null,
-    filter.failure ?? null,
+    failure ?? null,
+    dueFrom === undefined ? null : firstIdAt(dueFrom),
+    fingerprint ?? null,
   ]);
   const shown = rows.slice(0, page.limit).map((row) => row.id);
   // A job may have moved on between the two statements: the page shows it as it is now.
   const jobs = (await readFacts(db, shown)).map(withoutStarted);
   const last = shown.at(-1);
   return { jobs, ...(rows.length > page.limit && last !== undefined ? { next: last } : {}) };
+}
+
+/** Where a page begins: after the last one, and not before what was asked for. */
+function earlier(a: JobId | undefined, b: JobId | undefined): JobId | null {
+  if (a === undefined || b === undefined) return a ?? b ?? null;
+  return a < b ? a : b;
 }
 
 const HISTORY = statement(

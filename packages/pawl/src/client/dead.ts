@@ -1,0 +1,116 @@
+import { isPawlError } from "../core/error.js";
+import { checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../scheduler/check.js";
+import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveMany } from "../scheduler/scheduler.js";
+import type { JobView } from "../scheduler/view.js";
+import type { Scope } from "../store/port.js";
+import { pageOf, queryOf } from "./jobs.js";
+import { revive } from "./problem.js";
+import { deadGroup } from "./views.js";
+import type { Wire } from "./wire.js";
+
+/** What the service does in one request. */
+const MOST = 1_000;
+const FAILURES_SHOWN = 20;
+
+/** Dead jobs by filter, through the service: a thousand to a request, until there are none left or enough is done. */
+export class RemoteDead implements Dead {
+  constructor(
+    private readonly wire: Wire,
+    private readonly scope: Scope,
+    private readonly jobs: Jobs,
+  ) {}
+
+  async list(filter: DeadFilter = {}, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
+    return pageOf(await this.wire.get("/v1/dead", { ...this.#filter(filter), ...page }));
+  }
+
+  async count(filter: DeadFilter = {}): Promise<number> {
+    return ((await this.wire.get("/v1/dead/count", this.#filter(filter))) as { count: number }).count;
+  }
+
+  async groups(filter: DeadGroupsFilter = {}, page: { readonly limit?: number } = {}): Promise<readonly DeadGroupView[]> {
+    const { groups } = (await this.wire.get("/v1/dead/groups", { ...this.#filter(filter), ...page })) as { groups: readonly unknown[] };
+    return groups.map(deadGroup);
+  }
+
+  async redrive(filter: DeadFilter = {}, how: RedriveMany = {}): Promise<BulkReport> {
+    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
+    const { every, edit } = how;
+    if (every !== undefined) checkPeriod("every", every);
+    if (edit === undefined) return this.#bulk("redrive", filter, how.limit, every === undefined ? {} : { every });
+    // Its inputs are made here, so each job goes by itself.
+    checkFunction("edit", edit);
+    const pause = every === undefined ? 0 : checkPeriod("every", every);
+    return this.#each(filter, how.limit, async (job, index) => {
+      await this.jobs.redrive(job, { input: edit(job.input, job), ...(pause === 0 ? {} : { delay: index * pause }) });
+    });
+  }
+
+  drop(filter: DeadFilter = {}, how: { readonly limit?: number } = {}): Promise<BulkReport> {
+    checkKeys(checkObject("how", how), DROP_KEYS, "drop.");
+    return this.#bulk("drop", filter, how.limit, {});
+  }
+
+  async #bulk(verb: "redrive" | "drop", filter: DeadFilter, limit: number | undefined, how: object): Promise<BulkReport> {
+    const report = { count: 0, skipped: 0, failed: 0, failures: [] as BulkReport["failures"][number][] };
+    const body = { ...how, filter: this.#filter(filter) };
+    let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+    while (left > 0) {
+      const asked = Math.min(MOST, left);
+      const done = (await this.wire.post(`/v1/dead/${verb}`, { ...body, limit: asked })) as Omit<BulkReport, "failures"> & {
+        failures: readonly Failed[];
+      };
+      report.count += done.count;
+      report.skipped += done.skipped;
+      report.failed += done.failed;
+      for (const { job, error } of done.failures) if (report.failures.length < FAILURES_SHOWN) report.failures.push({ job, error: failureOf(error) });
+      left -= asked;
+      // What could not be changed is still dead, and would come again and again.
+      if (done.count + done.skipped + done.failed < asked || done.count === 0) break;
+    }
+    return report;
+  }
+
+  async #each(filter: DeadFilter, limit: number | undefined, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
+    const report = { count: 0, skipped: 0, failed: 0, failures: [] as BulkReport["failures"][number][] };
+    let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+    let index = 0;
+    let after: string | undefined;
+    do {
+      const page = await this.list(filter, { limit: Math.min(500, left), ...(after === undefined ? {} : { after }) });
+      left -= page.jobs.length;
+      after = page.next;
+      for (const job of page.jobs) {
+        try {
+          await change(job, index++);
+          report.count++;
+        } catch (error) {
+          if (isPawlError(error, "job_state") || isPawlError(error, "job_unknown")) report.skipped++;
+          else if (isPawlError(error) && error.code.startsWith("store_")) throw error;
+          else {
+            report.failed++;
+            if (report.failures.length < FAILURES_SHOWN) report.failures.push({ job: job.id, error });
+          }
+        }
+      }
+    } while (after !== undefined && left > 0);
+    return report;
+  }
+
+  #filter(filter: DeadFilter): Readonly<Record<string, unknown>> {
+    if ("state" in checkObject("filter", filter)) throw invalid("filter.state", "all of these are dead");
+    return queryOf(this.scope, filter);
+  }
+}
+
+interface Failed {
+  readonly job: BulkReport["failures"][number]["job"];
+  readonly error: unknown;
+}
+
+function failureOf(error: unknown): unknown {
+  return typeof error === "object" && error !== null ? revive(error) : error;
+}
+
+const REDRIVE_KEYS = new Set(["limit", "every", "edit"]);
+const DROP_KEYS = new Set(["limit"]);

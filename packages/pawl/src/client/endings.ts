@@ -1,0 +1,36 @@
+import { decode } from "../core/json.js";
+import type { Patch } from "../core/outcome.js";
+import type { Settlement } from "../store/port.js";
+
+/** ms; past every deadline, so that a snooze which was too long here is too long there */
+const TOO_LONG = 50 * 365 * 86_400_000;
+
+/**
+ * What the worker here decided, in the words of the protocol: its code may hold a retry policy that only it can answer.
+ * The service decides again, and comes to the same, but for deadlines and what people asked of the job meanwhile.
+ */
+export function endingOf({ lease, job, patch, startedAt, finishedAt }: Settlement): object {
+  return { lease, job, took: Math.max(0, finishedAt - startedAt), ...toldOf(patch) };
+}
+
+function toldOf({ outcome, next, delay, output, failure, pauses }: Patch): object {
+  switch (outcome) {
+    case "succeeded":
+      return output === undefined ? { outcome } : { outcome, output: decode(output) };
+    case "failed":
+      if (next === "dead") return { outcome, failure: toldFailure(failure), retryable: false };
+      return { outcome, failure: toldFailure(failure), retryAfter: delay ?? 0, limit: pauses?.limit ?? false };
+    case "snoozed":
+      return { outcome, delay: next === "dead" ? TOO_LONG : (delay ?? 0) };
+    case "released":
+    case "cancelled":
+      return { outcome };
+    case "crashed":
+      // A worker that could say so has not crashed.
+      return { outcome: "released" };
+  }
+}
+
+function toldFailure(failure: Patch["failure"]): object {
+  return failure ?? { message: "no reason was given" };
+}

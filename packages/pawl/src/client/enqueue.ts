@@ -1,0 +1,266 @@
+import { DEFAULTS } from "../core/defaults.js";
+import { isPawlError, pawlError } from "../core/error.js";
+import { checkDuration, checkFunction, checkObject, invalid } from "../scheduler/check.js";
+import { each } from "../scheduler/chunks.js";
+import type { Stored } from "../scheduler/enqueuer.js";
+import { encodeInput } from "../scheduler/input.js";
+import { withLimits } from "../scheduler/limits.js";
+import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "../scheduler/options.js";
+import type { TaskLike } from "../scheduler/plan.js";
+import { wireOptions } from "./options.js";
+import { type Problem, revive } from "./problem.js";
+import type { Wire } from "./wire.js";
+
+type Inputs = Iterable<unknown> | AsyncIterable<unknown>;
+type Answer = (Stored & { readonly task: string }) | { readonly error: Problem };
+
+/** A job on its way: JSON already, since inputs were read to be checked. */
+interface Packed {
+  readonly text: string;
+  /** whether it is of its task and nothing else: such ones share what is said of them */
+  readonly plain: boolean;
+}
+
+/** bytes of a request, below what the service takes */
+const MOST_BYTES = 4 * 1_048_576;
+const AT_ONCE = 2;
+
+interface Waiting {
+  readonly body: string;
+  readonly task: string;
+  readonly key: unknown;
+  readonly resolve: (stored: Stored) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Jobs to the service: single ones of one turn of the event loop together, many in chunks, as the store itself is given them. */
+export class RemoteEnqueuer {
+  readonly #wire: Wire;
+  #waiting: Waiting[] = [];
+  #flying = 0;
+  #planned = false;
+  #idle: (() => void)[] = [];
+
+  constructor(
+    wire: Wire,
+    private readonly queues: Readonly<Record<string, QueueDefaults>>,
+  ) {
+    this.#wire = wire;
+  }
+
+  async one(task: TaskLike, tenant: string | undefined, input: unknown, options: EnqueueOptions = {}): Promise<Stored> {
+    const said = this.#optionsOf(task, tenant, input, options);
+    const text = encodeInput(task.name, task.schema, input);
+    const body = jobText(task.name, typeof text === "string" ? text : await text, said);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ body, task: task.name, key: options.unique?.key, resolve, reject });
+      this.#plan();
+    });
+  }
+
+  /** Handles in order; the error of a chunk says how many jobs were stored. */
+  async many(task: TaskLike, tenant: string | undefined, inputs: readonly unknown[], options?: ManyOptions<unknown>): Promise<readonly Stored[]> {
+    if (!Array.isArray(inputs)) throw invalid("inputs", "enqueueMany takes an array; enqueueStream takes any iterable");
+    const chunks: (readonly Stored[])[] = [];
+    await this.#inChunks(
+      task,
+      tenant,
+      inputs,
+      options,
+      (body) => this.#batch(body),
+      (stored, chunk) => {
+        chunks[chunk] = stored;
+      },
+    );
+    return chunks.flat();
+  }
+
+  async stream(task: TaskLike, tenant: string | undefined, inputs: Inputs, options: StreamOptions<unknown> = {}): Promise<StreamSummary> {
+    const { onChunk, patience = DEFAULTS.ingest.patience, ...shared } = checkObject("options", options) as StreamOptions<unknown>;
+    if (onChunk !== undefined) checkFunction("onChunk", onChunk);
+    const longest = checkDuration("patience", patience);
+    const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0 };
+    await this.#inChunks(
+      task,
+      tenant,
+      inputs,
+      shared,
+      (body) => this.#patiently(() => this.#batch(body), longest),
+      (stored) => {
+        summary.count += stored.length;
+        for (const { enqueued } of stored) summary[enqueued]++;
+        onChunk?.({ ...summary });
+      },
+    );
+    return summary;
+  }
+
+  /** Resolves when everything is answered. */
+  async idle(): Promise<void> {
+    if (this.#waiting.length > 0 || this.#flying > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #optionsOf(task: TaskLike, tenant: string | undefined, input: unknown, options: EnqueueOptions): Readonly<Record<string, unknown>> {
+    const said = wireOptions(task, this.queues, tenant, options);
+    if (task.options.limits === undefined) return said;
+    // Keys that only this code can compute are computed here.
+    const { options: limited } = withLimits({ lane: NO_LANE, options: undefined }, task, input, options.limitKeys);
+    const keys = Object.fromEntries((task.options.limits ?? []).map(({ name }) => [name, null as string | null]));
+    for (const { limit, key } of limited?.limits ?? []) keys[limit] = key;
+    return { ...said, limitKeys: keys };
+  }
+
+  async #inChunks(
+    task: TaskLike,
+    tenant: string | undefined,
+    inputs: Inputs,
+    options: ManyOptions<unknown> | undefined,
+    send: (body: string) => Promise<readonly Stored[]>,
+    done: (stored: readonly Stored[], chunk: number) => void,
+  ): Promise<void> {
+    const { shared, pack } = this.#packer(task, tenant, options);
+    const flying = new Set<Promise<void>>();
+    let failure: { readonly error: unknown } | undefined;
+    let chunk: Packed[] = [];
+    let size = 0;
+    let sent = 0;
+    let created = 0;
+    const fly = async () => {
+      const body = bodyOf(task.name, shared, chunk);
+      chunk = [];
+      size = 0;
+      const place = sent++;
+      const flight: Promise<void> = send(body)
+        .then(
+          (stored) => {
+            created += stored.filter(({ enqueued }) => enqueued === "created").length;
+            done(stored, place);
+          },
+          (error: unknown) => {
+            failure ??= { error };
+            if (isPawlError(error) && typeof error.details.stored === "number") created += error.details.stored;
+          },
+        )
+        .finally(() => flying.delete(flight));
+      flying.add(flight);
+      if (flying.size >= AT_ONCE) await Promise.race(flying);
+      if (failure !== undefined) throw failure.error;
+    };
+    const add = (packed: Packed): Promise<void> | undefined => {
+      chunk.push(packed);
+      size += packed.text.length;
+      return chunk.length >= DEFAULTS.limits.enqueueBatch || size >= MOST_BYTES ? fly() : undefined;
+    };
+    let index = 0;
+    try {
+      await each(inputs, (input) => {
+        const packed = pack(input, index++);
+        return packed instanceof Promise ? packed.then(add) : add(packed);
+      });
+      if (chunk.length > 0) await fly();
+      await Promise.all(flying);
+      if (failure !== undefined) throw (failure as { readonly error: unknown }).error;
+    } catch (error) {
+      await Promise.all(flying);
+      throw isPawlError(error) ? pawlError(error.code, { ...error.details, stored: created }, error) : error;
+    }
+  }
+
+  /** Resolves what they share once; those with limits or options of their own say theirs. */
+  #packer(task: TaskLike, tenant: string | undefined, options: ManyOptions<unknown> = {}) {
+    const { each: ownOf, ...rest } = checkObject("options", options) as ManyOptions<unknown>;
+    if (ownOf !== undefined) checkFunction("each", ownOf);
+    for (const name of OWN) if (name in rest) throw invalid(name, "it would be the same for all of them: give each its own with each(input)");
+    const shared = wireOptions(task, this.queues, tenant, rest);
+    const limited = task.options.limits !== undefined;
+    const pack = (input: unknown, index: number): Packed | Promise<Packed> => {
+      const own: EnqueueOptions | undefined = ownOf?.(input, index);
+      if (own !== undefined && (checkObject("what each answers", own) as EnqueueOptions).tx !== undefined)
+        throw invalid("tx", "all of them share it: give it beside each, not inside");
+      const plain = own === undefined && !limited;
+      const said = plain ? undefined : this.#optionsOf(task, tenant, input, { ...rest, ...own });
+      const text = encodeInput(task.name, task.schema, input);
+      const packed = (encoded: string): Packed => ({ plain, text: said === undefined ? encoded : jobText(task.name, encoded, said) });
+      return typeof text === "string" ? packed(text) : text.then(packed);
+    };
+    return { shared, pack };
+  }
+
+  async #batch(body: string): Promise<readonly Stored[]> {
+    const { answers } = (await this.#wire.json({ method: "POST", path: "/v1/jobs/batch", body })) as { answers: readonly Answer[] };
+    return answers.map((answer) => {
+      if ("error" in answer) throw revive(answer.error);
+      return answer;
+    });
+  }
+
+  /** While an ingest limit lets nothing in, it waits as long as it is told to. */
+  async #patiently<T>(send: () => Promise<T>, patience: number): Promise<T> {
+    const { clock } = this.#wire;
+    const end = clock.monotonic() + patience;
+    for (;;) {
+      try {
+        return await send();
+      } catch (error) {
+        const wait = isPawlError(error, "ingest_limited") && typeof error.details.retryAfter === "number" ? error.details.retryAfter : undefined;
+        if (wait === undefined || clock.monotonic() + wait > end) throw error;
+        await new Promise<void>((resolve) => clock.after(wait, resolve));
+      }
+    }
+  }
+
+  #plan(): void {
+    if (this.#planned || this.#flying >= AT_ONCE) return;
+    this.#planned = true;
+    this.#wire.clock.soon(() => {
+      this.#planned = false;
+      while (this.#waiting.length > 0 && this.#flying < AT_ONCE) void this.#send();
+    });
+  }
+
+  async #send(): Promise<void> {
+    let count = 0;
+    for (let size = 0; count < this.#waiting.length && count < DEFAULTS.limits.enqueueBatch; count++) {
+      size += (this.#waiting[count] as Waiting).body.length;
+      if (count > 0 && size > MOST_BYTES) break;
+    }
+    const batch = this.#waiting.splice(0, count);
+    this.#flying++;
+    try {
+      if (batch.length === 1) {
+        const [only] = batch as [Waiting];
+        only.resolve((await this.#wire.json({ method: "POST", path: "/v1/jobs", body: only.body })) as Stored);
+      } else {
+        const body = `{"jobs":[${batch.map((waiting) => waiting.body).join(",")}]}`;
+        const { answers } = (await this.#wire.json({ method: "POST", path: "/v1/jobs/batch", body })) as { answers: readonly Answer[] };
+        batch.forEach(({ task, key, resolve, reject }, place) => {
+          const answer = answers[place] as Answer;
+          if ("error" in answer) reject(revive(answer.error));
+          // Among many it is an answer; to who enqueued one, an error.
+          else if (answer.enqueued === "rejected") reject(pawlError("key_taken", { key: String(key), task, job: answer.id }));
+          else resolve(answer);
+        });
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    } finally {
+      this.#flying--;
+      if (this.#waiting.length > 0) this.#plan();
+      else if (this.#flying === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    }
+  }
+}
+
+const OWN = ["key", "unique", "throttle", "debounce", "request"] as const;
+const NO_LANE = { queue: "", band: 5, tenant: "", task: "" } as const;
+
+function jobText(task: string, input: string, options: Readonly<Record<string, unknown>>): string {
+  return `${JSON.stringify({ task, ...options }).slice(0, -1)},"input":${input}}`;
+}
+
+/** Many alike say what they share once; as soon as one differs, each says its own. */
+function bodyOf(task: string, shared: Readonly<Record<string, unknown>>, chunk: readonly Packed[]): string {
+  if (chunk.every(({ plain }) => plain))
+    return `{"task":${JSON.stringify(task)},"options":${JSON.stringify(shared)},"atomic":true,"inputs":[${chunk.map(({ text }) => text).join(",")}]}`;
+  return `{"atomic":true,"jobs":[${chunk.map(({ plain, text }) => (plain ? jobText(task, text, shared) : text)).join(",")}]}`;
+}

@@ -1,0 +1,201 @@
+import type { Finding } from "../core/doctor.js";
+import { pawlError } from "../core/error.js";
+import { EVENT_NAMES, type EventName, type Events } from "../core/event.js";
+import type { WorkerRef } from "../core/lease.js";
+import { checkBoolean, checkFunction, checkKeys, checkObject, checkOneOf } from "../core/option.js";
+import { keepAlive } from "../runtime/alive.js";
+import { Bus } from "../runtime/bus.js";
+import type { Clock } from "../runtime/clock.js";
+import { exitOn, onStopSignal } from "../runtime/signals.js";
+import type { CheckupOptions } from "../scheduler/checkup.js";
+import type { QueueDefaults } from "../scheduler/options.js";
+import { Registry } from "../scheduler/registry.js";
+import type { CodeSchedule } from "../scheduler/schedule.js";
+import type { Info, QueueView, StateCounts, TenantView } from "../scheduler/scheduler.js";
+import type { TaskDefinition } from "../scheduler/tasks.js";
+import type { LiveLaneView, LiveWorkerView, UnservedLane } from "../scheduler/unserved.js";
+import type { WorkerOptions } from "../worker/options.js";
+import type { AnyTask } from "../worker/task.js";
+import { Worker } from "../worker/worker.js";
+import { RemoteEnqueuer } from "./enqueue.js";
+import { RemoteEvents } from "./events.js";
+import { RemoteBreakers, RemoteNamed, RemoteTasks } from "./named.js";
+import { PullStore } from "./pull-store.js";
+import { Puller } from "./puller.js";
+import { RemoteScheduler } from "./scheduler.js";
+import { workerView } from "./views.js";
+import { Wire, type WireOptions } from "./wire.js";
+
+export interface RemoteOptions extends WireOptions {
+  readonly tasks?: readonly AnyTask[];
+  readonly anyTask?: boolean;
+  readonly queues?: Readonly<Record<string, QueueDefaults>>;
+  readonly schedules?: readonly CodeSchedule[];
+}
+
+/** Opens a service: its store is elsewhere, and so is its upkeep. The tasks of this process are made known to it. */
+export async function openRemote(url: URL, { tasks, anyTask, queues = {}, schedules, ...how }: RemoteOptions, clock: Clock): Promise<RemotePawl> {
+  const wire = new Wire(url, how, clock);
+  try {
+    const registry = new Registry(tasks, { find: (name) => ({ name, options: {} }), forget: () => {} }, anyTask);
+    const pawl = new RemotePawl(wire, registry, queues);
+    await pawl.publish();
+    for (const { name, task, options } of schedules ?? []) await pawl.schedules.put(name, task as string, options);
+    return pawl;
+  } catch (error) {
+    wire.close();
+    throw error;
+  }
+}
+
+/** The scheduler and the operator's view of a service, and the workers of this process that pull their jobs from it. */
+export class RemotePawl extends RemoteScheduler {
+  readonly queues: RemoteNamed<"queue", QueueView>;
+  readonly tasks: RemoteTasks;
+  readonly tenants: RemoteNamed<"tenant", TenantView>;
+  readonly breakers: RemoteBreakers;
+  readonly #wire: Wire;
+  readonly #registry: Registry;
+  readonly #enqueuer: RemoteEnqueuer;
+  readonly #bus = new Bus();
+  readonly #events: RemoteEvents;
+  readonly #defaults: Readonly<Record<string, QueueDefaults>>;
+  readonly #workers = new Set<Worker>();
+  readonly #atEnd: (() => void)[] = [];
+  #closing: Promise<void> | undefined;
+
+  constructor(wire: Wire, registry: Registry, defaults: Readonly<Record<string, QueueDefaults>>) {
+    const enqueuer = new RemoteEnqueuer(wire, defaults);
+    super({ wire, registry, enqueuer });
+    this.#wire = wire;
+    this.#registry = registry;
+    this.#enqueuer = enqueuer;
+    this.#defaults = defaults;
+    this.#events = new RemoteEvents(wire, this.#bus);
+    this.queues = new RemoteNamed(wire, "queue");
+    this.tasks = new RemoteTasks(wire);
+    this.tenants = new RemoteNamed(wire, "tenant");
+    this.breakers = new RemoteBreakers(wire);
+  }
+
+  /** Makes the tasks of this code known, if the credential may: a worker says what it needs to with every claim. */
+  async publish(): Promise<void> {
+    for (const { name, defaults } of this.#registry.records()) {
+      try {
+        await this.tasks.define(name, defaults as TaskDefinition);
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== "forbidden") throw error;
+      }
+    }
+  }
+
+  async counts(of: { readonly queue?: string; readonly task?: string } = {}): Promise<StateCounts> {
+    checkKeys(checkObject("of", of), COUNT_KEYS);
+    return (await this.#wire.get("/v1/counts", of)) as StateCounts;
+  }
+
+  async unserved(): Promise<readonly UnservedLane[]> {
+    return ((await this.#wire.get("/v1/unserved")) as { lanes: readonly UnservedLane[] }).lanes;
+  }
+
+  async lanes(): Promise<readonly LiveLaneView[]> {
+    return ((await this.#wire.get("/v1/lanes")) as { lanes: readonly LiveLaneView[] }).lanes;
+  }
+
+  async checkup({ patience }: CheckupOptions = {}): Promise<readonly Finding[]> {
+    const asked = patience === undefined ? {} : { patience: typeof patience === "number" ? `${patience}ms` : patience };
+    return ((await this.#wire.get("/v1/checkup", asked)) as { findings: readonly Finding[] }).findings;
+  }
+
+  async workers(): Promise<readonly LiveWorkerView[]> {
+    return ((await this.#wire.get("/v1/workers")) as { workers: readonly unknown[] }).workers.map(workerView);
+  }
+
+  async info(): Promise<Info> {
+    const { engine, version, durability, schema, hearsOthers } = (await this.#wire.get("/v1/info")) as Info;
+    return { engine, version, durability, schema, hearsOthers, place: this.#wire.url.origin, tasks: [...this.#registry.all.keys()] };
+  }
+
+  /** Nothing to do: the service wakes workers by itself, and no transaction of yours reaches it. */
+  wake(): void {}
+
+  on<E extends EventName>(name: E, listener: (event: Events[E]) => void): () => void {
+    checkOneOf("event", name, EVENT_NAMES);
+    checkFunction("listener", listener);
+    return this.#events.on(name, listener);
+  }
+
+  async work(given: WorkerOptions & { readonly signals?: boolean } = {}): Promise<Worker> {
+    const { signals = false, ...options } = checkObject("options", given) as WorkerOptions & { readonly signals?: boolean };
+    checkBoolean("signals", signals);
+    if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
+    const worker = this.#worker(options);
+    this.#workers.add(worker);
+    const release = keepAlive();
+    void worker.stopped.finally(() => {
+      release();
+      this.#workers.delete(worker);
+    });
+    await worker.start();
+    if (signals) void this.untilSignal();
+    return worker;
+  }
+
+  localWorkers(): readonly Worker[] {
+    return [...this.#workers];
+  }
+
+  untilSignal(): Promise<void> {
+    return new Promise((resolve) => {
+      const stop = onStopSignal((signal, count) => {
+        if (count === 1) void this.close();
+        else {
+          for (const worker of this.#workers) worker.kill();
+          exitOn(signal);
+        }
+      });
+      this.#atEnd.push(stop, resolve);
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end().finally(() => {
+      for (const call of this.#atEnd) call();
+    });
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** The worker of this library, as it is; its jobs come from the service, and its outcomes go there. */
+  #worker(options: WorkerOptions): Worker {
+    let ref: WorkerRef | undefined;
+    const pull = new PullStore(this.#wire, () => ({
+      name: ref?.name,
+      boot: ref?.boot,
+      ...(options.lease === undefined ? {} : { lease: options.lease }),
+    }));
+    const worker = new Worker({
+      store: pull.asStore(),
+      bus: this.#bus,
+      clock: this.#wire.clock,
+      tasks: this.#registry.all,
+      defaults: this.#defaults,
+      options,
+      claims: (parts) => new Puller(parts, pull),
+    });
+    ref = worker.ref;
+    return worker;
+  }
+
+  async #end(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.stop()));
+    await this.#enqueuer.idle();
+    this.#events.close();
+    this.#wire.close();
+  }
+}
+
+const COUNT_KEYS = new Set(["queue", "task"]);

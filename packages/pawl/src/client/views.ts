@@ -1,0 +1,38 @@
+import type { BreakerView } from "../scheduler/breakers.js";
+import type { Explanation } from "../scheduler/explain.js";
+import type { ScheduleView, TickView } from "../scheduler/schedule-view.js";
+import type { DeadGroupView } from "../scheduler/scheduler.js";
+import type { BackfillReport, PreviewedTick } from "../scheduler/schedules.js";
+import type { LiveWorkerView } from "../scheduler/unserved.js";
+import type { AttemptView, JobView, LogView } from "../scheduler/view.js";
+
+/** Views as JSON carries them, made what they are again: times are dates. */
+
+function withDates<V>(names: readonly (keyof V & string)[]): (told: unknown) => V {
+  return (told) => {
+    const view = { ...(told as Record<string, unknown>) };
+    for (const name of names) if (typeof view[name] === "string") view[name] = new Date(view[name]);
+    return view as V;
+  };
+}
+
+export const jobView = withDates<JobView>(["createdAt", "dueAt", "runAt", "finishedAt"]);
+export const attemptView = withDates<AttemptView>(["startedAt", "finishedAt"]);
+export const logView = withDates<LogView>(["at"]);
+export const explanation = withDates<Explanation>(["estimatedStart"]);
+export const scheduleView = withDates<ScheduleView>(["at", "start", "end", "missingSince", "pausedSince", "next", "createdAt", "changedAt"]);
+export const tickView = withDates<Record<string, unknown>>(["at", "firedAt", "from", "to", "into"]) as unknown as (told: unknown) => TickView;
+export const previewedTick = withDates<PreviewedTick>(["at", "firesAt"]);
+export const breakerView = withDates<BreakerView>(["since", "probeAt"]);
+export const workerView = withDates<LiveWorkerView>(["since"]);
+
+const group = withDates<DeadGroupView>(["firstSeen", "lastSeen"]);
+export function deadGroup(told: unknown): DeadGroupView {
+  const view = group(told);
+  return { ...view, sample: jobView(view.sample) };
+}
+
+export function backfillReport(told: unknown): BackfillReport {
+  const report = told as BackfillReport;
+  return { ...report, missing: report.missing.map((at) => new Date(at)) };
+}

@@ -1,0 +1,147 @@
+import { pawlError } from "../core/error.js";
+import { Backoff } from "../runtime/backoff.js";
+import type { Clock } from "../runtime/clock.js";
+import { type HttpAnswer, HttpConnections, HttpFailure, type SecureOptions, textOf } from "../runtime/http.js";
+import { newBootId } from "../runtime/identity.js";
+import { problemOf } from "./problem.js";
+
+export interface WireOptions {
+  /** an API key of the service */
+  readonly key?: string;
+  /** of an https:// address: what its certificate is checked against, and a certificate of one's own */
+  readonly tls?: SecureOptions;
+}
+
+export interface Call {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly query?: Readonly<Record<string, unknown>>;
+  /** JSON */
+  readonly body?: string;
+  /** ms; longer than the service may take */
+  readonly timeout?: number;
+  readonly signal?: AbortSignal;
+  /** whether doing it twice is doing it once: it is then repeated after a failure whose fate is unknown. GET always is */
+  readonly repeatable?: boolean;
+}
+
+const TIMEOUT = 30_000;
+const TRIES = 4;
+
+/**
+ * Calls of the service. What failed before it can have been carried out, and what is safe to repeat, is tried again a few
+ * times; writes carry an `Idempotency-Key`, where the service keeps them, so that they are.
+ */
+export class Wire {
+  readonly #connections: HttpConnections;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #base: string;
+  /** the service does not keep answers by key */
+  #keyless = false;
+
+  constructor(
+    readonly url: URL,
+    { key, tls }: WireOptions,
+    readonly clock: Clock,
+  ) {
+    this.#connections = new HttpConnections(url, tls);
+    this.#base = url.pathname.replace(/\/$/, "");
+    this.#headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  }
+
+  get(path: string, query?: Call["query"]): Promise<unknown> {
+    return this.json({ method: "GET", path, ...(query === undefined ? {} : { query }) });
+  }
+
+  post(path: string, body: unknown = {}, query?: Call["query"]): Promise<unknown> {
+    return this.json({ method: "POST", path, body: JSON.stringify(body), ...(query === undefined ? {} : { query }) });
+  }
+
+  async json(call: Call): Promise<unknown> {
+    const { text } = await this.call(call);
+    return text === "" ? undefined : (JSON.parse(text) as unknown);
+  }
+
+  async call(call: Call): Promise<HttpAnswer> {
+    const backoff = new Backoff(this.clock, { min: 50, max: 2_000 });
+    const keyed = call.method !== "GET" && call.repeatable !== true;
+    const idempotency = keyed ? { "idempotency-key": newBootId() } : {};
+    for (let tries = 1; ; tries++) {
+      if (this.#connections.closed) throw pawlError("closed", { what: "pawl" });
+      const named = this.#keyless ? {} : idempotency;
+      const safe = !keyed || !this.#keyless;
+      try {
+        const answer = await this.#connections.send({
+          method: call.method,
+          path: this.#pathOf(call),
+          headers: { ...this.#headers, ...named, ...(call.body === undefined ? {} : { "content-type": "application/json" }) },
+          timeout: call.timeout ?? TIMEOUT,
+          ...(call.body === undefined ? {} : { body: call.body }),
+          ...(call.signal === undefined ? {} : { signal: call.signal }),
+        });
+        if (answer.status < 400) return answer;
+        const problem = problemOf(answer);
+        const { code, details } = problem;
+        if (code === "field_invalid" && details.pointer === "Idempotency-Key") {
+          this.#keyless = true;
+          continue;
+        }
+        // It refused before it did anything, or is being done right now.
+        if (tries < TRIES && (code === "idempotency_in_flight" || (safe && PASSING.has(code)))) await this.#rest(backoff, call);
+        else throw problem;
+      } catch (error) {
+        if (!(error instanceof HttpFailure)) throw error;
+        call.signal?.throwIfAborted();
+        if (this.#connections.closed) throw pawlError("closed", { what: "pawl" });
+        if (tries >= TRIES || !(safe || error.unsent)) throw this.#failed(error);
+        await this.#rest(backoff, call);
+      }
+    }
+  }
+
+  /** A stream that stays open: server-sent events. */
+  async stream(path: string, query: Call["query"], headers: Readonly<Record<string, string>>, signal: AbortSignal) {
+    const response = await this.#connections.open({
+      method: "GET",
+      path: this.#pathOf({ path, ...(query === undefined ? {} : { query }) }),
+      headers: { ...this.#headers, ...headers, accept: "text/event-stream" },
+      timeout: 45_000,
+      signal,
+    });
+    if (response.statusCode === 200) return response;
+    throw problemOf({ status: response.statusCode ?? 0, headers: response.headers, text: await textOf(response) });
+  }
+
+  close(): void {
+    this.#connections.close();
+  }
+
+  #pathOf({ path, query = {} }: Pick<Call, "path" | "query">): string {
+    const said = Object.entries(query).filter(([, value]) => value !== undefined);
+    const search = new URLSearchParams(
+      said.map(([name, value]): [string, string] => [name, value instanceof Date ? value.toISOString() : String(value)]),
+    );
+    return `${this.#base}${path}${said.length === 0 ? "" : `?${search}`}`;
+  }
+
+  #failed(error: HttpFailure): Error {
+    return pawlError(
+      "store_unreachable",
+      { store: this.url.origin, reason: error.message || (error.cause.code ?? "the connection broke") },
+      error.cause,
+    );
+  }
+
+  #rest(backoff: Backoff, { signal }: Call): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.clock.after(backoff.next(), resolve);
+      signal?.addEventListener("abort", () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+/** Errors that pass by themselves. */
+const PASSING: ReadonlySet<string> = new Set(["store_unreachable", "service_stopping", "service_starting", "store_closed", "closed"]);

@@ -1,0 +1,27 @@
+import { checkKeys, checkObject, invalid, show } from "./option.js";
+
+/** A W3C trace context: the trace that a job belongs to, and the span that asked for it. Stored with the job as it is. */
+export interface TraceContext {
+  readonly traceparent: string;
+  readonly tracestate?: string;
+}
+
+/** Version, trace, span, flags. A trace or a span of nothing but zeros is none, and version ff never will be. */
+const PARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
+/** What others add to it is theirs to read: here it is only kept from growing, and from being two headers. */
+const STATE = /^[\x20-\x7e]{1,512}$/;
+const KEYS: ReadonlySet<string> = new Set(["traceparent", "tracestate"] satisfies readonly (keyof TraceContext)[]);
+
+export function checkTrace(option: string, value: unknown): TraceContext {
+  const { traceparent, tracestate } = checkObject(option, value) as TraceContext;
+  checkKeys(value as object, KEYS, `${option}.`);
+  if (typeof traceparent !== "string" || !PARENT.test(traceparent))
+    throw invalid(
+      `${option}.traceparent`,
+      `${show(traceparent)} is not as W3C Trace Context has it: 00-<32 hex digits>-<16 hex digits>-<2 hex digits>`,
+    );
+  if (tracestate === undefined) return { traceparent };
+  if (typeof tracestate !== "string" || !STATE.test(tracestate))
+    throw invalid(`${option}.tracestate`, `${show(tracestate)} is not 1 to 512 printable ASCII characters`);
+  return { traceparent, tracestate };
+}

@@ -1,0 +1,87 @@
+import type { JobId } from "../core/id.js";
+import type { GateReason, LimitRule } from "../core/limit.js";
+import { checkName } from "../core/name.js";
+import { checkKeys, checkObject, checkWhole, invalid } from "../core/option.js";
+import type { Store } from "../store/port.js";
+import type { GateFilter, GateRef, GateStanding } from "../store/port-limits.js";
+
+/** A key of a limit at which jobs wait. */
+export interface LimitView extends GateRef, LimitRule {
+  /** jobs of the key that are ready or running, as far as its limit counts them */
+  readonly held: number;
+  /** jobs that wait, counted up to 1,000; `more`: and others */
+  readonly waiting: number;
+  readonly more?: true;
+  /** whole tokens of its rate that are there now, and when the bucket is full again */
+  readonly tokens?: number;
+  readonly fullAt?: Date;
+  readonly pausedUntil?: Date;
+  /** the job that is next, and what it waits for */
+  readonly next: { readonly job: JobId; readonly for: GateReason };
+}
+
+/** `limit` is of a tenant, and `key` of a limit. */
+export interface LimitsFilter {
+  readonly tenant?: string;
+  readonly limit?: string;
+  readonly key?: string;
+}
+
+export interface LimitListing {
+  readonly limits: readonly LimitView[];
+  readonly next?: GateRef;
+}
+
+/** Limits on keys as they stand. */
+export interface LimitsOperator {
+  /** Keys at which jobs wait, by tenant, limit and key; `next` is the `after` of the following page. */
+  list(filter?: LimitsFilter, page?: { readonly limit?: number; readonly after?: GateRef }): Promise<LimitListing>;
+}
+
+const REF_KEYS: ReadonlySet<string> = new Set(["tenant", "limit", "key"] satisfies (keyof GateRef)[]);
+const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "after"]);
+const PAGE = { size: 50, largest: 1_000 } as const;
+
+export function limitsOperator({ limits }: Store): LimitsOperator {
+  return {
+    async list(filter = {}, page = {}) {
+      checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+      const size = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
+      const after = page.after === undefined ? {} : { after: refOf(page.after) };
+      // One more than asked for tells whether there are more.
+      const found = await limits.list(checkFilter(filter), { limit: size + 1, ...after });
+      const last = found[size - 1];
+      const next = found.length > size && last !== undefined ? { next: { tenant: last.tenant, limit: last.limit, key: last.key } } : {};
+      return { limits: found.slice(0, size).map(limitView), ...next };
+    },
+  };
+}
+
+function refOf(given: GateRef): GateRef {
+  checkKeys(checkObject("page.after", given), REF_KEYS, "page.after.");
+  return { tenant: checkName("tenant", given.tenant), limit: checkName("limit", given.limit), key: checkName("limit key", given.key) };
+}
+
+function checkFilter(filter: LimitsFilter): GateFilter {
+  checkKeys(checkObject("filter", filter), REF_KEYS, "filter.");
+  const { tenant, limit, key } = filter;
+  if (tenant === undefined && (limit ?? key) !== undefined) throw invalid("filter.tenant", "it is missing: a limit is of one tenant");
+  if (limit === undefined && key !== undefined) throw invalid("filter.limit", "it is missing: a key is of one limit");
+  if (tenant === undefined) return {};
+  if (limit === undefined) return { tenant: checkName("tenant", tenant) };
+  const named = { tenant: checkName("tenant", tenant), limit: checkName("limit", limit) };
+  return key === undefined ? named : { ...named, key: checkName("limit key", key) };
+}
+
+function limitView({ tenant, limit, key, rule, fullAt, pausedUntil, next, ...counts }: GateStanding): LimitView {
+  return {
+    tenant,
+    limit,
+    key,
+    ...rule,
+    ...counts,
+    ...(fullAt === undefined ? {} : { fullAt: new Date(fullAt) }),
+    ...(pausedUntil === undefined ? {} : { pausedUntil: new Date(pausedUntil) }),
+    next: { job: next.job, for: next.reason },
+  };
+}

@@ -1,0 +1,46 @@
+import { DEFAULTS } from "../../core/defaults.js";
+import type { JobId } from "../../core/id.js";
+import type { Enqueued, NewJob } from "../../core/job.js";
+import { plainArray, textArray } from "./arrays.js";
+import type { Candidate } from "./candidate.js";
+import { statement } from "./db.js";
+import type { Queryable } from "./drivers/driver.js";
+import type { Span } from "./span.js";
+
+/** Inserting locks a name that is new and one that is old alike; sorted, so that two batches never wait in a circle. */
+const LOCK_REQUESTS = statement(
+  "lock_requests",
+  `insert into pawl.request as r (tenant, id, job, until)
+   select g.tenant, g.id, g.job, to_timestamp($4::float8 / 1000) from unnest($1::text[], $2::text[], $3::uuid[]) as g(tenant, id, job) order by g.tenant collate "C", g.id collate "C"
+   on conflict (tenant, id) do update set job = case when r.until > to_timestamp($5::float8 / 1000) then r.job else excluded.job end,
+     until = case when r.until > to_timestamp($5::float8 / 1000) then r.until else excluded.until end
+   returning tenant, id, job`,
+);
+
+/** The first job of each request id that is still remembered. */
+export async function lockRequests(tx: Queryable, candidates: readonly Candidate[], span: Span): Promise<ReadonlyMap<string, JobId>> {
+  const asked = candidates.filter(({ job }) => job.request !== undefined);
+  if (asked.length === 0) return new Map();
+  const rows = await tx.query<{ tenant: string; id: string; job: JobId }>(LOCK_REQUESTS, [
+    textArray(asked.map(({ job }) => job.lane.tenant)),
+    textArray(asked.map(({ job }) => job.request)),
+    plainArray(asked.map(({ id }) => id)),
+    span.now + DEFAULTS.keep.request,
+    span.now,
+  ]);
+  const own = new Set(asked.map(({ id }) => id));
+  return new Map(rows.filter((row) => !own.has(row.job)).map((row) => [`${row.tenant}\u0001${row.id}`, row.job]));
+}
+
+const MOVE_REQUEST = statement("move_request", "update pawl.request set job = $3::uuid where tenant = $1 and id = $2");
+const FORGET_REQUEST = statement("forget_request", "delete from pawl.request where tenant = $1 and id = $2");
+
+/** A request that was answered with another job remembers that one; one that was turned away remembers nothing. */
+export async function saveRequests(tx: Queryable, candidates: readonly Candidate[], answers: ReadonlyMap<NewJob, Enqueued>): Promise<void> {
+  for (const { job, id } of candidates) {
+    const answer = answers.get(job) as Enqueued;
+    if (job.request === undefined) continue;
+    if (answer.kind === "existing" && answer.id !== id) await tx.query(MOVE_REQUEST, [job.lane.tenant, job.request, answer.id]);
+    if (answer.kind === "rejected" || answer.kind === "orphaned") await tx.query(FORGET_REQUEST, [job.lane.tenant, job.request]);
+  }
+}

@@ -1,0 +1,284 @@
+import { describe, expect, test } from "vitest";
+import type { Pawl } from "../../pawl.js";
+import { openTest, type TestPawl } from "../../testing/open.js";
+import type { HandedLease, Host, HostedTask, HostOptions } from "./host.js";
+import type { ToldEnding, ToldOutcome } from "./told.js";
+
+const BOOT = "00000000-0000-4000-8000-00000000000a";
+const TASKS: readonly HostedTask[] = [{ name: "resize" }];
+
+function hostOf(pawl: Pawl, options: Partial<HostOptions> = {}): Host {
+  return pawl.host({ name: "python", boot: BOOT, ...options });
+}
+
+/** Lets time pass until the host has answered. */
+async function answered<T>(world: TestPawl, answer: Promise<T>): Promise<T> {
+  let done = false;
+  void answer.then(
+    () => {
+      done = true;
+    },
+    () => {
+      done = true;
+    },
+  );
+  await world.clock.quiet();
+  while (!done) await world.clock.advance(world.clock.nextIn() ?? 1);
+  return answer;
+}
+
+function only(leases: readonly HandedLease[]): HandedLease {
+  expect(leases).toHaveLength(1);
+  return leases[0] as HandedLease;
+}
+
+function endings(leases: readonly HandedLease[], told: ToldOutcome): ToldEnding[] {
+  return leases.flatMap(({ lease, jobs }) => jobs.map(({ id }) => ({ lease, job: id, told })));
+}
+
+describe("a worker that runs elsewhere", () => {
+  test("is handed jobs, and what it says of them is recorded as its attempts", async () => {
+    await using world = await openTest({ work: false });
+    const { pawl } = world;
+    const ok = await pawl.enqueue("resize", { photo: 1 });
+    const bad = await pawl.enqueue("resize", { photo: 2 });
+    const host = hostOf(pawl);
+    const lease = only(await answered(world, host.claim({ tasks: TASKS, limit: 10, wait: "20s" })));
+    expect(lease.jobs).toMatchObject([
+      { id: ok.id, input: '{"photo":1}', spent: 0, timeout: 300_000, lane: { task: "resize", tenant: "default" } },
+      { id: bad.id, input: '{"photo":2}' },
+    ]);
+    expect(await ok.get()).toMatchObject({ state: "running" });
+
+    const answers = await host.settle([
+      { lease: lease.lease, job: ok.id, told: { outcome: "succeeded", output: { width: 3 } }, notes: [{ level: "info", message: "done" }] },
+      { lease: lease.lease, job: bad.id, told: { outcome: "failed", failure: { name: "IOError", message: "no disk" } } },
+    ]);
+    expect(answers).toEqual(["settled", "settled"]);
+    expect(await ok.get()).toMatchObject({ state: "succeeded", output: { width: 3 }, attempts: 1 });
+    expect(await ok.logs()).toMatchObject([{ level: "info", message: "done" }]);
+    expect(await bad.get()).toMatchObject({ state: "scheduled", attempts: 1, failure: { kind: "error", name: "IOError", message: "no disk" } });
+    expect(await ok.history()).toMatchObject([{ outcome: "succeeded", worker: "python" }]);
+    await host.stop();
+  });
+
+  test("waits for a job that is not there yet, and gets it when it comes", async () => {
+    await using world = await openTest({ work: false });
+    const host = hostOf(world.pawl);
+    const claim = host.claim({ tasks: TASKS, limit: 1, wait: "20s" });
+    await world.clock.quiet();
+    const job = await world.pawl.enqueue("resize");
+    await world.clock.quiet();
+    expect(await claim).toMatchObject([{ jobs: [{ id: job.id }] }]);
+    await host.stop();
+  });
+
+  test("is answered with nothing when its wait is over", async () => {
+    await using world = await openTest({ work: false });
+    const host = hostOf(world.pawl);
+    expect(await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "2s" }))).toEqual([]);
+    await host.stop();
+  });
+
+  test("gets no more than it asked for, and never the same job twice", async () => {
+    await using world = await openTest({ work: false });
+    await world.pawl.enqueueMany("resize", [1, 2, 3, 4, 5]);
+    const host = hostOf(world.pawl);
+    const first = await answered(world, host.claim({ tasks: TASKS, concurrency: 5, limit: 2, wait: "5s" }));
+    expect(first.flatMap(({ jobs }) => jobs)).toHaveLength(2);
+    const rest = await answered(world, host.claim({ tasks: TASKS, concurrency: 5, limit: 10, wait: "5s" }));
+    expect(rest.flatMap(({ jobs }) => jobs)).toHaveLength(3);
+    await host.stop();
+  });
+
+  test("that repeats a claim whose answer was lost gets the same answer", async () => {
+    await using world = await openTest({ work: false });
+    await world.pawl.enqueueMany("resize", [1, 2, 3]);
+    const host = hostOf(world.pawl);
+    const first = await answered(world, host.claim({ tasks: TASKS, limit: 2, wait: "5s", request: "r1" }));
+    expect(await host.claim({ tasks: TASKS, limit: 2, wait: "5s", request: "r1" })).toEqual(first);
+    const other = await answered(world, host.claim({ tasks: TASKS, limit: 2, wait: "5s", request: "r2" }));
+    expect(other.flatMap(({ jobs }) => jobs)).toHaveLength(1);
+    await host.stop();
+  });
+
+  test("that repeats a settlement whose answer was lost is answered the same, and nothing is counted twice", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const leases = await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "5s" }));
+    const told = endings(leases, { outcome: "succeeded" });
+    expect(await host.settle([...told, ...told])).toEqual(["settled", "settled"]);
+    expect(await host.settle(endings(leases, { outcome: "failed", failure: { message: "again" } }))).toEqual(["settled"]);
+    expect(await job.history()).toHaveLength(1);
+    await host.stop();
+  });
+
+  test("goes on with another process: what it holds is in the store, and so are the counts that decide", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize", 1, { retry: 1 });
+    const first = hostOf(world.pawl);
+    const leases = await answered(world, first.claim({ tasks: TASKS, limit: 1, wait: "5s" }));
+    await first.stop();
+    const second = hostOf(world.pawl);
+    expect(await second.renew(leases.map(({ lease }) => lease))).toMatchObject({ held: [leases[0]?.lease], lost: [] });
+    expect(await second.settle(endings(leases, { outcome: "failed", failure: { message: "first" } }))).toEqual(["settled"]);
+    expect(await job.get()).toMatchObject({ state: "scheduled", attempts: 1 });
+
+    await world.clock.advance(10_000);
+    const again = await answered(world, second.claim({ tasks: TASKS, limit: 1, wait: "5s" }));
+    const third = hostOf(world.pawl);
+    await third.settle(endings(again, { outcome: "failed", failure: { message: "second" } }));
+    expect(await job.get(), "the one retry it was enqueued with is spent").toMatchObject({ state: "dead", attempts: 2 });
+    await Promise.all([second.stop(), third.stop()]);
+  });
+
+  test("of another boot can neither settle nor renew what is not its own", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const leases = await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "5s" }));
+    const other = hostOf(world.pawl, { boot: "00000000-0000-4000-8000-00000000000b" });
+    expect(await other.settle(endings(leases, { outcome: "succeeded" }))).toEqual(["stale"]);
+    expect(await other.renew(leases.map(({ lease }) => lease))).toMatchObject({ held: [], lost: [leases[0]?.lease] });
+    expect(await job.get()).toMatchObject({ state: "running" });
+    await Promise.all([host.stop(), other.stop()]);
+  });
+
+  test("may have jobs it is allowed, and sees and ends no others", async () => {
+    await using world = await openTest({ work: false });
+    const theirs = await world.pawl.enqueue("resize", 1, { tenant: "theirs" });
+    const allows = ({ tenant }: { tenant: string }) => tenant === "ours";
+    const owner = hostOf(world.pawl, { tenants: ["theirs"] });
+    const leases = await answered(world, owner.claim({ tasks: TASKS, limit: 1, wait: "5s" }));
+    // The same boot, as if it had been guessed.
+    const thief = hostOf(world.pawl, { tenants: ["ours"], allows });
+    expect(await thief.settle(endings(leases, { outcome: "succeeded" }))).toEqual(["stale"]);
+    await expect(thief.recall({ lease: only(leases).lease, job: theirs.id }, "x")).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await theirs.get()).toMatchObject({ state: "running" });
+    await Promise.all([owner.stop(), thief.stop()]);
+  });
+
+  test("hears of a cancellation when it renews", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const leases = await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "5s" }));
+    await job.cancel("not needed");
+    const ids = leases.map(({ lease }) => lease);
+    expect(await host.renew(ids)).toMatchObject({ held: ids, cancel: [job.id] });
+    await host.settle(endings(leases, { outcome: "cancelled" }));
+    expect(await job.get()).toMatchObject({ state: "cancelled" });
+    await host.stop();
+  });
+
+  test("that vanishes loses its jobs when their lease ends, and that spends no attempt", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const leases = await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "5s" }));
+    await world.clock.advance(20_000);
+    expect(await job.get()).toMatchObject({ state: "ready", attempts: 0, crashes: 1 });
+    expect(await host.renew([only(leases).lease])).toMatchObject({ held: [], lost: [only(leases).lease] });
+    expect(await host.settle(endings(leases, { outcome: "succeeded" }))).toEqual(["stale"]);
+    await host.stop();
+  });
+
+  test("that hangs cannot renew for ever: its lease ends after the timeout of its jobs", async () => {
+    await using world = await openTest({ work: false });
+    await world.pawl.enqueue("resize", 1, { timeout: "20s" });
+    const host = hostOf(world.pawl);
+    const lease = only(await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "5s" })));
+    let held = 0;
+    for (; held < 100; held++) {
+      await world.clock.advance(5_000);
+      if ((await host.renew([lease.lease])).held.length === 0) break;
+    }
+    expect(held).toBeGreaterThanOrEqual(6);
+    expect(held).toBeLessThanOrEqual(8);
+    await host.stop();
+  });
+
+  test("that gave up its ask does not keep the jobs that came for it", async () => {
+    await using world = await openTest({ work: false });
+    const gone = new AbortController();
+    const host = hostOf(world.pawl);
+    const asked = host.claim({ tasks: TASKS, limit: 1, wait: "20s", signal: gone.signal });
+    await world.clock.quiet();
+    const job = await world.pawl.enqueue("resize");
+    // The claim is under way: nobody will hear its answer.
+    gone.abort();
+    expect(await asked).toEqual([]);
+    await world.clock.advance(3_000);
+    expect(await job.get()).toMatchObject({ state: "ready", attempts: 0, crashes: 0 });
+    await host.stop();
+  });
+
+  test("has its amounts held by what it says it has, also of jobs that it got through others", async () => {
+    await using world = await openTest({ work: false });
+    await world.pawl.enqueueMany("resize", [1, 2, 3]);
+    const serves = { tasks: [{ name: "resize", needs: { amounts: { gpu: 1 } } }], amounts: { gpu: 2 } };
+    const host = hostOf(world.pawl);
+    const lane = { queue: "default", band: 5 as const, tenant: "default", task: "resize" };
+    const one = await answered(world, host.claim({ ...serves, limit: 10, wait: "5s", holding: [{ lane, count: 1 }] }));
+    expect(one.flatMap(({ jobs }) => jobs)).toHaveLength(1);
+    expect(await answered(world, host.claim({ ...serves, limit: 10, wait: "3s", holding: [{ lane, count: 2 }] }))).toEqual([]);
+    const both = await answered(world, host.claim({ ...serves, limit: 10, wait: "5s", holding: [] }));
+    expect(both.flatMap(({ jobs }) => jobs)).toHaveLength(2);
+    await host.stop();
+  });
+
+  test("is bound by a limit of its task over all workers", async () => {
+    await using world = await openTest({ work: false });
+    await world.pawl.tasks.set("resize", { concurrency: 1 });
+    await world.pawl.enqueueMany("resize", [1, 2]);
+    const host = hostOf(world.pawl);
+    const first = await answered(world, host.claim({ tasks: TASKS, limit: 10, wait: "5s" }));
+    expect(first.flatMap(({ jobs }) => jobs)).toHaveLength(1);
+    expect(await answered(world, host.claim({ tasks: TASKS, limit: 10, wait: "3s" }))).toEqual([]);
+    await host.settle(endings(first, { outcome: "succeeded" }));
+    const second = await answered(world, host.claim({ tasks: TASKS, limit: 10, wait: "5s" }));
+    expect(second.flatMap(({ jobs }) => jobs)).toHaveLength(1);
+    await host.stop();
+  });
+
+  test("runs by the retries and the timeout it says its task has, or else by what was published", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const lease = only(await answered(world, host.claim({ tasks: [{ name: "resize", retry: 0, timeout: "7s" }], limit: 1, wait: "5s" })));
+    expect(lease.jobs[0]?.timeout).toBe(7_000);
+    await host.settle(endings([lease], { outcome: "failed", failure: { message: "no" } }));
+    expect(await job.get()).toMatchObject({ state: "dead" });
+    await host.stop();
+  });
+
+  test("may run at most once what it says so of: a crash is the end of it", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const lease = only(await answered(world, host.claim({ tasks: [{ name: "resize", atMostOnce: true }], limit: 1, wait: "5s" })));
+    await host.settle(endings([lease], { outcome: "failed", failure: { message: "no" } }));
+    expect(await job.get()).toMatchObject({ state: "dead", attempts: 1 });
+    await host.stop();
+  });
+
+  test.each([
+    ["a boot that is no UUID", { boot: "x" }, /boot/],
+    ["a name with a control character", { name: "a\u0001" }, /worker name/],
+  ])("with %s is refused", async (_, options, why) => {
+    await using world = await openTest({ work: false });
+    expect(() => hostOf(world.pawl, options)).toThrow(why);
+  });
+
+  test.each([
+    ["more jobs than a claim may ask for", { tasks: TASKS, limit: 1_001 }],
+    ["slots of a task it does not have", { tasks: TASKS, limit: 1, slots: { tasks: { other: 1 } } }],
+    ["a retry policy that is none", { tasks: [{ name: "resize", retry: "often" as never }], limit: 1 }],
+    ["needs that are none", { tasks: [{ name: "resize", needs: { tags: 1 } as never }], limit: 1 }],
+    ["counts that are none", { tasks: TASKS, limit: 1, holding: [{ lane: {} as never, count: -1 }] }],
+  ])("that asks with %s is refused", async (_, ask) => {
+    await using world = await openTest({ work: false });
+    await expect(hostOf(world.pawl).claim(ask)).rejects.toMatchObject({ code: expect.stringMatching(/^(option_invalid|task_unknown)$/) });
+  });
+});

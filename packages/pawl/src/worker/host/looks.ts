@@ -1,0 +1,62 @@
+import { type Lane, type LaneKey, laneKey } from "../../core/lane.js";
+import type { Clock } from "../../runtime/clock.js";
+import type { LaneStore, LiveLanes, Store } from "../../store/port.js";
+
+/** ms for which what was seen is believed; hints meanwhile are added to it */
+const BELIEVED = 900;
+/** ms after which a task that nobody asks for is not looked at any more */
+const ASKED_FOR = 10_000;
+
+/**
+ * One look at the live lanes for all workers that this process hosts, however many there are: they poll, and the store
+ * sees one of them. What was hinted at since the look is in the answer, so that no worker forgets a lane for an old look.
+ */
+export class Looks implements Pick<LaneStore, "live"> {
+  readonly #asked = new Map<string, number>();
+  readonly #hinted = new Map<LaneKey, Lane>();
+  #seen: { readonly at: number; readonly tasks: ReadonlySet<string>; readonly live: LiveLanes } | undefined;
+  #looking: Promise<void> | undefined;
+  readonly #unhear: () => void;
+
+  constructor(
+    private readonly store: Pick<Store, "lanes" | "onHint">,
+    private readonly clock: Clock,
+  ) {
+    this.#unhear = store.onHint((hint) => {
+      if (hint.kind === "ready") for (const lane of hint.lanes) this.#hinted.set(laneKey(lane), lane);
+      // A pause, a policy: what was seen may be wrong.
+      if (hint.kind === "lanes") this.#seen = undefined;
+    });
+  }
+
+  async live(_queues: readonly string[] | undefined, tasks: readonly string[]): Promise<LiveLanes> {
+    const now = this.clock.monotonic();
+    for (const task of tasks) this.#asked.set(task, now);
+    while (!this.#covers(tasks)) {
+      this.#looking ??= this.#look().finally(() => {
+        this.#looking = undefined;
+      });
+      await this.#looking;
+    }
+    const { live } = this.#seen as { live: LiveLanes };
+    return this.#hinted.size === 0 ? live : { ...live, lanes: [...live.lanes, ...this.#hinted.values()] };
+  }
+
+  stop(): void {
+    this.#unhear();
+  }
+
+  #covers(tasks: readonly string[]): boolean {
+    const seen = this.#seen;
+    return seen !== undefined && this.clock.monotonic() < seen.at + BELIEVED && tasks.every((task) => seen.tasks.has(task));
+  }
+
+  async #look(): Promise<void> {
+    const at = this.clock.monotonic();
+    for (const [task, askedAt] of this.#asked) if (at - askedAt > ASKED_FOR) this.#asked.delete(task);
+    const tasks = [...this.#asked.keys()];
+    this.#hinted.clear();
+    const live = await this.store.lanes.live(undefined, tasks);
+    this.#seen = { at, tasks: new Set(tasks), live };
+  }
+}

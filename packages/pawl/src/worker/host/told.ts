@@ -1,0 +1,106 @@
+import { type Duration, milliseconds } from "../../core/duration.js";
+import { type Failure, type FailureKind, failureOf } from "../../core/failure.js";
+import type { JobId, LeaseId } from "../../core/id.js";
+import type { LogLevel } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
+import type { JobLimit } from "../../core/limit.js";
+import type { Outcome } from "../../core/outcome.js";
+import { encodeOutput, pausedKey, unencodable } from "../ending.js";
+
+/** How an attempt ended, as a worker elsewhere tells it. What follows from that is decided here. */
+export type ToldOutcome =
+  | { readonly outcome: "succeeded"; readonly output?: unknown }
+  | {
+      readonly outcome: "failed";
+      readonly failure: ToldFailure;
+      /** false: no retry will help */
+      readonly retryable?: boolean;
+      /** how long to wait, whatever the task's retry policy says */
+      readonly retryAfter?: Duration;
+      /** with `retryAfter`: the limit whose key rests as long; false: none. Left out: the first it is under */
+      readonly limit?: string | false;
+    }
+  | { readonly outcome: "snoozed"; readonly delay: Duration }
+  | { readonly outcome: "released" }
+  | { readonly outcome: "cancelled" };
+
+/** What was thrown there. */
+export interface ToldFailure {
+  readonly kind?: ToldKind;
+  readonly name?: string;
+  readonly message: string;
+  readonly stack?: string;
+  readonly code?: string;
+  readonly causes?: readonly { readonly name?: string; readonly message: string; readonly stack?: string }[];
+}
+
+/** What a worker can know; the others are for the store to say. */
+export const TOLD_KINDS = [
+  "error",
+  "timeout",
+  "deadline",
+  "interrupted",
+  "undecodable",
+  "output_unencodable",
+] as const satisfies readonly FailureKind[];
+export type ToldKind = (typeof TOLD_KINDS)[number];
+
+/** The end of one attempt. */
+export interface ToldEnding {
+  readonly lease: LeaseId;
+  readonly job: JobId;
+  readonly told: ToldOutcome;
+  /** ms that its handler ran */
+  readonly took?: number;
+  /** said meanwhile, and not sent yet */
+  readonly notes?: readonly Omit<ToldNote, "lease" | "job">[];
+}
+
+/** A log line or progress of a running attempt. */
+export interface ToldNote {
+  readonly lease: LeaseId;
+  readonly job: JobId;
+  readonly level: LogLevel | "progress";
+  readonly message?: string;
+  readonly data?: unknown;
+  /** ms since it was said */
+  readonly ago?: number;
+}
+
+/** Jobs of a lane that a worker has in hand. */
+export interface Holding {
+  readonly lane: Lane;
+  readonly count: number;
+}
+
+export function outcomeOf(told: ToldOutcome, limits: readonly JobLimit[] | undefined): Outcome {
+  switch (told.outcome) {
+    case "succeeded": {
+      if (told.output === undefined) return { kind: "succeeded" };
+      const encoded = encodeOutput(told.output);
+      return encoded.ok ? { kind: "succeeded", output: encoded.text } : unencodable(encoded.reason);
+    }
+    case "failed": {
+      const { failure, retryable = true, retryAfter } = told;
+      const outcome = { kind: "failed", failure: recorded(failure), retryable } as const;
+      if (!retryable || retryAfter === undefined) return outcome;
+      const pauses = pausedKey(limits, told);
+      return { ...outcome, retryAfter: milliseconds(retryAfter), ...(pauses === undefined ? {} : { pauses }) };
+    }
+    case "snoozed":
+      return { kind: "snoozed", delay: milliseconds(told.delay) };
+    case "released":
+    case "cancelled":
+      return { kind: told.outcome };
+  }
+}
+
+/** In the form and within the lengths of what is thrown here. */
+function recorded({ kind = "error", name = "Error", message, stack, code, causes = [] }: ToldFailure): Failure {
+  const chain = causes.reduceRight<unknown>((cause, one) => thrown(one, cause), undefined);
+  return failureOf({ ...thrown({ name, message, ...(stack === undefined ? {} : { stack }) }, chain), code }, kind);
+}
+
+function thrown({ name = "Error", message, stack }: { readonly name?: string; readonly message: string; readonly stack?: string }, cause: unknown) {
+  return { name, message, ...(stack === undefined ? {} : { stack }), ...(cause === undefined ? {} : { cause }) };
+}
