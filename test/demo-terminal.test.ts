@@ -55,6 +55,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "npm start in a ter
       expect.stringMatching(/^engine/),
       expect.stringMatching(/^durability/),
       expect.stringMatching(/^found/),
+      expect.stringMatching(/^api +http:\/\/127\.0\.0\.1:\d+\/v1\/docs$/),
       expect.stringMatching(/^stopped +\d+ succeeded, \d+ died; /),
       "exit 0",
     ]);

@@ -11,6 +11,8 @@ describe("npm start", () => {
       await using first = pawl("demo", data.path);
       await first.line(new RegExp(`^data +${data.path}$`));
       await first.line(/^durability +what is enqueued survives a crash/);
+      const api = (await first.line(/^api +http:/)).replace(/^api +/, "").replace("/v1/docs", "");
+      expect((await fetch(`${api}/readyz`)).status).toBe(200);
       await first.line(/^found +nothing yet/);
       await first.line(/report\.page +3 jobs enqueued/);
       await first.line(/cart\.remind +1 job enqueued/);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Child } from "../support/child.js";
 import { temporaryFolder } from "../support/folder.js";
 import { freshDatabase, serverFor } from "../support/servers.js";
 import { blocksOf } from "./blocks.js";
@@ -18,6 +19,8 @@ const snippets = blocks.filter(({ language }) => language === "ts");
 
 /** What each snippet prints, in their order. */
 const PRINTS = ["{ reminded: '42' }", "", "reminded"];
+const SERVICE = "npm run pawl -- dev examples/tasks";
+const ENQUEUE = 'curl -s http://127.0.0.1:7295/v1/jobs -H "content-type: application/json" -d \'{ "task": "greet", "input": { "who": "you" } }\'';
 /** The address that stands for the reader's own. */
 const EXAMPLE_URL = "postgres://localhost/app";
 
@@ -65,14 +68,31 @@ describe("the README", () => {
     },
   );
 
+  test("starts the service as it says, which runs the job it says", { timeout: 120_000 }, async () => {
+    using data = temporaryFolder();
+    await using service = new Child("packages/server/src/cli/main.ts", SERVICE.replace("npm run pawl -- ", "").split(" "), {
+      PAWL_STORE: data.path,
+      PAWL_LISTEN: "127.0.0.1:0",
+    });
+    const address = (await service.line(/^listening +/)).replace(/^listening +/, "");
+    await service.line(/^ready/);
+    const { stdout } = await run("bash", ["-c", ENQUEUE.replace("http://127.0.0.1:7295", address)]);
+    expect(JSON.parse(stdout)).toMatchObject({ task: "greet", enqueued: "created" });
+    await service.line(/greet +succeeded/);
+    expect((await fetch(`${address}/v1/docs`)).status).toBe(200);
+    service.interrupt();
+    expect(await service.exit()).toBe(0);
+  });
+
   test("names the commands that CI and the tests run, and no others", () => {
     const commands = blocks.filter(({ language }) => language === "bash").map(({ text }) => text.trim());
-    expect(commands).toEqual(["npm ci && npm start", "npm ci && npm test"]);
+    expect(commands).toEqual(["npm ci && npm start", "npm ci && npm test", SERVICE, ENQUEUE]);
     // `npm ci` and `npm test` are what this very run comes from; `npm start` is what demo.test.ts starts.
     const ci = read(".ci/run");
     expect(ci).toMatch(/^step npm ci\b/m);
-    expect(ci).toMatch(/^step npm test$/m);
+    expect(ci).toMatch(/^step npm test\b/m);
     expect(scripts.test).toBe("node scripts/test.mjs");
+    expect(scripts.pawl).toBe("node --import tsx packages/server/src/cli/main.ts");
     expect(scripts.start).toBe("node --import tsx packages/server/src/cli/main.ts demo");
     expect(read("test/demo.test.ts")).toContain('"packages/server/src/cli/main.ts"');
   });

@@ -2,10 +2,14 @@ import { resolve } from "node:path";
 import { open, type Pawl } from "pawl";
 import { openShop } from "../demo/shop.js";
 import { shopTasks } from "../demo/tasks.js";
+import { BulkTask } from "../http/bulk-task.js";
+import { schemaCompiler } from "../http/json-schema.js";
 import { Board } from "../live/board.js";
 import { printLines } from "../live/lines.js";
+import { screen } from "../live/screen.js";
 import { showOn } from "../live/terminal.js";
 import { durabilityOf, engineName, unfinished, unfinishedWords } from "../live/words.js";
+import { apiBeside } from "../serve/api-beside.js";
 import { untilStopped } from "./stop.js";
 
 export interface DemoOptions {
@@ -17,26 +21,32 @@ export interface DemoOptions {
 export async function demo(store: string, options: DemoOptions): Promise<void> {
   const place = placeOf(store);
   if (!isUrl(place)) print(`opening     ${place}`);
+  const bulk = new BulkTask();
   const pawl = await open(place, {
-    tasks: shopTasks,
+    tasks: [...shopTasks, bulk.task],
+    anyTask: true,
+    compileSchema: schemaCompiler(),
     // A demo is started again and again, and nobody reads last month's.
     keep: { finished: "1d", dead: "7d" },
     // Somebody sits in front of it.
     postgres: { patience: "5s" },
     ...(options.engine === undefined ? {} : { engine: options.engine }),
   });
+  bulk.attach(pawl);
   await greet(pawl);
+  const api = await apiBeside(pawl);
+  print(`api         ${api.address}/v1/docs`);
   const worker = await pawl.work({ concurrency: 8, slots: { queues: { media: 2 } }, name: "demo" });
   const stopped = untilStopped(() => worker.kill());
-  const board = new Board(pawl, worker, await pawl.info());
+  const board = new Board(pawl, worker, await pawl.info(), api.address);
   const { stdout } = process;
   const live = stdout.isTTY && options.plain !== true && process.env.TERM !== "dumb";
-  const hide = live ? showOn(stdout, board) : printLines(pawl, print);
+  const hide = live ? showOn(stdout, (size) => screen(board.picture(), size)).hide : printLines(pawl, print);
   const closeShop = openShop(pawl, () => {});
 
   await stopped;
   if (!live) print("stopping: finishing what runs; Ctrl-C again exits at once");
-  await closeShop();
+  await Promise.all([closeShop(), api.close()]);
   await worker.stop();
   await board.stop();
   hide();

@@ -22,3 +22,16 @@ export function untilStopped(giveUp: () => void): Promise<void> {
     }
   });
 }
+
+/** The same as a signal, for work that stops where it can be taken up again. Until it is asked for, Ctrl-C ends the process. */
+export function stopSignal(): () => AbortSignal {
+  let controller: AbortController | undefined;
+  return () => {
+    if (controller === undefined) {
+      const made = new AbortController();
+      controller = made;
+      void untilStopped(() => {}).then(() => made.abort());
+    }
+    return controller.signal;
+  };
+}

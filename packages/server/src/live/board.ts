@@ -4,6 +4,8 @@ import { type Entry, entriesOf } from "./entry.js";
 /** Everything a live view shows, at one instant. */
 export interface Picture {
   readonly info: Info;
+  /** where the API answers, if it does */
+  readonly api?: string;
   readonly queues: readonly QueueView[];
   readonly running: readonly RunningJob[];
   readonly slots: number;
@@ -43,6 +45,7 @@ export class Board {
     private readonly pawl: Pawl,
     private readonly worker: Worker,
     private readonly info: Info,
+    private readonly api?: string,
   ) {
     const timer = setInterval(() => {
       this.#looking = this.#looking.then(() => this.#look());
@@ -63,6 +66,7 @@ export class Board {
     const { concurrency } = this.worker.status();
     return {
       info: this.info,
+      ...(this.api === undefined ? {} : { api: this.api }),
       queues: this.#queues,
       running: this.worker.running,
       slots: concurrency,

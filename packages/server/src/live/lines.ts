@@ -1,6 +1,7 @@
 import type { Pawl } from "pawl";
+import { clean } from "./clean.js";
 import { type Entry, entriesOf } from "./entry.js";
-import { clean, clock } from "./screen.js";
+import { clock } from "./screen.js";
 
 /** Prints what happens as plain lines, for pipes, files and simple terminals, until the answer is called. */
 export function printLines(pawl: Pawl, print: (line: string) => void): () => void {

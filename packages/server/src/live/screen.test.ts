@@ -48,6 +48,7 @@ describe("the live view", () => {
   test("says what it stands on, what that does not cover, and for how long", () => {
     expect(drawn()[0]).toMatch(/^ pawl · PGlite 18\.6 · power loss is not covered +up 1:23 $/);
     expect(drawn()[1]).toBe(" data in /srv/data");
+    expect(drawn({ api: "http://127.0.0.1:7295" })[1]).toBe(" data in /srv/data · API at http://127.0.0.1:7295");
   });
 
   test("counts by queue and in all", () => {

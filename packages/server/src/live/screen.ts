@@ -1,5 +1,6 @@
 import type { State } from "pawl";
 import type { Picture, Recent } from "./board.js";
+import { clean } from "./clean.js";
 import { duration, elapsed } from "./entry.js";
 import { durabilityInShort, engineName } from "./words.js";
 
@@ -26,7 +27,7 @@ export function screen(picture: Picture, { columns, rows }: Size): readonly Line
   return [...above, ...gap, foot(picture)];
 }
 
-function title({ info, up }: Picture, columns: number): readonly Line[] {
+function title({ info, api, up }: Picture, columns: number): readonly Line[] {
   const left = ` pawl · ${engineName(info)} · ${durabilityInShort(info)}`;
   const right = `up ${elapsed(up)} `;
   return [
@@ -34,7 +35,7 @@ function title({ info, up }: Picture, columns: number): readonly Line[] {
       [left, "bold"],
       [right.padStart(Math.max(right.length + 1, columns - left.length)), "dim"],
     ],
-    [[` data in ${info.place}`, "dim"]],
+    [[` data in ${info.place}${api === undefined ? "" : ` · API at ${api}`}`, "dim"]],
   ];
 }
 
@@ -140,13 +141,7 @@ export function clock(at: Date): string {
   return at.toTimeString().slice(0, 8);
 }
 
-function fit(text: string, width: number): string {
+export function fit(text: string, width: number): string {
   const plain = clean(text);
   return plain.length > width ? `${plain.slice(0, width - 1)}…` : plain.padEnd(width);
-}
-
-/** A failure's text may hold line breaks, or what a terminal would obey. */
-export function clean(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are the ones meant
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
 }

@@ -1,8 +1,7 @@
 import { writeSync } from "node:fs";
 import type { WriteStream } from "node:tty";
 import colours from "picocolors";
-import type { Board } from "./board.js";
-import { type Line, screen } from "./screen.js";
+import type { Line, Size } from "./screen.js";
 
 const FRAME = 200;
 const STDOUT = 1;
@@ -13,8 +12,15 @@ const LEAVE = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 const BEGIN = "\x1b[?2026h";
 const END = "\x1b[?2026l";
 
-/** Repaints the board in place, only the lines that changed, until the answer is called. */
-export function showOn(terminal: WriteStream, board: Board): () => void {
+/** A picture on the terminal. */
+export interface Shown {
+  /** at once, since something was pressed */
+  repaint(): void;
+  hide(): void;
+}
+
+/** Repaints in place, only the lines that changed, until the answer is called. */
+export function showOn(terminal: WriteStream, draw: (size: Size) => readonly Line[], pace = FRAME): Shown {
   let shown: readonly string[] = [];
 
   const paint = (line: Line, width: number): string => {
@@ -29,7 +35,7 @@ export function showOn(terminal: WriteStream, board: Board): () => void {
   };
   const frame = () => {
     const { columns = 80, rows = 24 } = terminal;
-    const next = screen(board.picture(), { columns, rows }).map((line) => paint(line, columns));
+    const next = draw({ columns, rows }).map((line) => paint(line, columns));
     const changed = next.map((line, row) => (line === shown[row] ? "" : `\x1b[${row + 1};1H${line}\x1b[K`)).join("");
     shown = next;
     // The terminal echoes ^C where the cursor is: at the foot, which is painted anew when that is pressed.
@@ -45,15 +51,18 @@ export function showOn(terminal: WriteStream, board: Board): () => void {
 
   terminal.write(ENTER);
   anew();
-  const timer = setInterval(frame, FRAME);
+  const timer = setInterval(frame, pace);
   terminal.on("resize", anew);
   process.on("SIGCONT", anew);
   process.on("exit", restore);
-  return () => {
-    clearInterval(timer);
-    terminal.off("resize", anew);
-    process.off("SIGCONT", anew);
-    process.off("exit", restore);
-    terminal.write(LEAVE);
+  return {
+    repaint: frame,
+    hide() {
+      clearInterval(timer);
+      terminal.off("resize", anew);
+      process.off("SIGCONT", anew);
+      process.off("exit", restore);
+      terminal.write(LEAVE);
+    },
   };
 }

@@ -1,0 +1,106 @@
+import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { Command } from "commander";
+import type { AuditOutcome, AuditView } from "pawl";
+import { type Anchors, readAnchors } from "../audit/anchor.js";
+import { CliError, EXIT, type ExitCode } from "./exit.js";
+import type { Act, Session } from "./session.js";
+
+interface List {
+  readonly tenant?: string;
+  readonly actor?: string;
+  readonly action?: string;
+  readonly outcome?: string;
+  readonly subject?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly limit: string;
+  readonly before?: string;
+}
+
+interface Verify {
+  readonly anchors?: string;
+  readonly key?: string;
+}
+
+export function build(command: Command, act: Act): void {
+  act<List>(
+    command
+      .command("list")
+      .description("who did what, and who was not let; newest first")
+      .option("--tenant <tenant>", "whose log; left out: that of the store as a whole")
+      .option("--actor <actor>", "such as key:…, cli:…")
+      .option("--action <action>", "such as jobs.cancel")
+      .option("--outcome <outcome>", "allowed or denied")
+      .option("--subject <subject>", "such as job:…")
+      .option("--since <time>", "from then on, in ISO 8601")
+      .option("--until <time>", "before then")
+      .option("--limit <count>", "most of them", "50")
+      .option("--before <place>", "those before this one"),
+    list,
+  );
+  act<Verify>(
+    command
+      .command("verify")
+      .description("find what was edited, removed or cut off")
+      .option("--anchors <file>", "what the service wrote down of it")
+      .option("--key <file>", "PEM of the key that anchors are signed with, its public half is enough"),
+    verify,
+  );
+}
+
+async function list({ out, pawl }: Session, { limit, before, outcome, ...texts }: List): Promise<void> {
+  const { tenant, actor, action, subject, since, until } = texts;
+  const given = Object.fromEntries(
+    Object.entries({ tenant, actor, action, subject, since, until, outcome }).filter(([, value]) => value !== undefined),
+  );
+  const page = { limit: Number(limit), ...(before === undefined ? {} : { before: Number(before) }) };
+  const listing = await (await pawl()).audit.list(given as { outcome?: AuditOutcome }, page);
+  out.answer(listing, () => {
+    out.table(["PLACE", "AT", "WHO", "DID", "TO", "", "FROM"], listing.entries.map(rowOf));
+    if (listing.next !== undefined) out.note(`there are more: --before ${listing.next}`);
+  });
+}
+
+function rowOf({ seq, at, actor, action, subject, outcome, address }: AuditView): readonly string[] {
+  return [String(seq), new Date(at).toISOString(), actor, action, subject ?? "", outcome, address ?? ""];
+}
+
+/** Exit code 1 where anything is wrong, so that a nightly job notices. */
+async function verify({ out, pawl }: Session, { anchors: file, key }: Verify): Promise<ExitCode> {
+  const anchors = await anchorsOf(file, key);
+  const report = await (await pawl()).audit.verify({ anchors: anchors?.marks ?? [] });
+  const ok = report.ok && anchors?.brokenAt === undefined;
+  const told = anchors === undefined ? {} : { anchors: { lines: anchors.lines, at: anchors.at, brokenAt: anchors.brokenAt } };
+  out.answer({ ...report, ok, ...told }, () => {
+    if (anchors?.brokenAt !== undefined) out.line(`anchors_broken_at=${anchors.brokenAt} in ${file}`);
+    for (const { tenant, seq, why } of report.faults)
+      out.line(`${why} broken_at=${seq} in the log of ${tenant === undefined ? "the store" : `tenant ${tenant}`}`);
+    if (ok)
+      out.line(
+        `whole: ${report.entries} entries in ${report.chains} logs${anchors === undefined ? "" : `, held against ${anchors.lines} anchors, the last of ${anchors.at}`}`,
+      );
+    if (anchors === undefined) out.note("without anchors, an end that was cut off together with its head is not found: --anchors and --key");
+  });
+  return ok ? EXIT.done : EXIT.failed;
+}
+
+async function anchorsOf(file: string | undefined, key: string | undefined): Promise<Anchors | undefined> {
+  if (file === undefined && key === undefined) return undefined;
+  if (file === undefined || key === undefined) throw new CliError(EXIT.usage, "usage", "--anchors and --key are only of use together", "give both");
+  return readAnchors(await textOf(file), publicKey(await textOf(key), key));
+}
+
+async function textOf(path: string): Promise<string> {
+  return readFile(path, "utf8").catch((error: Error) => {
+    throw new CliError(EXIT.failed, "file_unreadable", `${path} cannot be read: ${error.message}`, "check the path");
+  });
+}
+
+function publicKey(pem: string, path: string): KeyObject {
+  try {
+    return createPublicKey(pem.includes("PRIVATE") ? createPrivateKey(pem) : pem);
+  } catch {
+    throw new CliError(EXIT.failed, "key_invalid", `${path} holds no key`, "give the PEM of an Ed25519 key");
+  }
+}

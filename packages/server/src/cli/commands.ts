@@ -1,0 +1,31 @@
+import type { CommandModule } from "./session.js";
+
+export interface Entry {
+  readonly name: string;
+  readonly summary: string;
+  /** its arguments, where it has no subcommands */
+  readonly load: () => Promise<CommandModule>;
+}
+
+/** Every command. Only the code of the one that is asked for is loaded. */
+export const COMMANDS: readonly Entry[] = [
+  { name: "dev", summary: "everything on this machine, with your tasks, reloaded as you change them", load: () => import("./dev.js") },
+  { name: "serve", summary: "run the service: API, workers, maintenance", load: () => import("./serve.js") },
+  { name: "check", summary: "say what is wrong with the configuration", load: () => import("./check.js") },
+  { name: "enqueue", summary: "store a job, or many from a file", load: () => import("./enqueue.js") },
+  { name: "jobs", summary: "list, show, watch and change jobs", load: () => import("./jobs.js") },
+  { name: "dead", summary: "dead jobs by what they died of; redrive them", load: () => import("./dead.js") },
+  { name: "queues", summary: "queues: counts, pauses, limits", load: () => import("./queues.js") },
+  { name: "tasks", summary: "tasks: counts, pauses, limits", load: () => import("./tasks.js") },
+  { name: "tenants", summary: "tenants: weights, pauses, limits", load: () => import("./tenants.js") },
+  { name: "schedules", summary: "schedules: what ticks when, and what it did", load: () => import("./schedules.js") },
+  { name: "keys", summary: "API keys: create, list, rotate, revoke", load: () => import("./keys.js") },
+  { name: "audit", summary: "the audit log: list it, verify it", load: () => import("./audit.js") },
+  { name: "workers", summary: "the workers that are live", load: () => import("./workers.js") },
+  { name: "top", summary: "everything live, in the terminal", load: () => import("./top.js") },
+  { name: "doctor", summary: "what is wrong, what it costs, how to mend it", load: () => import("./doctor.js") },
+  { name: "migrate", summary: "bring the schema up to date", load: () => import("./migrate.js") },
+  { name: "completion", summary: "completion for bash, zsh or fish", load: () => import("./completion.js") },
+  { name: "bench", summary: "measure, beside the peers (from a clone)", load: () => import("./bench.js") },
+  { name: "demo", summary: "run a small shop's jobs and watch them move", load: () => import("./demo-command.js") },
+];

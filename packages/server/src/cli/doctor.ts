@@ -1,0 +1,74 @@
+import type { Command } from "commander";
+import { CHECKS, type Check, type Finding, isPawlError } from "pawl";
+import { EXIT, type ExitCode } from "./exit.js";
+import type { Act, Session } from "./session.js";
+
+interface Flags {
+  readonly patience: string;
+  readonly quiet?: boolean;
+}
+
+export function build(command: Command, act: Act): void {
+  command
+    .option("--patience <time>", "how long a transaction may be open, a lease over, a duty late before it is told", "1m")
+    .option("-q, --quiet", "say nothing where nothing is wrong, as cron likes it");
+  act<Flags>(command, doctor);
+}
+
+/** What each check is about, for those that found nothing. */
+const ABOUT: Readonly<Record<Check, string>> = {
+  clock: "the clocks agree",
+  horizon: "nothing holds back the clearing of old rows",
+  idle_transaction: "no transaction is left open",
+  bloat: "no table is bloated",
+  partitions: "there are partitions for the months to come",
+  leases: "every lease is held by somebody",
+  maintenance: "maintenance is done",
+  versions: "one version is at work",
+  wake_ups: "wake-ups arrive",
+  unserved: "every lane with ready jobs has a worker",
+};
+
+async function doctor(session: Session, { patience, quiet }: Flags): Promise<ExitCode> {
+  const { out } = session;
+  const findings = await findingsOf(session, patience);
+  const healthy = findings.length === 0;
+  out.answer({ healthy, findings }, () => {
+    if (healthy && quiet === true) return;
+    for (const check of CHECKS) {
+      const found = findings.filter((finding) => finding.check === check);
+      if (found.length === 0 && quiet !== true) out.line({ text: "✓ ", style: "green" }, { text: ABOUT[check], style: "dim" });
+      for (const finding of found) tellFinding(session, finding);
+    }
+  });
+  return healthy ? EXIT.done : EXIT.unwell;
+}
+
+/** A schema that is behind or ahead is a finding too, and the only one that can be had then. */
+async function findingsOf({ pawl }: Session, patience: string): Promise<readonly Finding[]> {
+  try {
+    return await (await pawl()).checkup({ patience });
+  } catch (error) {
+    if (!isPawlError(error, "schema_missing") && !isPawlError(error, "schema_newer")) throw error;
+    const newer = error.code === "schema_newer";
+    return [
+      {
+        check: "versions",
+        level: "critical",
+        found: `the database is at schema ${error.details.found}, this version of Pawl knows ${error.details.known}`,
+        costs: newer ? "this version cannot work on it" : "this version cannot work on it before it is migrated",
+        mend: newer ? "upgrade this machine's Pawl" : "run pawl migrate",
+      },
+    ];
+  }
+}
+
+function tellFinding({ out }: Session, { level, check, found, costs, mend }: Finding): void {
+  out.line(
+    { text: level === "critical" ? "✗ " : "! ", style: level === "critical" ? "red" : "yellow" },
+    { text: `${check}: `, style: "bold" },
+    found,
+  );
+  out.line({ text: "    costs  ", style: "dim" }, costs);
+  out.line({ text: "    mend   ", style: "dim" }, mend);
+}

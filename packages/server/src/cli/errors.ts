@@ -1,0 +1,53 @@
+import { CliError, EXIT, type ExitCode } from "./exit.js";
+
+/** An error as every command tells it. */
+export interface Told {
+  readonly exit: ExitCode;
+  readonly code: string;
+  readonly message: string;
+  readonly help?: string;
+}
+
+const UNKNOWN = new Set(["job_unknown", "schedule_unknown", "key_unknown"]);
+const USAGE = new Set(["option_invalid", "duration_invalid", "name_invalid", "zone_unknown", "cron_invalid", "input_invalid", "store_url"]);
+
+/** What to do on this command line, where the library's advice is for code. */
+const HELP: Readonly<Record<string, string>> = {
+  schema_missing: "run pawl migrate",
+  store_url: 'give --store or PAWL_STORE as "./folder", "postgres://…" or "https://…"',
+  job_unknown: "pawl jobs list shows what there is; finished jobs go when their retention ends",
+  schedule_unknown: "pawl schedules list shows what there is; give --tenant for one of another tenant",
+  job_state: "pawl jobs show ID tells what it is and what can be done next",
+  option_invalid: "see --help of the command",
+};
+
+/** Anything that can be thrown, in one shape. By its name, so that the library is not loaded to tell of a typing error. */
+export function tell(error: unknown): Told {
+  if (error instanceof CliError) {
+    const { exit, code, message, help } = error;
+    return { exit, code, message, ...(help === undefined ? {} : { help }) };
+  }
+  if (isCoded(error)) {
+    const exit = UNKNOWN.has(error.code) ? EXIT.unknown : USAGE.has(error.code) ? EXIT.usage : EXIT.failed;
+    const own = HELP[error.code];
+    return { exit, code: error.code, message: own === undefined ? error.message : withoutHelp(error), ...(own === undefined ? {} : { help: own }) };
+  }
+  if (error instanceof Error && error.name === "ConfigError")
+    return { exit: EXIT.config, code: "config", message: error.message, help: "run pawl check" };
+  if (error instanceof Error && error.name === "AbortError") return { exit: EXIT.interrupted, code: "interrupted", message: "stopped" };
+  return { exit: EXIT.failed, code: "failed", message: error instanceof Error ? error.message : String(error) };
+}
+
+interface Coded extends Error {
+  readonly code: string;
+  readonly help: string;
+}
+
+function isCoded(error: unknown): error is Coded {
+  return error instanceof Error && error.name === "PawlError" && "code" in error && "help" in error;
+}
+
+function withoutHelp({ message, help }: Coded): string {
+  const tail = `. ${help.charAt(0).toUpperCase()}${help.slice(1)}.`;
+  return message.endsWith(tail) ? message.slice(0, -tail.length) : message;
+}

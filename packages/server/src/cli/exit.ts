@@ -1,0 +1,39 @@
+/** What a command answers its shell with. Stable: scripts go by them (docs/cli.md). */
+export const EXIT = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  unknown: 3,
+  unconfirmed: 4,
+  /** `doctor` found something */
+  unwell: 5,
+  /** what was waited for ended dead or cancelled */
+  died: 6,
+  /** the configuration is wrong: EX_CONFIG of sysexits.h */
+  config: 78,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** A command that ends without having done what it was asked for, in words for people and a code for scripts. */
+export class CliError extends Error {
+  override readonly name = "CliError";
+  constructor(
+    readonly exit: ExitCode,
+    readonly code: string,
+    message: string,
+    /** the flag or the command that helps */
+    readonly help?: string,
+  ) {
+    super(message);
+  }
+}
+
+export function usage(message: string, help?: string): CliError {
+  return new CliError(EXIT.usage, "usage", message, help);
+}
+
+/** Somebody pressed Ctrl-C. What was done stays done; `help` says how to go on. */
+export function interrupted(message: string, help?: string): CliError {
+  return new CliError(EXIT.interrupted, "interrupted", message, help);
+}

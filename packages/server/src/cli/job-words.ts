@@ -1,0 +1,100 @@
+import type { AttemptView, Explanation, JobView, State } from "pawl";
+import type { Output } from "./output.js";
+import type { Cell, Style } from "./table.js";
+import { fromNow, plural, span, stamp, valueLines } from "./words.js";
+
+const STYLES: Readonly<Record<State, Style>> = {
+  ready: "bold",
+  running: "cyan",
+  scheduled: "yellow",
+  blocked: "dim",
+  parked: "dim",
+  succeeded: "green",
+  dead: "red",
+  cancelled: "dim",
+};
+
+export function stateCell(state: State): Cell {
+  return { text: state, style: STYLES[state] };
+}
+
+export const JOB_HEADINGS = ["id", "state", "task", "queue", "tenant", "attempts", "due", "failure"] as const;
+
+export function jobRow(job: JobView, now: Date): readonly Cell[] {
+  const { id, state, task, queue, tenant, attempts, dueAt, failure } = job;
+  return [
+    id,
+    stateCell(state),
+    task,
+    queue,
+    tenant,
+    attempts,
+    fromNow(dueAt, now),
+    failure === undefined ? "" : `${failure.name}: ${failure.message}`,
+  ];
+}
+
+/** A whole job: what it is, what happened to it, and what comes next. */
+export function showJob(out: Output, job: JobView, history: readonly AttemptView[], explanation: Explanation | undefined, now: Date): void {
+  const fact = (name: string, ...cells: readonly Cell[]) => out.line({ text: name.padEnd(11), style: "dim" }, ...cells);
+  fact("job", { text: job.id, style: "bold" });
+  fact(
+    "state",
+    stateCell(job.state),
+    job.parkedFor === undefined ? "" : ` (${job.parkedFor})`,
+    job.intent === undefined ? "" : `, asked to ${job.intent}`,
+  );
+  fact("task", `${job.task} in ${job.queue}, priority ${job.priority}, tenant ${job.tenant}`);
+  fact("created", `${stamp(job.createdAt)} (${fromNow(job.createdAt, now)})`);
+  fact("due", `${stamp(job.dueAt)} (${fromNow(job.dueAt, now)})`);
+  if (job.runAt !== undefined) fact("runs", `${stamp(job.runAt)} (${fromNow(job.runAt, now)})`);
+  if (job.finishedAt !== undefined) fact("finished", `${stamp(job.finishedAt)} (${fromNow(job.finishedAt, now)})`);
+  fact("attempts", `${job.attempts} spent${job.crashes > 0 ? `, ${plural(job.crashes, "worker")} vanished with it` : ""}`);
+  if (job.key !== undefined) fact("key", job.key);
+  if (job.tags.length > 0) fact("tags", job.tags.join(", "));
+  if (job.tick !== undefined) fact("schedule", job.tick.schedule);
+  if (job.waitsFor !== undefined) fact("waits for", job.waitsFor.join(", "));
+  if (job.replayOf !== undefined) fact("replay of", job.replayOf);
+  values(out, "input", job.input);
+  values(out, "progress", job.progress);
+  values(out, "output", job.output);
+  timeline(out, history);
+  if (explanation !== undefined && explanation.reasons.length > 0) fact("why", explanation.text);
+  for (const step of nextSteps(job)) fact("next", step);
+}
+
+function values(out: Output, name: string, value: unknown): void {
+  for (const [place, line] of valueLines(value).entries()) out.line({ text: (place === 0 ? name : "").padEnd(11), style: "dim" }, line);
+}
+
+function timeline(out: Output, history: readonly AttemptView[]): void {
+  if (history.length === 0) return;
+  out.line({ text: "history", style: "dim" });
+  for (const { outcome, worker, startedAt, duration, failure, next } of history) {
+    const style: Style = outcome === "succeeded" ? "green" : outcome === "failed" || outcome === "crashed" ? "red" : "yellow";
+    const by = worker === undefined ? "" : ` by ${worker}`;
+    const why = failure === undefined ? "" : `: ${failure.name}: ${failure.message}`;
+    out.line(`  ${stamp(startedAt)}  ${span(duration).padStart(8)}  `, { text: outcome, style }, `${by} → ${next}${why}`);
+    const frame = failure?.stack?.split("\n").find((line) => /^\s+at /.test(line));
+    if (frame !== undefined) out.line({ text: `  ${" ".repeat(34)}${frame.trim()}`, style: "dim" });
+  }
+}
+
+/** What somebody who looks at it may want to do. */
+export function nextSteps({ id, state }: JobView): readonly string[] {
+  switch (state) {
+    case "dead":
+      return [`pawl jobs redrive ${id}   runs it again, with fresh counts`, `pawl dead groups   shows what else died of this`];
+    case "scheduled":
+      return [`pawl jobs retry ${id}   runs it now`];
+    case "parked":
+      return [`pawl jobs explain ${id}   tells what it waits for`];
+    case "running":
+      return [`pawl jobs watch ${id}   follows it`];
+    case "ready":
+    case "blocked":
+      return [`pawl jobs explain ${id}   tells why it is not running`];
+    default:
+      return [];
+  }
+}

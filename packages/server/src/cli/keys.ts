@@ -1,0 +1,110 @@
+import type { Command } from "commander";
+import { type Grant, type KeyView, type Pawl, ROLES, type ShownKey } from "pawl";
+import { ofCli } from "./audited.js";
+import type { Act, Session } from "./session.js";
+import type { Cell } from "./table.js";
+
+interface Create {
+  readonly role: readonly string[];
+  readonly tenant?: string;
+  readonly task?: readonly string[];
+  readonly queue?: readonly string[];
+  readonly lasts?: string;
+}
+
+const several = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
+
+export function build(command: Command, act: Act): void {
+  act<Create>(
+    command
+      .command("create <name>")
+      .description("make a key, and show it this once")
+      .requiredOption("--role <role>", `what it may do: ${ROLES.join(", ")}; several if given again`, several)
+      .option("--tenant <tenant>", "whose it is; left out: it acts for the whole store")
+      .option("--task <pattern>", "only these tasks; * stands for anything; several if given again", several)
+      .option("--queue <pattern>", "only these queues", several)
+      .option("--lasts <duration>", "how long it is good, such as 90d"),
+    create,
+  );
+  act<{ limit: string; after?: string }>(
+    command
+      .command("list")
+      .description("keys, newest first")
+      .option("--limit <count>", "most of them", "50")
+      .option("--after <id>", "those after this one"),
+    list,
+  );
+  act<{ overlap?: string }>(
+    command
+      .command("rotate <id>")
+      .description("give a key a new secret, and show it this once")
+      .option("--overlap <duration>", "how long the one before is good beside it (1d)"),
+    rotate,
+  );
+  act<object>(command.command("revoke <id>").description("end a key for good, everywhere within 5 s"), revoke);
+}
+
+async function create({ out, pawl }: Session, { role, tenant, task, queue, lasts }: Create, name = ""): Promise<void> {
+  const opened = await pawl();
+  const grants = role.map((one) => ({
+    role: one,
+    ...(task === undefined ? {} : { tasks: task }),
+    ...(queue === undefined ? {} : { queues: queue }),
+  }));
+  await tell(opened, "create", tenant, `name:${name}`, { roles: role.join(" ") });
+  const shown = await opened.keys.create({
+    name,
+    // What is no role is told by the library, which knows what was meant.
+    grants: grants as readonly Grant[],
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(lasts === undefined ? {} : { lasts: lasts as `${number}d` }),
+  });
+  show(out, shown);
+}
+
+async function list({ out, pawl }: Session, { limit, after }: { limit: string; after?: string }): Promise<void> {
+  const listing = await (await pawl()).keys.list({ limit: Number(limit), ...(after === undefined ? {} : { after }) });
+  out.answer(listing, () => {
+    out.table(["ID", "NAME", "TENANT", "MAY", "CREATED", "USED", "ENDS"], listing.keys.map(rowOf));
+    if (listing.next !== undefined) out.note(`there are more: --after ${listing.next}`);
+  });
+}
+
+async function rotate({ out, pawl }: Session, { overlap }: { overlap?: string }, id = ""): Promise<void> {
+  const opened = await pawl();
+  await tell(opened, "rotate", (await opened.keys.get(id)).tenant, `key:${id}`);
+  show(out, await opened.keys.rotate(id, overlap === undefined ? {} : { overlap: overlap as `${number}d` }));
+}
+
+async function revoke({ out, pawl }: Session, _: object, id = ""): Promise<void> {
+  const opened = await pawl();
+  await tell(opened, "revoke", (await opened.keys.get(id)).tenant, `key:${id}`);
+  const key = await opened.keys.revoke(id);
+  out.answer(key, () => out.line(`revoked ${key.id} (${key.name}); it is refused everywhere within 5 s`));
+}
+
+/** Told before it is done: what cannot be told does not happen. */
+async function tell(pawl: Pawl, verb: string, tenant: string | undefined, subject: string, details: Record<string, string> = {}): Promise<void> {
+  await ofCli(pawl, { tenant, action: `keys.${verb}`, subject, details });
+}
+
+function show(out: Session["out"], { key, text }: ShownKey): void {
+  out.answer({ key, text }, () => {
+    out.line(text);
+    out.note(`key ${key.id} (${key.name}) is shown this once: keep it where secrets are kept`);
+  });
+}
+
+function rowOf({ id, name, tenant, grants, createdAt, lastUsedAt, expiresAt, revokedAt }: KeyView): readonly Cell[] {
+  const ends = revokedAt !== undefined ? `revoked ${day(revokedAt)}` : expiresAt === undefined ? "" : day(expiresAt);
+  return [id, name, tenant ?? "(all)", grants.map(wordsOf).join("; "), day(createdAt), lastUsedAt === undefined ? "never" : day(lastUsedAt), ends];
+}
+
+function wordsOf({ role, tasks, queues }: Grant): string {
+  const parts = [tasks === undefined ? "" : ` tasks ${tasks.join(",")}`, queues === undefined ? "" : ` queues ${queues.join(",")}`];
+  return role + parts.join("");
+}
+
+function day(date: Date): string {
+  return new Date(date).toISOString().slice(0, 16).replace("T", " ");
+}

@@ -1,0 +1,92 @@
+import type { Readable } from "node:stream";
+import type { Told } from "./errors.js";
+import { type Cell, paint, rowsAsTable, rowsAsText } from "./table.js";
+import { clean } from "./words.js";
+
+/** Where a command reads from and speaks to. */
+export interface Io {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  readonly stdout: Sink;
+  readonly stderr: Sink;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+export interface Sink {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+/** Tables and colours for people at a terminal, tabs for pipes, JSON where it is asked for: one place that knows. */
+export class Output {
+  readonly colour: boolean;
+  readonly terminal: boolean;
+  #progress = false;
+
+  constructor(
+    readonly io: Io,
+    readonly json: boolean,
+    colours = true,
+  ) {
+    const { NO_COLOR, FORCE_COLOR, TERM } = io.env;
+    this.terminal = io.stdout.isTTY === true;
+    const wanted = FORCE_COLOR !== undefined && FORCE_COLOR !== "0" ? true : this.terminal && TERM !== "dumb";
+    this.colour = colours && wanted && (NO_COLOR === undefined || NO_COLOR === "");
+  }
+
+  /** The whole answer: as JSON, or as `words` says it. */
+  answer(value: unknown, words: () => void): void {
+    if (this.json) this.io.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
+    else words();
+  }
+
+  /** One thing of a stream of them: a line of JSON each. */
+  entry(value: unknown, words: () => void): void {
+    this.#clearProgress();
+    if (this.json) this.io.stdout.write(`${JSON.stringify(value)}\n`);
+    else words();
+  }
+
+  line(...cells: readonly Cell[]): void {
+    this.#clearProgress();
+    this.io.stdout.write(`${cells.map((cell) => paint(cell, this.colour)).join("")}\n`);
+  }
+
+  /** With headings and columns in a terminal; without headings, and tabs between, elsewhere. */
+  table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
+    if (!this.terminal) {
+      for (const line of rowsAsText(rows)) this.io.stdout.write(`${line}\n`);
+      return;
+    }
+    for (const line of rowsAsTable(headings, rows, this.io.stdout.columns ?? 80, this.colour)) this.io.stdout.write(`${line}\n`);
+  }
+
+  /** For people, beside the answer: never where a script reads. */
+  note(text: string): void {
+    this.#clearProgress();
+    if (!this.json) this.io.stderr.write(`${clean(text)}\n`);
+  }
+
+  /** How far it is: in place at a terminal; nothing elsewhere. */
+  progress(text: string): void {
+    if (this.json || this.io.stderr.isTTY !== true) return;
+    this.#progress = true;
+    this.io.stderr.write(`\r\x1b[K${clean(text).slice(0, (this.io.stderr.columns ?? 80) - 1)}`);
+  }
+
+  error({ code, message, help }: Told): void {
+    this.#clearProgress();
+    if (this.json) this.io.stderr.write(`${JSON.stringify({ error: { code, message, ...(help === undefined ? {} : { help }) } })}\n`);
+    else {
+      for (const line of message.split("\n")) this.io.stderr.write(`pawl: ${clean(line)}\n`);
+      if (help !== undefined) this.io.stderr.write(`      ${clean(help)}\n`);
+    }
+  }
+
+  #clearProgress(): void {
+    if (!this.#progress) return;
+    this.#progress = false;
+    this.io.stderr.write("\r\x1b[K");
+  }
+}

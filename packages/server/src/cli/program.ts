@@ -1,0 +1,117 @@
+import { Command, CommanderError, Option } from "commander";
+import { COMMANDS, type Entry } from "./commands.js";
+import { type Told, tell } from "./errors.js";
+import { EXIT, type ExitCode } from "./exit.js";
+import { type Io, Output } from "./output.js";
+import type { Act, OpenTarget, Session, TargetFlags } from "./session.js";
+
+/** What the world gives a run: streams, Ctrl-C, and how targets are opened. */
+export interface World {
+  readonly io: Io;
+  readonly signal: () => AbortSignal;
+  readonly openTarget: OpenTarget;
+  readonly commands?: readonly Entry[];
+}
+
+/** Carries out one command line, and answers with its exit code. Nothing is thrown. */
+export async function run(argv: readonly string[], world: World): Promise<ExitCode> {
+  const { io, commands = COMMANDS } = world;
+  let exit: ExitCode = EXIT.done;
+  const act: Act = (command, work) =>
+    withCommon(command).action(async (...given: unknown[]) => {
+      const options = given.at(-2) as Common;
+      const args = given.slice(0, -2) as string[];
+      exit = (await inSession(world, options, (session) => work(session, options as never, ...args))) ?? EXIT.done;
+    });
+  try {
+    const program = skeleton(io, commands);
+    const wanted = commandOf(argv, commands);
+    if (wanted !== undefined) (await wanted.load()).build(named(program, wanted.name), act);
+    await program.parseAsync([...argv], { from: "user" });
+    return exit;
+  } catch (error) {
+    // Help that was asked for has been printed; help instead of a command is a wrong usage.
+    if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
+    if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage;
+    const told = error instanceof CommanderError ? misread(error, argv, commands) : tell(error);
+    new Output(io, argv.includes("--json")).error(told);
+    return told.exit;
+  }
+}
+
+/** All commands with their code. */
+async function wholeProgram(io: Io, commands: readonly Entry[] = COMMANDS): Promise<Command> {
+  const program = skeleton(io, commands);
+  for (const entry of commands) (await entry.load()).build(named(program, entry.name), withCommon);
+  return program;
+}
+
+/** Names and summaries: enough for `--help`, at the price of nothing. */
+function skeleton(io: Io, commands: readonly Entry[]): Command {
+  const program = new Command("pawl")
+    .description("Durable jobs: on an embedded store, on Postgres, or on a server of yours.")
+    .exitOverride()
+    // What was wrong is told by `run`, as every other error is.
+    .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text), outputError: () => {} });
+  for (const { name, summary } of commands) program.command(name).description(summary);
+  return program;
+}
+
+/** What is wrong with a command line, and which help to ask for. */
+function misread({ message }: CommanderError, argv: readonly string[], commands: readonly Entry[]): Told {
+  const known = commandOf(argv, commands);
+  const [, what = message, hint] = /^error: (.*?)\n?(?:\((.*)\))?$/s.exec(message) ?? [];
+  const help = `pawl ${known === undefined ? "" : `${known.name} `}--help tells what there is`;
+  return { exit: EXIT.usage, code: "usage", message: hint === undefined ? what : `${what}. ${hint}`, help };
+}
+
+function named(program: Command, name: string): Command {
+  return program.commands.find((command) => command.name() === name) as Command;
+}
+
+/** `pawl jobs …`, `pawl help jobs`, and `pawl jobs --help` all need to know what jobs can do. */
+function commandOf(argv: readonly string[], commands: readonly Entry[]): Entry | undefined {
+  const wanted = argv[0] === "help" ? argv[1] : argv[0];
+  return commands.find(({ name }) => name === wanted);
+}
+
+interface Common extends TargetFlags {
+  readonly json?: boolean;
+  readonly color?: boolean;
+}
+
+const COMMON = "Every command:";
+
+/** What every command takes. */
+function withCommon(command: Command): Command {
+  const options = [
+    new Option("-s, --store <where>", "a folder, postgres://… or https://… (PAWL_STORE, or ./data)"),
+    new Option("--config <file>", "of settings (PAWL_CONFIG, or pawl.config.* here)"),
+    new Option("--json", "answer as JSON, as docs/cli.md says"),
+    new Option("--no-color", "no colours (NO_COLOR)"),
+  ];
+  for (const option of options) command.addOption(option.helpGroup(COMMON));
+  return command;
+}
+
+async function inSession<T>({ io, signal, openTarget, commands }: World, common: Common, work: (session: Session) => T): Promise<Awaited<T>> {
+  const out = new Output(io, common.json === true, common.color);
+  let opened: ReturnType<OpenTarget> | undefined;
+  try {
+    return await work({
+      out,
+      get signal() {
+        return signal();
+      },
+      target: common,
+      openTarget,
+      program: () => wholeProgram(io, commands),
+      pawl() {
+        opened ??= openTarget(common, { onWaiting: (what) => out.note(what) });
+        return opened;
+      },
+    });
+  } finally {
+    if (opened !== undefined) await (await opened.catch(() => undefined))?.close();
+  }
+}

@@ -1,0 +1,184 @@
+import type { Command } from "commander";
+import type { ScheduleReference, ScheduleView } from "pawl";
+import { confirm } from "./confirm.js";
+import { usage } from "./exit.js";
+import { instant, json, whole } from "./flags.js";
+import type { Act, Session } from "./session.js";
+import { fromNow, plural, stamp } from "./words.js";
+
+interface OneFlags {
+  readonly tenant?: string;
+}
+
+const one = (command: Command): Command => command.option("--tenant <tenant>", "whose schedule it is, if not the default tenant's");
+const ref = (name: string | undefined, { tenant }: OneFlags): ScheduleReference => ({
+  name: name as string,
+  ...(tenant === undefined ? {} : { tenant }),
+});
+
+export function build(command: Command, act: Act): void {
+  const list = command
+    .command("list")
+    .alias("ls")
+    .description("by tenant and name, with the next tick of each")
+    .option("--tenant <tenant>", "of this tenant")
+    .option("--paused", "those that are paused")
+    .option("--missing", "those that the code no longer has")
+    .option("-n, --limit <count>", "of a page", "50")
+    .option("--after <name>", "the page after the one that ended so; tenant/name for all tenants");
+  act<ListFlags>(list, listSchedules);
+
+  const show = one(command.command("show <name>").description("a schedule, and what became of its last ticks")).option(
+    "--ticks <count>",
+    "how many of them",
+    "10",
+  );
+  act<OneFlags & { ticks: string }>(show, async ({ out, pawl }, flags, name) => {
+    const { schedules } = await pawl();
+    const [view, ticks] = await Promise.all([
+      schedules.get(ref(name, flags)),
+      schedules.ticks(ref(name, flags), { limit: whole("--ticks", flags.ticks, 1, 1_000) }),
+    ]);
+    out.answer({ schedule: view, ticks }, () => {
+      for (const [fact, value] of Object.entries(view))
+        out.line(
+          { text: fact.padEnd(13), style: "dim" },
+          value instanceof Date ? stamp(value) : typeof value === "object" ? JSON.stringify(value) : String(value),
+        );
+      if (ticks.length > 0) out.line({ text: "ticks", style: "dim" });
+      for (const tick of ticks) {
+        if ("at" in tick) out.line(`  ${stamp(tick.at)}  ${tick.kind}  ${tick.job}`);
+        else
+          out.line(
+            `  ${stamp(tick.from)} to ${stamp(tick.to)}  ${plural(tick.count, "tick")} ${tick.kind}${tick.kind === "skipped" ? `: ${tick.reason}` : ""}`,
+          );
+      }
+    });
+  });
+
+  const preview = one(command.command("preview <name>").description("its next ticks, and what is odd about them"))
+    .option("-n, --count <count>", "how many", "10")
+    .option("--from <instant>", "from then on; left out: from now");
+  act<OneFlags & { count: string; from?: string }>(preview, async ({ out, pawl }, flags, name) => {
+    const { schedules } = await pawl();
+    const ticks = await schedules.preview(
+      ref(name, flags),
+      whole("--count", flags.count, 1, 1_000),
+      flags.from === undefined ? undefined : instant("--from", flags.from),
+    );
+    out.answer({ ticks }, () =>
+      out.table(
+        ["at", "fires", "note"],
+        ticks.map(({ at, firesAt, note }) => [stamp(at), stamp(firesAt), note === undefined ? "" : String(note)]),
+      ),
+    );
+  });
+
+  for (const verb of ["pause", "resume"] as const) {
+    const what = verb === "pause" ? "no more ticks; those that pass meanwhile are missed" : "tick again";
+    act<OneFlags>(one(command.command(`${verb} <name>`).description(what)), async ({ out, pawl }, flags, name) => {
+      await (await pawl()).schedules[verb](ref(name, flags));
+      out.answer({ schedule: name, [verb === "pause" ? "paused" : "resumed"]: true }, () => out.line(`${name} ${verb}d`));
+    });
+  }
+
+  const trigger = one(command.command("trigger <name>").description("one more job, now"))
+    .option("--input <json>", "in place of its own")
+    .option("--request <id>", "repeating this makes no second job");
+  act<OneFlags & { input?: string; request?: string }>(trigger, async ({ out, pawl }, flags, name) => {
+    const { input, request } = flags;
+    const job = await (await pawl()).schedules.trigger(ref(name, flags), {
+      ...(input === undefined ? {} : { input: json("--input", input) }),
+      ...(request === undefined ? {} : { request }),
+    });
+    out.answer({ id: job.id, task: job.task }, () => out.line(job.id));
+  });
+
+  const backfill = one(command.command("backfill <name>").description("jobs for ticks of the past that have none"))
+    .requiredOption("--from <instant>", "the first tick of the range, or a time ago")
+    .requiredOption("--to <instant>", "the last one")
+    .option("--pace <time>", "between two jobs")
+    .option("--dry-run", "only say what it would do")
+    .option("-y, --yes", "do not ask");
+  act<BackfillFlags>(backfill, backfillSchedule);
+
+  const remove = one(command.command("remove <name>").description("gone, with the record of its ticks; its jobs stay")).option(
+    "-y, --yes",
+    "do not ask",
+  );
+  act<OneFlags & { yes?: boolean }>(remove, async (session, flags, name) => {
+    await confirm(session, `remove schedule ${name}?`, flags.yes);
+    await (await session.pawl()).schedules.remove(ref(name, flags));
+    session.out.answer({ schedule: name, removed: true }, () => session.out.line(`${name} removed`));
+  });
+}
+
+interface ListFlags extends OneFlags {
+  readonly paused?: boolean;
+  readonly missing?: boolean;
+  readonly limit: string;
+  readonly after?: string;
+}
+
+async function listSchedules({ out, pawl }: Session, { tenant, paused, missing, limit, after }: ListFlags): Promise<void> {
+  const { schedules, next } = await (await pawl()).schedules.list(
+    { ...(tenant === undefined ? {} : { tenant }), ...(paused === true ? { paused } : {}), ...(missing === true ? { missing } : {}) },
+    { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after: placeOf(after, tenant) }) },
+  );
+  out.answer({ schedules, ...(next === undefined ? {} : { next }) }, () => {
+    const now = new Date();
+    out.table(
+      ["schedule", "tenant", "task", "when", "next", ""],
+      schedules.map((view) => [
+        view.name,
+        view.tenant,
+        view.task,
+        whenOf(view),
+        view.next === undefined ? "over" : fromNow(view.next, now),
+        view.pausedSince !== undefined
+          ? { text: "paused", style: "yellow" }
+          : view.missingSince !== undefined
+            ? { text: "not in the code", style: "yellow" }
+            : "",
+      ]),
+    );
+    if (schedules.length === 0) out.note("no schedules");
+    if (next !== undefined) out.note(`more: --after ${next.tenant}/${next.name}`);
+  });
+}
+
+function placeOf(after: string, tenant = "default"): { readonly tenant: string; readonly name: string } {
+  const slash = after.indexOf("/");
+  return slash === -1 ? { tenant, name: after } : { tenant: after.slice(0, slash), name: after.slice(slash + 1) };
+}
+
+function whenOf({ cron, every, at, zone }: ScheduleView): string {
+  const what =
+    cron ??
+    (every === undefined ? undefined : `every ${every}`) ??
+    (at === undefined ? "" : `at ${String(at instanceof Date ? at.toISOString() : at)}`);
+  return zone === undefined || zone === "UTC" ? what : `${what} ${zone}`;
+}
+
+interface BackfillFlags extends OneFlags {
+  readonly from: string;
+  readonly to: string;
+  readonly pace?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+async function backfillSchedule(session: Session, flags: BackfillFlags, name?: string): Promise<void> {
+  const { out } = session;
+  const { schedules } = await session.pawl();
+  const range = { from: instant("--from", flags.from), to: instant("--to", flags.to), ...(flags.pace === undefined ? {} : { pace: flags.pace }) };
+  if (range.from > range.to) throw usage("--from is after --to");
+  const plan = await schedules.backfill(ref(name, flags), { ...range, dryRun: true });
+  if (flags.dryRun === true || plan.missing.length === 0) {
+    out.answer(plan, () => out.line(`${plural(plan.ticks, "tick")}, ${plan.fired} with a job; ${plural(plan.missing.length, "job")} would be made`));
+    return;
+  }
+  await confirm(session, `enqueue ${plural(plan.missing.length, "job")} of ${name}?`, flags.yes);
+  const report = await schedules.backfill(ref(name, flags), range);
+  out.answer(report, () => out.line(`${plural(report.jobs, "job")} enqueued`));
+}

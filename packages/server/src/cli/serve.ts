@@ -1,0 +1,82 @@
+import type { Command } from "commander";
+import type { Pawl } from "pawl";
+import { type Configuration, readConfiguration, type Sources } from "../config/read.js";
+import { printLines } from "../live/lines.js";
+import { durabilityOf, engineName } from "../live/words.js";
+import { type Service, startService } from "../serve/service.js";
+import { logTo } from "../telemetry/log.js";
+import { configured } from "./configured.js";
+import type { Act } from "./session.js";
+import { sourcesOf, withSettings } from "./settings.js";
+import { untilStopped } from "./stop.js";
+
+export function build(command: Command, act: Act): void {
+  withSettings(command);
+  act(command, () => configured(() => serve(sourcesOf(command))));
+}
+
+/** `pawl serve`: the service, or the part of it that `--roles` names, until it is asked to stop. */
+async function serve(sources: Sources): Promise<void> {
+  const configuration = await readConfiguration(sources);
+  const { say, follow } = voiceOf(configuration);
+  let service: Service | undefined;
+  const stopped = untilStopped(() => service?.kill());
+  const started = await Promise.race([startService(configuration, { env: sources.env, say }), stopped]);
+  if (started === undefined) {
+    say("stopped     before there was a store");
+    process.exit();
+  }
+  service = started;
+  if (!isPart()) await greet(service, configuration, say);
+  const hush = follow(service.pawl);
+  process.send?.("ready");
+  await Promise.race([stopped, abandoned()]);
+  say("stopping    finishing what runs; a second signal exits at once");
+  await service.stop();
+  hush();
+  say("stopped");
+  // Or the line to whoever started this would keep the process.
+  if (process.connected) process.disconnect();
+}
+
+/** Whether this is a part of `pawl dev`, which hears when it is there, speaks for it, and takes it along when it goes. */
+function isPart(): boolean {
+  return process.send !== undefined;
+}
+
+interface Voice {
+  say(line: string): void;
+  /** tells what happens, until the answer is called */
+  follow(pawl: Pawl): () => void;
+}
+
+/** Lines for people at a terminal, JSON for machines elsewhere, unless the settings say otherwise. */
+function voiceOf({ settings }: Configuration): Voice {
+  if (isPart()) return { say: () => {}, follow: (pawl) => printLines(pawl, print) };
+  const format = settings["log.format"] ?? (process.stdout.isTTY ? "lines" : "json");
+  const log = logTo({ level: settings["log.level"], format });
+  // The words stand in a column for people; a machine needs no blanks.
+  return { say: format === "lines" ? print : (line) => log.info(line.replace(/ {2,}/, ": ")), follow: (pawl) => log.follow(pawl) };
+}
+
+/** Resolves when the process that started this one, and keeps a line to it, has gone. */
+function abandoned(): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.connected) process.once("disconnect", () => resolve());
+  });
+}
+
+export async function greet({ pawl }: Pick<Service, "pawl">, { settings, file }: Configuration, say: (line: string) => void): Promise<void> {
+  const info = await pawl.info();
+  const tasks = info.tasks.filter((name) => !name.startsWith("pawl."));
+  if (file !== undefined) say(`config      ${file}`);
+  say(`store       ${info.place}`);
+  say(`engine      ${engineName(info)}`);
+  say(`durability  ${durabilityOf(info)}`);
+  if (tasks.length > 0) say(`tasks       ${tasks.join(", ")}`);
+  say(`roles       ${settings.roles.join(", ")}`);
+}
+
+export function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

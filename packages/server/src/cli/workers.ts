@@ -1,0 +1,38 @@
+import type { Command } from "commander";
+import type { Act } from "./session.js";
+import { fromNow } from "./words.js";
+
+export function build(command: Command, act: Act): void {
+  act(
+    command.command("list", { isDefault: true }).alias("ls").description("the workers that gave a sign of life in the last 45 s, in all processes"),
+    async ({ out, pawl }) => {
+      const workers = await (await pawl()).workers();
+      out.answer({ workers }, () => {
+        const now = new Date();
+        out.table(
+          ["worker", "since", "slots", "version", "queues", "tags", "tasks"],
+          workers.map(({ name, since, concurrency, version, queues, tags, tasks }) => [
+            name,
+            fromNow(since, now),
+            concurrency,
+            version ?? "?",
+            queues?.join(",") ?? "all",
+            tags.join(","),
+            tasks.join(","),
+          ]),
+        );
+        if (workers.length === 0) out.note("no worker is live");
+      });
+    },
+  );
+  act(command.command("unserved").description("lanes with ready jobs that no live worker can run, and why"), async ({ out, pawl }) => {
+    const lanes = await (await pawl()).unserved();
+    out.answer({ unserved: lanes }, () => {
+      out.table(
+        ["queue", "band", "tenant", "task", "why"],
+        lanes.map(({ lane, why }) => [lane.queue, lane.band, lane.tenant, lane.task, why]),
+      );
+      if (lanes.length === 0) out.note("every lane with ready jobs has a worker");
+    });
+  });
+}

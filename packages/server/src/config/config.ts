@@ -1,0 +1,52 @@
+import type { Duration, QueueDefaults } from "pawl";
+import type { Role } from "./settings.js";
+
+/** A secret, by where it is kept: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENTS`. */
+export type SecretReference = `file:${string}` | `env:${string}` | `command:${string}`;
+
+/** What `pawl.config.ts` holds. Flags and the environment say the same things and come first: see docs/service.md. */
+export interface Config {
+  /** where the jobs are: a folder, `postgres://user@host/database`, `memory:` */
+  readonly store?: string | StoreConfig;
+  /** what this process does; left out: everything */
+  readonly roles?: readonly Role[];
+  /** `host:port` */
+  readonly listen?: string;
+  /** `keys`: whoever calls must have one; `none` (the default): loopback only */
+  readonly auth?: "none" | "keys";
+  readonly keys?: { readonly pepper?: SecretReference };
+  /** where signed heads of the audit log are written, and with which key: see docs/audit.md */
+  readonly audit?: { readonly anchors?: string; readonly key?: SecretReference };
+  readonly tls?: TlsConfig;
+  /** files or folders whose modules export tasks and schedules */
+  readonly tasks?: string | readonly string[];
+  readonly worker?: { readonly concurrency?: number; readonly queues?: readonly string[]; readonly name?: string };
+  /** defaults by queue, as for `open` */
+  readonly queues?: Readonly<Record<string, QueueDefaults>>;
+  readonly keep?: { readonly finished?: Duration; readonly dead?: Duration };
+  readonly shutdown?: { readonly delay?: Duration; readonly drain?: Duration };
+  readonly log?: { readonly level?: "debug" | "info" | "warn" | "error" | "silent"; readonly format?: "json" | "lines" };
+}
+
+export interface StoreConfig {
+  readonly url?: string;
+  readonly password?: SecretReference;
+  readonly tls?: "verify" | "off";
+  readonly ca?: string;
+  readonly listenUrl?: string;
+  readonly schema?: string;
+  readonly connections?: number;
+  readonly migrate?: boolean;
+  readonly engine?: "native" | "pglite";
+}
+
+export interface TlsConfig {
+  readonly cert?: string;
+  readonly key?: SecretReference;
+  readonly clientCa?: string;
+}
+
+/** Gives a configuration its type: `export default defineConfig({ … })`. */
+export function defineConfig(config: Config): Config {
+  return config;
+}

@@ -1,0 +1,104 @@
+import type { Environment } from "../secrets/secret.js";
+import { Unfit } from "./kinds.js";
+import { holdsPassword } from "./place.js";
+import type { Problem } from "./problem.js";
+import { flagOf, type SettingName, type Settings } from "./settings.js";
+import { isLoopback, withTls } from "./store-url.js";
+
+/** What is known beside the values. */
+export interface Origins {
+  origin(name: SettingName): string | undefined;
+  by(name: SettingName): "flag" | "environment" | "file" | undefined;
+  readonly env: Environment;
+}
+
+/** What is wrong with settings that are each well formed, taken together. Pure. */
+export function judge(settings: Settings, origins: Origins): readonly Problem[] {
+  return [
+    ...ofListening(settings, origins),
+    ...ofCertificates(settings, origins),
+    ...ofAudit(settings, origins),
+    ...ofStore(settings, origins),
+    ...ofNode(origins),
+  ];
+}
+
+function* ofListening(settings: Settings, { origin }: Origins): Iterable<Problem> {
+  const { host } = settings.listen;
+  if (settings.auth === "none" && settings.roles.includes("api") && !isLoopback(host)) {
+    yield {
+      where: origin("listen") ?? "listen",
+      what: `${host} can be reached from other machines, and nobody would have to show a key`,
+      help: `say ${flagOf("auth")} keys, or listen on 127.0.0.1`,
+    };
+  }
+  if (settings.auth === "keys" && settings.roles.includes("api") && settings["keys.pepper"] === undefined) {
+    yield {
+      where: origin("auth") ?? "auth",
+      what: "keys are hashed with a secret, and there is none",
+      help: `give it with ${flagOf("keys.pepper")} file:PATH, the same for every process`,
+    };
+  }
+}
+
+function needing({ origin }: Origins) {
+  return (name: SettingName, other: SettingName): Problem => ({
+    where: origin(name) ?? name,
+    what: `it needs ${other}`,
+    help: `give that with ${flagOf(other)}`,
+  });
+}
+
+function* ofAudit(settings: Settings, origins: Origins): Iterable<Problem> {
+  const needs = needing(origins);
+  if (settings["audit.anchors"] !== undefined && settings["audit.key"] === undefined) yield needs("audit.anchors", "audit.key");
+  if (settings["audit.key"] !== undefined && settings["audit.anchors"] === undefined) yield needs("audit.key", "audit.anchors");
+}
+
+function* ofCertificates(settings: Settings, origins: Origins): Iterable<Problem> {
+  const needs = needing(origins);
+  if (settings["tls.cert"] !== undefined && settings["tls.key"] === undefined) yield needs("tls.cert", "tls.key");
+  if (settings["tls.key"] !== undefined && settings["tls.cert"] === undefined) yield needs("tls.key", "tls.cert");
+  if (settings["tls.clientCa"] !== undefined && settings["tls.cert"] === undefined) yield needs("tls.clientCa", "tls.cert");
+}
+
+const OF_POSTGRES = ["store.password", "store.tls", "store.ca", "store.listenUrl", "store.schema", "store.connections"] as const;
+
+function* ofStore(settings: Settings, { origin, by }: Origins): Iterable<Problem> {
+  const place = settings["store.url"];
+  if (place.kind === "folder" || place.kind === "memory") {
+    for (const name of OF_POSTGRES.filter((one) => settings[one] !== undefined)) {
+      yield {
+        where: origin(name) ?? name,
+        what: "it is for a Postgres of yours, and the store is none",
+        help: "leave it out, or say --store postgres://…",
+      };
+    }
+    return;
+  }
+  for (const name of ["store.url", "store.listenUrl"] as const) {
+    const one = settings[name];
+    if (one?.kind !== "postgres") continue;
+    const where = origin(name) ?? name;
+    // The environment of a process is its own; its flags and files are read by others.
+    if (holdsPassword(one.url) && by(name) !== "environment") {
+      yield { where, what: "the URL holds a password", help: `take it out and say ${flagOf("store.password")} file:PATH (or env:NAME, command:…)` };
+    }
+    try {
+      withTls(one.url, { tls: settings["store.tls"], ca: settings["store.ca"] });
+    } catch (error) {
+      if (!(error instanceof Unfit)) throw error;
+      yield { where, what: error.what, help: error.help };
+    }
+  }
+}
+
+function* ofNode({ env }: Origins): Iterable<Problem> {
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED === "0") {
+    yield {
+      where: "NODE_TLS_REJECT_UNAUTHORIZED",
+      what: "with it Node verifies nobody",
+      help: "unset it, and give the certificates with --store-ca",
+    };
+  }
+}

@@ -1,0 +1,116 @@
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { type Duration, milliseconds, nearest } from "pawl";
+import { REFERENCE_HELP, type Reference, referenceOf } from "../secrets/reference.js";
+
+/** What a setting may hold. `of` takes what a file says, or the text of a flag or variable; what it throws is the reason and the help. */
+export interface Kind<T> {
+  /** stands for the value in `--help` */
+  readonly word: string;
+  /** `folder` is what a relative path is relative to */
+  of(value: unknown, folder: string): T;
+}
+
+export class Unfit extends Error {
+  constructor(
+    readonly what: string,
+    readonly help: string,
+  ) {
+    super(`${what}; ${help}`);
+  }
+}
+
+function shown(value: unknown): string {
+  if (typeof value === "string") return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
+  return typeof value === "object" && value !== null ? (Array.isArray(value) ? "a list" : "an object") : String(value);
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "string" && value !== "") return value;
+  throw new Unfit(`${value === "" ? "it" : shown(value)} is ${value === "" ? "empty" : "no text"}`, "write a text");
+}
+
+export const text: Kind<string> = { word: "text", of: textOf };
+
+export const path: Kind<string> = { word: "path", of: (value, folder) => resolve(folder, textOf(value)) };
+
+export const whole = (least: number, most: number): Kind<number> => ({
+  word: "number",
+  of(value) {
+    const number = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
+    if (typeof number === "number" && Number.isInteger(number) && number >= least && number <= most) return number;
+    throw new Unfit(`${shown(value)} is no whole number from ${least} to ${most}`, "write one in digits");
+  },
+});
+
+export const yesNo: Kind<boolean> = {
+  word: "true|false",
+  of(value) {
+    if (value === true || value === "true") return true;
+    if (value === false || value === "false") return false;
+    throw new Unfit(`${shown(value)} is neither true nor false`, "write one of them");
+  },
+};
+
+export const duration: Kind<Duration> = {
+  word: "duration",
+  of(value) {
+    const given = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
+    try {
+      milliseconds(given as Duration);
+      return given as Duration;
+    } catch {
+      throw new Unfit(`${shown(value)} is no duration`, 'write one like "250ms", "30s", "5m", "24h" or "7d"');
+    }
+  },
+};
+
+export const oneOf = <T extends string>(...choices: readonly T[]): Kind<T> => ({
+  word: choices.join("|"),
+  of(value) {
+    if (choices.includes(value as T)) return value as T;
+    throw new Unfit(`${shown(value)} is none of ${choices.join(", ")}`, meant(value, choices) ?? "write one of them");
+  },
+});
+
+/** A list in the file, or a text with commas. */
+export const listOf = <T>(kind: Kind<T>): Kind<readonly T[]> => ({
+  word: `${kind.word},…`,
+  of(value, folder) {
+    const items = typeof value === "string" ? value.split(",").map((item) => item.trim()) : value;
+    if (!Array.isArray(items)) throw new Unfit(`${shown(value)} is no list`, "write a list, or a text with commas between");
+    return items.map((item) => kind.of(item, folder));
+  },
+});
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+export const address: Kind<Address> = {
+  word: "host:port",
+  of(value) {
+    const [, bracketed, plain, digits] = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(textOf(value)) ?? [];
+    const host = bracketed ?? plain;
+    const port = Number(digits);
+    const fits = bracketed !== undefined ? isIP(bracketed) === 6 : host !== undefined && /^[\w.-]+$/.test(host);
+    if (host !== undefined && fits && port <= 65_535) return { host, port };
+    throw new Unfit(`${shown(value)} is no address`, "write host:port, as in 127.0.0.1:7295 or [::1]:7295");
+  },
+};
+
+/** Never repeats what it was given: that may be the secret itself. */
+export const secret: Kind<Reference> = {
+  word: "file:…|env:…|command:…",
+  of(value, folder) {
+    const reference = typeof value === "string" ? referenceOf(value, folder) : undefined;
+    if (reference !== undefined) return reference;
+    throw new Unfit("a secret does not stand here in plain text", REFERENCE_HELP);
+  },
+};
+
+export function meant(value: unknown, choices: readonly string[]): string | undefined {
+  const near = typeof value === "string" ? nearest(value, choices) : undefined;
+  return near === undefined ? undefined : `did you mean ${near}?`;
+}

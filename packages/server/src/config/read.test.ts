@@ -1,0 +1,170 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ConfigError, lineOf } from "./problem.js";
+import { type Configuration, readConfiguration, type Sources } from "./read.js";
+import { SETTING_NAMES, variableOf } from "./settings.js";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "pawl-config-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function read(sources: Partial<Sources> = {}): Promise<Configuration> {
+  return readConfiguration({ flags: {}, env: {}, folder, ...sources });
+}
+
+/** The lines of what is wrong. */
+async function complaints(sources: Partial<Sources>): Promise<readonly string[]> {
+  try {
+    await read(sources);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems.map(lineOf);
+    throw error;
+  }
+  return [];
+}
+
+const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+
+describe("the configuration", () => {
+  test("is the defaults where nobody says anything: every role, on loopback, in ./data", async () => {
+    const { settings } = await read();
+    expect(settings).toMatchObject({
+      "store.url": { kind: "folder" },
+      roles: ["api", "worker", "maintenance"],
+      listen: { host: "127.0.0.1", port: 7295 },
+      auth: "none",
+    });
+  });
+
+  test("takes a flag before the environment, that before the file, that before the default", async () => {
+    write("pawl.config.json", JSON.stringify({ worker: { concurrency: 1, name: "file" }, listen: "127.0.0.1:1", log: { level: "warn" } }));
+    const env = { PAWL_WORKER_CONCURRENCY: "2", PAWL_LISTEN: "127.0.0.1:2" };
+    const { settings, origin } = await read({ env, flags: { "worker.concurrency": "3" } });
+    expect(settings["worker.concurrency"]).toBe(3);
+    expect(settings.listen.port).toBe(2);
+    expect(settings["worker.name"]).toBe("file");
+    expect([origin("worker.concurrency"), origin("listen"), origin("worker.name"), origin("auth")]).toEqual([
+      "--worker-concurrency",
+      "PAWL_LISTEN",
+      "pawl.config.json: worker.name",
+      undefined,
+    ]);
+  });
+
+  test.each([
+    ["mjs", "export default { store: { url: './jobs' }, roles: ['api'], tasks: 'tasks/*.mjs', queues: { mail: { retry: 9 } } }"],
+    ["json", '{ "store": { "url": "./jobs" }, "roles": ["api"], "tasks": "tasks/*.mjs", "queues": { "mail": { "retry": 9 } } }'],
+  ])("is read from pawl.config.%s, whose paths are relative to it", async (extension, text) => {
+    write(`pawl.config.${extension}`, text);
+    const { settings, queues } = await readConfiguration({ flags: {}, env: {}, folder: tmpdir(), file: join(folder, `pawl.config.${extension}`) });
+    expect(settings["store.url"]).toEqual({ kind: "folder", folder: join(folder, "jobs") });
+    expect(settings.tasks).toEqual([join(folder, "tasks/*.mjs")]);
+    expect(settings.roles).toEqual(["api"]);
+    expect(queues).toEqual({ mail: { retry: 9 } });
+  });
+
+  test("says all that is wrong at once, one line each: where, what, and what to do", async () => {
+    write("pawl.config.json", '{ "lsten": "x", "store": { "pasword": "file:x" }, "worker": 3, "keep": { "dead": "soon" } }');
+    const env = { PAWL_ROLES: "api,workr", PAWL_LISTEM: "127.0.0.1:1" };
+    expect(await complaints({ env, flags: { listen: "localhost", "worker.concurrency": "many" } })).toEqual([
+      "pawl.config.json: lsten: there is no such setting; did you mean listen?",
+      "pawl.config.json: store.pasword: there is no such setting; did you mean store.password?",
+      "pawl.config.json: worker: it is no object; write its settings inside: worker.concurrency, worker.queues, worker.name",
+      'PAWL_ROLES: "workr" is none of api, worker, maintenance; did you mean worker?',
+      '--listen: "localhost" is no address; write host:port, as in 127.0.0.1:7295 or [::1]:7295',
+      '--worker-concurrency: "many" is no whole number from 1 to 100000; write one in digits',
+      'pawl.config.json: keep.dead: "soon" is no duration; write one like "250ms", "30s", "5m", "24h" or "7d"',
+      "PAWL_LISTEM: there is no such setting; did you mean PAWL_LISTEN?",
+    ]);
+  });
+
+  test("knows a variable for every setting, and leaves alone what Kubernetes and references put there", async () => {
+    const kubernetes = {
+      PAWL_SERVICE_HOST: "10.0.0.1",
+      PAWL_PORT: "tcp://10.0.0.1:80",
+      PAWL_PORT_80_TCP_ADDR: "10.0.0.1",
+      PAWL_DB_SERVICE_PORT_PG: "5432",
+    };
+    const referred = { PAWL_SECRET: "hunter2", PAWL_STORE: "postgres://me@localhost/app", PAWL_STORE_PASSWORD: "env:PAWL_SECRET" };
+    expect(await complaints({ env: { ...kubernetes, ...referred } })).toEqual([]);
+    const names = SETTING_NAMES.map(variableOf);
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).toContain("PAWL_TLS_CLIENT_CA");
+  });
+
+  test("refuses two files, a named one that is not there, and one that exports nothing", async () => {
+    expect(await complaints({ file: "nowhere.mjs" })).toEqual(["nowhere.mjs: there is no such file; check the path"]);
+    write("pawl.config.mjs", "export const store = './x'");
+    expect(await complaints({})).toEqual([expect.stringMatching(/^pawl\.config\.mjs: it cannot be loaded: it has no default export; /)]);
+    write("pawl.config.json", "{}");
+    expect(await complaints({})).toEqual(["pawl.config.mjs, pawl.config.json: there is more than one; keep one, or name it with --config"]);
+  });
+
+  test("says in one line what is wrong with a file that does not parse", async () => {
+    write("pawl.config.json", "{ store: ");
+    expect(await complaints({})).toEqual([expect.stringMatching(/^pawl\.config\.json: it cannot be loaded: .*; mend it/)]);
+  });
+});
+
+describe("what does not go together", () => {
+  test("S7: listening beyond loopback without keys is refused, and the flag that mends it is named", async () => {
+    const [line] = await complaints({ flags: { listen: "0.0.0.0:7295" } });
+    expect(line).toBe(
+      "--listen: 0.0.0.0 can be reached from other machines, and nobody would have to show a key; say --auth keys, or listen on 127.0.0.1",
+    );
+    for (const listen of ["192.168.1.2:80", "[::]:80", "example.org:80"]) expect(await complaints({ flags: { listen } })).toHaveLength(1);
+    for (const listen of ["127.0.0.1:80", "[::1]:80", "localhost:80", "127.1.2.3:0"]) expect(await complaints({ flags: { listen } })).toEqual([]);
+    expect(await complaints({ flags: { listen: "0.0.0.0:80", auth: "keys", "keys.pepper": "env:P" } })).toEqual([]);
+    expect(await complaints({ flags: { listen: "0.0.0.0:80", roles: "worker" } })).toEqual([]);
+  });
+
+  test("keys without the secret they are hashed with, and halves of a certificate", async () => {
+    expect(await complaints({ flags: { auth: "keys" } })).toEqual([expect.stringMatching(/^--auth: .*--keys-pepper file:PATH/)]);
+    expect(await complaints({ flags: { "tls.cert": "a.pem" } })).toEqual(["--tls-cert: it needs tls.key; give that with --tls-key"]);
+    expect(await complaints({ flags: { "tls.key": "file:a.pem" } })).toEqual(["--tls-key: it needs tls.cert; give that with --tls-cert"]);
+    expect(await complaints({ flags: { "tls.clientCa": "ca.pem" } })).toEqual(["--tls-client-ca: it needs tls.cert; give that with --tls-cert"]);
+  });
+
+  test("a secret that stands in a flag, a variable or the file is refused, and not repeated", async () => {
+    write("pawl.config.json", '{ "keys": { "pepper": "hunter2-file" } }');
+    const lines = await complaints({ env: { PAWL_TLS_KEY: "hunter2-env" }, flags: { "store.password": "hunter2-flag" } });
+    expect(lines).toEqual([
+      "--store-password: a secret does not stand here in plain text; say where it is kept: file:PATH, env:NAME or command:PROGRAM ARGUMENTS",
+      "pawl.config.json: keys.pepper: a secret does not stand here in plain text; say where it is kept: file:PATH, env:NAME or command:PROGRAM ARGUMENTS",
+      "PAWL_TLS_KEY: a secret does not stand here in plain text; say where it is kept: file:PATH, env:NAME or command:PROGRAM ARGUMENTS",
+    ]);
+  });
+
+  test.each(["postgres://me:hunter2@localhost/app", "postgres://localhost/app?user=me&password=hunter2"])(
+    "a password in the URL is for the environment only: %s",
+    async (store) => {
+      const lines = await complaints({ flags: { "store.url": store } });
+      expect(lines).toEqual([expect.stringMatching(/^--store: the URL holds a password; take it out and say --store-password file:PATH/)]);
+      expect(lines.join()).not.toContain("hunter2");
+      expect(await complaints({ env: { PAWL_STORE: store } })).toEqual([]);
+    },
+  );
+
+  test("S53: a store elsewhere is not reached unverified, unless that is said", async () => {
+    const far = "postgres://me@db.example/app?sslmode=no-verify";
+    expect(await complaints({ flags: { "store.url": far } })).toEqual([
+      "--store: its URL asks for a connection to db.example that verifies nobody; leave ssl and sslmode out of it, or say --store-tls off",
+    ]);
+    expect(await complaints({ flags: { "store.url": far, "store.tls": "off" } })).toEqual([]);
+    expect(await complaints({ env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } })).toEqual([expect.stringMatching(/^NODE_TLS_REJECT_UNAUTHORIZED: /)]);
+  });
+
+  test("what is for a Postgres of yours, where the store is a folder", async () => {
+    expect(await complaints({ flags: { "store.password": "env:X", "store.schema": "jobs" } })).toEqual([
+      "--store-password: it is for a Postgres of yours, and the store is none; leave it out, or say --store postgres://…",
+      "--store-schema: it is for a Postgres of yours, and the store is none; leave it out, or say --store postgres://…",
+    ]);
+    expect(await complaints({ flags: { "store.url": "redis://localhost" } })).toEqual([
+      expect.stringMatching(/^--store: redis:\/\/ is no store Pawl knows; /),
+    ]);
+  });
+});

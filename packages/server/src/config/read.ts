@@ -1,0 +1,139 @@
+import { basename } from "node:path";
+import type { QueueDefaults } from "pawl";
+import type { Environment } from "../secrets/secret.js";
+import { type ConfigFile, loadConfigFile } from "./file.js";
+import { judge } from "./judge.js";
+import { meant, Unfit } from "./kinds.js";
+import { ConfigError, type Problem } from "./problem.js";
+import { DEFAULT_STORE, flagOf, SETTING_DEFAULTS, SETTING_NAMES, SETTINGS, type SettingName, type Settings, variableOf } from "./settings.js";
+
+/** Where settings may come from. A flag comes before the environment, that before the file, that before the defaults. */
+export interface Sources {
+  /** by the names of settings; those that were not given are left out */
+  readonly flags: { readonly [N in SettingName]?: unknown };
+  /** what holds in place of a default */
+  readonly usual?: Sources["flags"];
+  readonly env: Environment;
+  /** the folder the process was started in */
+  readonly folder: string;
+  /** the configuration file, if it is named */
+  readonly file?: string;
+}
+
+export interface Configuration {
+  readonly settings: Settings;
+  /** who said it: a flag, a variable or a place in the file; undefined: a default */
+  origin(name: SettingName): string | undefined;
+  readonly queues?: Readonly<Record<string, QueueDefaults>>;
+  /** the configuration file, if there is one */
+  readonly file?: string;
+}
+
+/** One value that somebody gave. */
+interface Given {
+  readonly where: string;
+  readonly by: "flag" | "environment" | "file";
+  readonly value: unknown;
+  readonly folder: string;
+}
+
+/** Reads everything there is, and either believes all of it or says in one line each what is wrong. */
+export async function readConfiguration(sources: Sources): Promise<Configuration> {
+  const { env, folder } = sources;
+  const problems: Problem[] = [];
+  const loaded = await loadConfigFile(folder, sources.file ?? env.PAWL_CONFIG);
+  if ("problem" in loaded) problems.push(loaded.problem);
+  const file = "file" in loaded ? loaded.file : undefined;
+  const { values: fromFile, queues } = file === undefined ? { values: new Map<SettingName, Given>() } : ofFile(file, problems);
+  const settings: Partial<Record<SettingName, unknown>> = { ...SETTING_DEFAULTS, "store.url": SETTINGS["store.url"].kind.of(DEFAULT_STORE, folder) };
+  const origins = new Map<SettingName, Given>();
+  for (const name of SETTING_NAMES) {
+    const given = ofFlag(name, sources) ?? ofVariable(name, sources) ?? fromFile.get(name) ?? usually(name, sources);
+    if (given === undefined) continue;
+    origins.set(name, given);
+    try {
+      settings[name] = SETTINGS[name].kind.of(given.value, given.folder);
+    } catch (error) {
+      if (!(error instanceof Unfit)) throw error;
+      problems.push({ where: given.where, what: error.what, help: error.help });
+    }
+  }
+  problems.push(...strangers(env));
+  const origin = (name: SettingName) => origins.get(name)?.where;
+  // What is wrong by itself would only be wrong once more together with the rest.
+  if (problems.length === 0) problems.push(...judge(settings as Settings, { origin, by: (name) => origins.get(name)?.by, env }));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return {
+    settings: settings as Settings,
+    origin,
+    ...(queues === undefined ? {} : { queues }),
+    ...(file === undefined ? {} : { file: file.path }),
+  };
+}
+
+function ofFlag(name: SettingName, { flags, folder }: Sources): Given | undefined {
+  const value = flags[name];
+  return value === undefined ? undefined : { where: flagOf(name), by: "flag", value, folder };
+}
+
+function usually(name: SettingName, { usual, folder }: Sources): Given | undefined {
+  const value = usual?.[name];
+  return value === undefined ? undefined : { where: name, by: "file", value, folder };
+}
+
+function ofVariable(name: SettingName, { env, folder }: Sources): Given | undefined {
+  const variable = variableOf(name);
+  const value = env[variable];
+  // As Docker and Kubernetes leave it when there is nothing to say.
+  return value === undefined || value === "" ? undefined : { where: variable, by: "environment", value, folder };
+}
+
+const GROUPS = new Set(SETTING_NAMES.filter((name) => name.includes(".")).map((name) => name.split(".")[0] as string));
+const TOP = [...new Set(SETTING_NAMES.map((name) => name.split(".")[0] as string)), "queues"];
+
+/** Takes the file apart into the settings it holds. */
+function ofFile(file: ConfigFile, problems: Problem[]): { values: Map<SettingName, Given>; queues?: Readonly<Record<string, QueueDefaults>> } {
+  const values = new Map<SettingName, Given>();
+  const at = (place: string) => `${basename(file.path)}: ${place}`;
+  if (!isObject(file.value)) {
+    problems.push({ where: basename(file.path), what: "its default export is no object", help: "export default defineConfig({ … })" });
+    return { values };
+  }
+  const take = (name: string, value: unknown, known: readonly string[]) => {
+    if (value === undefined) return;
+    if (name in SETTINGS) values.set(name as SettingName, { where: at(name), by: "file", value, folder: file.folder });
+    else problems.push({ where: at(name), what: "there is no such setting", help: meant(name, known) ?? `there are ${known.join(", ")}` });
+  };
+  const { queues, ...rest } = file.value;
+  if (queues !== undefined && !isObject(queues)) problems.push({ where: at("queues"), what: "it is no object", help: "write defaults by queue" });
+  for (const [top, value] of Object.entries(rest)) {
+    if (top === "store" && typeof value === "string") take("store.url", value, TOP);
+    else if (!GROUPS.has(top)) take(top, value, TOP);
+    else if (!isObject(value))
+      problems.push({ where: at(top), what: "it is no object", help: `write its settings inside: ${inside(top).join(", ")}` });
+    else for (const [name, inner] of Object.entries(value)) take(`${top}.${name}`, inner, inside(top));
+  }
+  return { values, ...(queues === undefined ? {} : { queues: queues as Readonly<Record<string, QueueDefaults>> }) };
+}
+
+function inside(group: string): readonly string[] {
+  return SETTING_NAMES.filter((name) => name.startsWith(`${group}.`));
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What Kubernetes tells every container of a service that is called pawl, or pawl-something. */
+const KUBERNETES = /^PAWL_(.*_)?(SERVICE_(HOST|PORT)(_.*)?|PORT(_\d+_.*)?)$/;
+/** Of the commands that talk to a server, and of the configuration itself. */
+const OTHERS = new Set(["PAWL_CONFIG", "PAWL_KEY"]);
+
+/** A misspelt variable would silently do nothing. Those that hold a secret may have any name. */
+function strangers(env: Environment): readonly Problem[] {
+  const variables = SETTING_NAMES.map(variableOf);
+  const referred = new Set(Object.values(env).flatMap((value) => /^env:(\w+)$/.exec(value ?? "")?.[1] ?? []));
+  return Object.keys(env)
+    .filter((name) => name.startsWith("PAWL_") && !variables.includes(name) && !OTHERS.has(name) && !referred.has(name) && !KUBERNETES.test(name))
+    .map((where) => ({ where, what: "there is no such setting", help: meant(where, variables) ?? "see docs/service.md, or unset it" }));
+}

@@ -1,0 +1,36 @@
+import type { Identity } from "pawl";
+
+/** Who calls, as a credential told. */
+export interface Principal extends Identity {
+  /** what audits and logs call it: the id of a key, the name in a certificate */
+  readonly name: string;
+}
+
+/** What a request shows of its caller. */
+export interface Credential {
+  /** of the header `Authorization` */
+  readonly authorization: string | undefined;
+  /** of the caller's end of the connection */
+  readonly address: string;
+  /** the names in the certificate it showed, where the service asks for one */
+  readonly certificate: readonly string[];
+}
+
+/**
+ * `limited`: too many wrong ones from this address; ms until it is worth trying again. `mismatch`: the certificate of the
+ * connection names another tenant than the credential.
+ */
+export type Refusal =
+  | { readonly refused: "unauthenticated" }
+  | { readonly refused: "mismatch" }
+  | { readonly refused: "limited"; readonly retryAfter: number };
+
+/** Tells who calls. Asked once per request, and again every few seconds by what lasts longer. */
+export interface Access {
+  authenticate(credential: Credential): Promise<Principal | Refusal>;
+}
+
+/** Without authentication the service listens on loopback only, and whoever reaches it may do everything. */
+export const OPEN_ACCESS: Access = {
+  authenticate: async () => ({ name: "loopback", tenant: undefined, grants: [{ role: "admin" }] }),
+};

@@ -1,0 +1,303 @@
+import { randomUUID } from "node:crypto";
+import type { Server } from "node:http";
+import type { ServerOptions as TlsOptions } from "node:https";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { type Pawl, type PawlError, pawlError, type Scheduler } from "pawl";
+import { Sessions } from "../pull/sessions.js";
+import { namesIn } from "../tls/names.js";
+import { type Access, type Credential, OPEN_ACCESS, type Principal } from "./access.js";
+import type { Audit } from "./audit.js";
+import type { AnyRoute } from "./contract/route.js";
+import { EventHub, type HubOptions } from "./events/hub.js";
+import { isDenial, type Told, tellDenial } from "./guard.js";
+import type { Handled, Parts } from "./handler.js";
+import { parseJson } from "./json.js";
+import { type Answered, pipeline } from "./pipeline.js";
+import { asPawlError, problemOf, retryAfterOf } from "./problem.js";
+import { mayAsk } from "./reach.js";
+import { Readiness } from "./ready.js";
+import type { Replies } from "./replies.js";
+import { routes } from "./routes/index.js";
+
+export interface AppOptions {
+  readonly pawl: Pawl;
+  /** who calls; left out: everybody is an admin of all tenants, which is for loopback only */
+  readonly access?: Access;
+  /** answers by Idempotency-Key; left out: the header is refused, since it would promise something */
+  readonly replies?: Replies;
+  readonly audit?: Audit;
+  readonly tls?: TlsOptions;
+  readonly version?: string;
+  readonly streams?: HubOptions;
+  /** more routes than those of the contract: `/metrics` for one */
+  readonly more?: readonly Handled[];
+  /** hears of what went wrong with the service itself, which callers are not told */
+  readonly onFault?: (fault: { readonly error: unknown; readonly request: string; readonly route: string }) => void;
+}
+
+export interface App extends FastifyInstance {
+  /** From here on `/readyz` says no; what is asked is still served. */
+  drain(): void;
+}
+
+const BODY_LIMIT = 1_048_576;
+
+/** ms, and counts: what a client may take before it is cut off */
+export const PATIENCE = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 60_000,
+  maxRequestsPerSocket: 100_000,
+  maxHeaderSize: 16_384,
+};
+
+/** The API on an open store. It listens when told to; `inject` is for tests. */
+export function createApp(options: AppOptions): App {
+  const { pawl, access = OPEN_ACCESS, audit, onFault } = options;
+  const readiness = new Readiness(pawl);
+  const hub = new EventHub(pawl, options.streams);
+  const sessions = new Sessions(pawl);
+  const stopping = new AbortController();
+  const parts: Parts = {
+    pawl,
+    version: options.version ?? "0.1.0",
+    sessions,
+    ready: () => readiness.check(),
+    subscribe: (call) => hub.subscribe(call),
+  };
+  const app = makeServer(options.tls);
+  const principals = new WeakMap<FastifyRequest, Principal>();
+  const schedulerFor = scopes(pawl);
+
+  const toldOf = (route: AnyRoute, request: FastifyRequest): Told => ({
+    route,
+    principal: principals.get(request),
+    address: request.ip,
+    request: request.id,
+  });
+  const deny = async (error: PawlError, route: AnyRoute, request: FastifyRequest) => {
+    if (audit !== undefined && isDenial(error)) await tellDenial(audit, toldOf(route, request), error);
+  };
+  const identify = async (request: FastifyRequest): Promise<Principal> => {
+    const found = await access.authenticate(credentialOf(request));
+    if (!("refused" in found)) return found;
+    if (found.refused === "mismatch") throw pawlError("identity_mismatch");
+    throw found.refused === "limited"
+      ? pawlError("too_many_requests", { what: "a wrong credential", retryAfter: found.retryAfter })
+      : pawlError("unauthenticated");
+  };
+
+  /** Before the body is read: who it is, and whether they may do this to anything at all. */
+  const admit = (route: AnyRoute) => async (request: FastifyRequest) => {
+    if ("open" in route.policy) return;
+    try {
+      principals.set(request, await identify(request));
+      mayAsk(route, principals.get(request) as Principal);
+    } catch (error) {
+      await deny(asPawlError(error), route, request);
+      throw error;
+    }
+  };
+
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    const known = asPawlError(error);
+    const problem = problemOf(known, request.id);
+    if (problem.status >= 500) onFault?.({ error: known.cause ?? known, request: request.id, route: request.routeOptions.url ?? "?" });
+    const wait = retryAfterOf(known);
+    if (wait !== undefined) void reply.header("retry-after", String(wait));
+    if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="pawl"');
+    // What is left of a refused body is not worth reading.
+    if (request.body === undefined && request.headers["transfer-encoding"] !== undefined) void reply.header("connection", "close");
+    return reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
+  };
+
+  app.setErrorHandler(fail);
+  app.setNotFoundHandler((request, reply) => fail(pawlError("route_unknown", { method: request.method, path: pathOf(request) }), request, reply));
+  app.addHook("onRequest", async (request, reply) => {
+    void reply.headers(HEADERS).header("request-id", request.id);
+    if (options.tls !== undefined) void reply.header("strict-transport-security", "max-age=31536000");
+  });
+  app.addHook("onSend", async (_, reply) => {
+    // Or the connection would be kept open for a request that is not going to be served.
+    if (stopping.signal.aborted) void reply.header("connection", "close");
+  });
+  app.addHook("preClose", async () => {
+    readiness.stop();
+    stopping.abort(pawlError("service_stopping"));
+    hub.close();
+    await sessions.stop();
+  });
+
+  for (const { route, handler } of [...routes, ...(options.more ?? [])]) {
+    const serve = pipeline({
+      route,
+      handler,
+      parts,
+      ...(options.replies === undefined ? {} : { replies: options.replies }),
+      ...(audit === undefined ? {} : { audit }),
+    });
+    const limit = route.limits?.body ?? BODY_LIMIT;
+    app.route({
+      method: route.method,
+      url: urlOf(route),
+      bodyLimit: limit,
+      onRequest: admit(route),
+      errorHandler: (error, request, reply) => fail(tooLarge(error, limit), request, reply),
+      handler: async (request, reply) => {
+        const principal = principals.get(request) ?? NOBODY;
+        try {
+          return send(
+            reply,
+            await serve({
+              request,
+              principal,
+              scheduler: schedulerFor(principal),
+              told: toldOf(route, request),
+              signal: () => goneOrStopping(reply, stopping.signal),
+              stillAllowed: async () => {
+                const now = await access.authenticate(credentialOf(request)).catch(() => principal);
+                return !("refused" in now) && now.tenant === principal.tenant;
+              },
+            }),
+          );
+        } catch (error) {
+          await deny(asPawlError(error), route, request);
+          throw error;
+        }
+      },
+    });
+  }
+  refuseOtherMethods(
+    app,
+    [...routes, ...(options.more ?? [])].map(({ route }) => route),
+    fail,
+  );
+  return Object.assign(app, { drain: () => readiness.stop() }) as App;
+}
+
+const NOBODY: Principal = { name: "anybody", tenant: undefined, grants: [] };
+
+const HEADERS = {
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cache-control": "no-store",
+} as const;
+
+function makeServer(tls: TlsOptions | undefined): FastifyInstance {
+  const common = {
+    genReqId: () => `req_${randomUUID()}`,
+    bodyLimit: BODY_LIMIT,
+    exposeHeadRoutes: false,
+    forceCloseConnections: "idle" as const,
+    requestTimeout: PATIENCE.requestTimeout,
+    keepAliveTimeout: PATIENCE.keepAliveTimeout,
+    maxRequestsPerSocket: PATIENCE.maxRequestsPerSocket,
+    routerOptions: { maxParamLength: 4_096 },
+    clientErrorHandler: refuseSocket,
+    frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      const problem = problemOf(error, request.id);
+      void reply.headers(HEADERS).code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
+    },
+  };
+  const http = { headersTimeout: PATIENCE.headersTimeout, maxHeaderSize: PATIENCE.maxHeaderSize, connectionsCheckingInterval: 1_000 };
+  const app = (tls === undefined ? fastify({ ...common, http }) : fastify({ ...common, https: { ...http, ...tls } })) as FastifyInstance;
+  (app.server as Server).maxHeadersCount = 100;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i, { parseAs: "buffer" }, (request, body, done) => {
+    try {
+      if (request.headers["content-encoding"] !== undefined) throw pawlError("media_unsupported", { media: "an encoded body" });
+      done(null, body.length === 0 ? undefined : parseJson(body as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  return app;
+}
+
+/** What is no HTTP, or comes too slowly, gets one line and no second chance. */
+export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const slow = error.code === "ERR_HTTP_REQUEST_TIMEOUT";
+  const problem = problemOf(slow ? pawlError("request_timeout") : pawlError("request_malformed", { reason: "its headers or framing" }));
+  const body = JSON.stringify(problem);
+  const head = [`HTTP/1.1 ${problem.status} ${slow ? "Request Timeout" : "Bad Request"}`, "content-type: application/problem+json"];
+  socket.end([...head, `content-length: ${Buffer.byteLength(body)}`, "connection: close", "", body].join("\r\n"));
+}
+
+function send(reply: FastifyReply, { status, media, body, replayed }: Answered): FastifyReply {
+  if (replayed) void reply.header("idempotency-replayed", "true");
+  if (media.startsWith("text/html"))
+    void reply.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+  // A stream is the last thing on its connection: when it ends, so does that.
+  if (media.startsWith("text/event-stream")) void reply.header("connection", "close");
+  if (status === 204) return reply.code(204).send();
+  return reply.code(status).type(media).send(body);
+}
+
+function credentialOf(request: FastifyRequest): Credential {
+  const socket = request.raw.socket as Partial<TLSSocket>;
+  const names = socket.authorized === true ? (socket.getPeerCertificate?.().subjectaltname ?? "") : "";
+  return { authorization: request.headers.authorization, address: request.ip, certificate: namesIn(names) };
+}
+
+/** Aborted when the caller hangs up, or when the service stops. Made for those who wait: most requests do not. */
+function goneOrStopping(reply: FastifyReply, stopping: AbortSignal): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once("close", () => {
+    if (!reply.raw.writableFinished) gone.abort(pawlError("request_malformed", { reason: "the caller has gone" }));
+  });
+  return AbortSignal.any([gone.signal, stopping]);
+}
+
+/** The scheduler of each tenant is kept: it remembers how the options of tasks are resolved. */
+function scopes(pawl: Pawl): (principal: Principal) => Scheduler {
+  const known = new Map<string, Scheduler>();
+  return ({ tenant }) => {
+    if (tenant === undefined) return pawl;
+    let scheduler = known.get(tenant);
+    if (scheduler === undefined) {
+      if (known.size >= 1_000) known.clear();
+      scheduler = pawl.as({ tenant });
+      known.set(tenant, scheduler);
+    }
+    return scheduler;
+  };
+}
+
+function tooLarge(error: unknown, limit: number): unknown {
+  return (error as { code?: unknown }).code === "FST_ERR_CTP_BODY_TOO_LARGE" ? pawlError("body_too_large", { limit }, error) : error;
+}
+
+export function urlOf({ path }: AnyRoute): string {
+  return path.replaceAll(/\{(\w+)\}/g, ":$1");
+}
+
+function pathOf(request: FastifyRequest): string {
+  return JSON.stringify(request.url.split("?")[0]?.slice(0, 200) ?? "");
+}
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+
+/** A path that exists says which methods it knows, to whoever asks. */
+function refuseOtherMethods(
+  app: FastifyInstance,
+  known: readonly AnyRoute[],
+  fail: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply,
+): void {
+  for (const url of new Set(known.map(urlOf))) {
+    const allowed = known.filter((route) => urlOf(route) === url).map(({ method }) => method);
+    app.route({
+      method: METHODS.filter((method) => !(allowed as readonly string[]).includes(method)),
+      url,
+      onRequest: async (request, reply) => {
+        void reply.header("allow", allowed.join(", "));
+        await fail(pawlError("method_unknown", { path: pathOf(request), method: request.method, allowed: allowed.join(", ") }), request, reply);
+        return reply;
+      },
+      handler: () => {},
+    });
+  }
+}

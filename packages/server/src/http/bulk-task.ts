@@ -1,0 +1,109 @@
+import { type AnyTask, type Context, isPawlError, type Jobs, type JobView, milliseconds, NonRetryable, type Pawl, type Scheduler, task } from "pawl";
+import type { Audit } from "./audit.js";
+import { type BulkVerb, startBulk } from "./contract/bulk.js";
+import type { BodyOf } from "./contract/route.js";
+import { reader } from "./validate.js";
+
+export const BULK_TASK = "pawl.bulk";
+
+/** What a bulk operation came to, and, as progress, how far it is. */
+export interface BulkResult {
+  readonly done: number;
+  /** somebody changed them first, or the verb does not apply to them */
+  readonly skipped: number;
+  readonly failed: number;
+}
+
+type BulkInput = BodyOf<typeof startBulk>;
+
+const PAGE = 200;
+const AT_ONCE = 16;
+const LONGEST = "24h";
+
+/**
+ * The task that carries out operations on many jobs. It acts as the tenant of its own job and nobody else: an input that
+ * names a tenant was not written by the API, and is refused. Give `task` to `open`, and `attach` what was opened.
+ */
+export class BulkTask {
+  #pawl: Pawl | undefined;
+  #audit: Audit | undefined;
+  readonly task: AnyTask = task(BULK_TASK, { queue: "pawl", timeout: LONGEST, retry: 5 }, (input: unknown, ctx) => this.#run(input, ctx));
+
+  attach(pawl: Pawl, audit?: Audit): void {
+    this.#pawl = pawl;
+    this.#audit = audit;
+  }
+
+  async #run(given: unknown, ctx: Context): Promise<BulkResult> {
+    if (this.#pawl === undefined) throw new Error("the bulk task has not been attached to a store");
+    const input = await this.#checked(given, ctx);
+    return carryOut(this.#pawl.as({ tenant: ctx.tenant }), input, ctx);
+  }
+
+  async #checked(given: unknown, { tenant, job }: Context): Promise<BulkInput> {
+    const input = readInput(given);
+    if (input.filter.tenant === undefined) return input;
+    const subject = { job, tenant: input.filter.tenant };
+    const told = { who: undefined, tenant, action: BULK_TASK, subject, address: "", request: job };
+    await this.#audit?.record({ ...told, decision: "denied", reason: "tenant_mismatch" });
+    throw new NonRetryable("tenant_mismatch: the input names a tenant; a bulk operation acts for the tenant of its own job");
+  }
+}
+
+const read = reader({ ...startBulk, params: undefined, query: undefined });
+
+function readInput(given: unknown): BulkInput {
+  try {
+    return read({ params: {}, query: {}, body: given }).body as BulkInput;
+  } catch (error) {
+    throw new NonRetryable("the input is no bulk operation", { cause: error });
+  }
+}
+
+/** Page by page, newest first. What is done stays done: a second attempt finds it so, and goes on with the rest. */
+async function carryOut(
+  scheduler: Scheduler,
+  { verb, filter, limit = Number.POSITIVE_INFINITY, every }: BulkInput,
+  ctx: Context,
+): Promise<BulkResult> {
+  const tally = { done: 0, skipped: 0, failed: 0 };
+  const act = actor(scheduler.jobs, verb, every);
+  let after: string | undefined;
+  do {
+    const which = verb === "redrive" ? { ...filter, state: "dead" as const } : filter;
+    const page = await scheduler.jobs.list(which, { limit: PAGE, ...(after === undefined ? {} : { after }) });
+    const left = Math.max(0, limit - tally.done);
+    const jobs = page.jobs.filter((job) => !job.task.startsWith("pawl.")).slice(0, left);
+    for (let at = 0; at < jobs.length; at += AT_ONCE) {
+      ctx.signal.throwIfAborted();
+      await Promise.all(jobs.slice(at, at + AT_ONCE).map((job) => count(tally, () => act(job))));
+    }
+    ctx.progress({ ...tally });
+    after = page.next;
+  } while (after !== undefined && tally.done < limit);
+  return tally;
+}
+
+async function count(tally: { done: number; skipped: number; failed: number }, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act();
+    tally.done++;
+  } catch (error) {
+    if (isPawlError(error, "job_state") || isPawlError(error, "job_unknown")) tally.skipped++;
+    else if (isPawlError(error) && error.code.startsWith("store_")) throw error;
+    else tally.failed++;
+  }
+}
+
+function actor(jobs: Jobs, verb: BulkVerb, every: number | string | undefined): (job: JobView) => Promise<unknown> {
+  let index = 0;
+  const pace = milliseconds(every ?? 0);
+  switch (verb) {
+    case "cancel":
+      return (job) => jobs.cancel(job, "cancelled by a bulk operation");
+    case "redrive":
+      return (job) => jobs.redrive(job, pace === 0 ? {} : { delay: index++ * pace });
+    default:
+      return (job) => jobs[verb](job);
+  }
+}

@@ -1,0 +1,43 @@
+import { AUDIT_OUTCOMES, type AuditListing, type AuditView } from "pawl";
+import Type from "typebox";
+import { route } from "./route.js";
+import { as, closed, Instant, Limit, list, optional, shown, TenantName, Time, text } from "./schemas.js";
+
+const Outcome = as<(typeof AUDIT_OUTCOMES)[number]>({ enum: [...AUDIT_OUTCOMES] });
+const Entry = shown<AuditView>({
+  seq: Type.Integer({ description: "its place in the log, from 1, without gaps" }),
+  at: Time,
+  id: Type.String(),
+  tenant: optional(Type.String({ description: "left out: it is of the store as a whole" })),
+  actor: Type.String(),
+  action: Type.String(),
+  outcome: Outcome,
+  subject: optional(Type.String()),
+  request: optional(Type.String()),
+  address: optional(Type.String()),
+  details: optional(Type.Object({}, { additionalProperties: true })),
+  prev: Type.String({ description: "the hash of the entry before" }),
+  hash: Type.String(),
+});
+
+export const listAudit = route({
+  id: "audit.list",
+  method: "GET",
+  path: "/v1/audit",
+  summary: "Who did what, and who was not let; newest first",
+  description: "The log of one tenant, or without a tenant that of the store as a whole.",
+  policy: { action: "audit.read", scope: "tenant" },
+  query: closed({
+    tenant: optional(TenantName),
+    actor: optional(text(600, "who, such as key:…")),
+    action: optional(text(600, "what, such as jobs.cancel")),
+    outcome: optional(Outcome),
+    subject: optional(text(600, "of what, such as job:…")),
+    since: optional(Instant),
+    until: optional(Instant),
+    limit: optional(Limit),
+    before: optional(Type.Integer({ minimum: 1, description: "the `next` of the page before" })),
+  }),
+  status: 200,
+  answer: { means: "A page of entries.", body: shown<AuditListing>({ entries: list(Entry), next: optional(Type.Integer()) }) },
+});

@@ -1,0 +1,101 @@
+import type { AttemptView, Explanation, JobChange, JobPage, JobView, LogView } from "pawl";
+import { STATES } from "pawl";
+import Type from "typebox";
+import { Anything, as, JobId, list, optional, shown, Time } from "./schemas.js";
+
+export const State = as<JobView["state"]>({ enum: STATES });
+const Text = Type.String();
+const Count = Type.Integer();
+
+export const FailureShape = Type.Object({
+  kind: Text,
+  name: Text,
+  message: Text,
+  stack: optional(Text),
+  code: optional(Text),
+  causes: optional(list(Type.Object({ name: Text, message: Text, stack: optional(Text) }))),
+});
+
+export const Job = shown<JobView>(
+  {
+    id: JobId,
+    task: Text,
+    queue: Text,
+    priority: Count,
+    tenant: Text,
+    state: State,
+    input: Anything,
+    undecodable: optional(Type.Boolean()),
+    createdAt: Time,
+    dueAt: Time,
+    runAt: optional(Time),
+    finishedAt: optional(Time),
+    attempts: Count,
+    crashes: Count,
+    output: optional(Anything),
+    failure: optional(FailureShape),
+    progress: optional(Anything),
+    parkedFor: optional(Text),
+    parkedAt: optional(Type.Object({ limit: Text, key: Text })),
+    waitsFor: optional(list(JobId)),
+    intent: optional(Text),
+    tags: list(Text),
+    key: optional(Text),
+    trace: optional(Anything),
+    replayOf: optional(JobId),
+    tick: optional(Anything),
+    atMostOnce: Type.Boolean(),
+    retry: optional(Anything),
+    timeout: optional(Count),
+    deadline: optional(Count),
+    expire: optional(Count),
+    spread: optional(Count),
+    crashLimit: optional(Count),
+    limits: optional(list(Anything)),
+  },
+  "A job. Durations are ms.",
+);
+
+export const JobsPage = shown<JobPage>({ jobs: list(Job), next: optional(JobId) }, "`next` is the `after` of the following page.");
+export const Change = shown<JobChange>(
+  { from: State, to: Text },
+  "From which state to which. They are equal where a worker holds the job and was asked to see to it.",
+);
+export const History = shown<{ attempts: readonly AttemptView[] }>({
+  attempts: list(
+    Type.Object({
+      outcome: Text,
+      worker: optional(Text),
+      startedAt: Time,
+      finishedAt: Time,
+      duration: Type.Number(),
+      output: optional(Anything),
+      failure: optional(FailureShape),
+      next: State,
+    }),
+  ),
+});
+export const Logs = shown<{ lines: readonly LogView[] }>({
+  lines: list(Type.Object({ at: Time, level: Text, message: Text, data: optional(Anything) })),
+});
+export const Explained = shown<Explanation>({
+  job: JobId,
+  state: State,
+  reasons: list(Type.Object({ kind: Text })),
+  estimatedStart: optional(Time),
+  text: Text,
+});
+
+/** What became of one job of an enqueue. */
+export interface EnqueuedAnswer {
+  readonly id: string;
+  readonly task: string;
+  readonly enqueued: "created" | "existing" | "rejected";
+  readonly replaced?: string;
+}
+export const Enqueued = shown<EnqueuedAnswer>({
+  id: JobId,
+  task: Text,
+  enqueued: as<EnqueuedAnswer["enqueued"]>({ enum: ["created", "existing", "rejected"] }),
+  replaced: optional(JobId),
+});

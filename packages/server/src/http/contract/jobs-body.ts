@@ -1,0 +1,71 @@
+import type { EnqueueOptions, Retry } from "pawl";
+import Type from "typebox";
+import { Anything, as, closed, Duration, Instant, JobId, optional, QueueName, TaskName, TenantName, text } from "./schemas.js";
+
+const Priority = as<NonNullable<EnqueueOptions["priority"]>>({
+  type: ["integer", "string"],
+  minimum: 0,
+  maximum: 9,
+  maxLength: 8,
+  description: "0 to 9, or low (2), normal (5), high (7), critical (9)",
+});
+const RetryPolicy = as<Retry>({
+  type: ["integer", "array", "object"],
+  description: 'how many retries; their delays, such as ["1s", "1m"]; or { "kind": "exponential", … }',
+});
+
+const SHARED = {
+  queue: optional(QueueName),
+  priority: optional(Priority),
+  retry: optional(RetryPolicy),
+  timeout: optional(Duration),
+  deadline: optional(Duration),
+  expire: optional(Duration),
+  crashLimit: optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
+  spread: optional(Duration),
+};
+
+/** What the jobs of a task are unless they say otherwise. */
+export const TASK_DEFAULTS = {
+  ...SHARED,
+  atMostOnce: optional(Type.Boolean()),
+  limits: optional(as<readonly object[]>({ type: "array", maxItems: 8, items: { type: "object" }, description: "see docs/limits.md" })),
+  needs: optional(as<object>({ type: "object", description: "what a worker must have to run it: tags and amounts" })),
+  breaker: optional(as<false | object>({ type: ["boolean", "object"], description: "when its breakers open; false: it has none" })),
+};
+
+/** What a job is enqueued with, but for its time: schedules have that of their own. */
+export const JOB_OPTIONS = {
+  ...SHARED,
+  tags: optional(Type.Array(text(128, "a label to find it by"), { maxItems: 20 })),
+  key: optional(text(512, "one unfinished job of this tenant, task and key")),
+  unique: optional(
+    closed({
+      key: text(512, "a key"),
+      while: optional(as<string | number>({ type: ["integer", "string"], maxLength: 32, description: "pending, unfinished, or a duration" })),
+      onConflict: optional(Type.Union([Type.Literal("reject"), Type.Literal("existing"), Type.Literal("replace")])),
+    }),
+  ),
+  limitKeys: optional(
+    as<NonNullable<EnqueueOptions["limitKeys"]>>({
+      type: "object",
+      additionalProperties: { type: ["string", "number", "null"] },
+      maxProperties: 8,
+      description: "keys of the task's limits, by their names; null: not limited",
+    }),
+  ),
+};
+
+export const ENQUEUE_OPTIONS = {
+  ...JOB_OPTIONS,
+  delay: optional(Duration),
+  runAt: optional(Instant),
+  tenant: optional(TenantName),
+  throttle: optional(closed({ key: text(512, "a key"), per: Duration })),
+  debounce: optional(closed({ key: text(512, "a key"), wait: Duration, max: optional(Duration) })),
+  request: optional(text(256, "repeating an enqueue with its request id answers with its first job, for a day")),
+  dependsOn: optional(Type.Array(JobId, { maxItems: 1_000 })),
+  onDeath: optional(Type.Union([Type.Literal("die"), Type.Literal("run"), Type.Literal("wait")])),
+};
+
+export const NewJob = closed({ task: TaskName, input: optional(Anything), ...ENQUEUE_OPTIONS }, "A job to enqueue.");

@@ -1,0 +1,279 @@
+import { type LeaseId, type JobId as OwnJobId, TOLD_KINDS, type ToldKind } from "pawl";
+import Type from "typebox";
+import type { Policy } from "./policy.js";
+import { route } from "./route.js";
+import { JobId as AnyJobId, Anything, as, closed, Duration, list, optional, QueueName, shown, TaskName, TenantName, text } from "./schemas.js";
+
+/** The pull protocol: what a worker in any language speaks. docs/protocol.md says how it goes. */
+
+const WORK: Policy = { action: "leases.write", scope: "tenant" };
+export const MOST_LEASES = 1_000;
+export const MOST_ENDINGS = 1_000;
+const SETTLE_BYTES = 8 * 1_048_576;
+
+/** ms; longer than any handler runs, and than any note waits */
+const Past = Type.Number({ minimum: 0, maximum: 30 * 86_400_000 });
+
+const Worker = closed(
+  {
+    name: text(128, "for people; several workers may share it"),
+    boot: Type.String({ pattern: "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", description: "a random UUID, another one every time it is started" }),
+    lease: optional(as<number | string>({ ...Duration, description: "how long its leases last unless they are renewed; 15 s unless set" })),
+  },
+  "Who asks. The same in every call of one life of one worker.",
+);
+const LeaseNumber = as<LeaseId>({ type: "string", pattern: "^[0-9]{1,18}$", description: "the number of a lease" });
+const JobId = as<OwnJobId>({ ...AnyJobId });
+const Leases = Type.Array(LeaseNumber, { maxItems: MOST_LEASES });
+const Names = (name: ReturnType<typeof text>) => Type.Array(name, { maxItems: 1_000 });
+const Band = Type.Integer({ minimum: 0, maximum: 9 });
+const Counts = as<Readonly<Record<string, number>>>({ type: "object", maxProperties: 100, additionalProperties: { type: "number" } });
+
+const Task = closed(
+  {
+    name: TaskName,
+    retry: optional(as<number>({ type: ["integer", "array", "object"], description: "as with an enqueue" })),
+    timeout: optional(Duration),
+    atMostOnce: optional(Type.Boolean()),
+    needs: optional(closed({ tags: optional(Type.Array(text(128, "a tag"))), amounts: optional(Counts) })),
+    breaker: optional(as<false>({ type: ["boolean", "object"] })),
+  },
+  "A task it has, and how its jobs are run there. What is left out is as the task was published, or the default.",
+);
+
+export interface WireJob {
+  readonly id: string;
+  readonly task: string;
+  readonly queue: string;
+  readonly priority: number;
+  readonly tenant: string;
+  readonly attempt: number;
+  readonly input: unknown;
+  readonly unreadable?: true;
+  readonly timeout: number;
+  readonly dueAt: number;
+  readonly crashes: number;
+  readonly options?: object;
+}
+export interface WireLease {
+  readonly lease: string;
+  readonly after: number;
+  readonly now: number;
+  readonly duration: number;
+  readonly suspect: boolean;
+  readonly jobs: readonly WireJob[];
+}
+
+export const claim = route({
+  id: "leases.claim",
+  method: "POST",
+  path: "/v1/leases",
+  summary: "Take jobs to run, waiting for the first of them",
+  description:
+    "A long poll: answers as soon as there is a job, or with no lease when `wait` is over. One at a time: another one takes its place. With `request`, " +
+    "repeating it after a lost answer answers the same; a claim that is never heard of again runs out by itself.",
+  policy: WORK,
+  body: closed({
+    worker: Worker,
+    tasks: Type.Array(Task, { minItems: 1, maxItems: 1_000 }),
+    limit: Type.Integer({ minimum: 1, maximum: 1_000, description: "jobs at most" }),
+    free: optional(Type.Integer({ minimum: 0, maximum: 1_000, description: "how many of them it can start at once; all unless set" })),
+    wait: optional(as<number | string>({ ...Duration, description: "how long to wait; not at all unless set, 60 s at most" })),
+    request: optional(text(256, "an id of this claim")),
+    concurrency: optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "handlers at a time; 10 unless set" })),
+    queues: optional(Names(QueueName)),
+    bands: optional(Type.Array(Band, { maxItems: 10 })),
+    tenants: optional(Type.Array(TenantName, { maxItems: 1_000 })),
+    tags: optional(Names(text(128, "a tag"))),
+    amounts: optional(Counts),
+    reserve: optional(
+      Type.Array(closed({ band: optional(Band), tenant: optional(TenantName), slots: Type.Integer({ minimum: 1 }) }), { maxItems: 100 }),
+    ),
+    slots: optional(closed({ queues: optional(Counts), tasks: optional(Counts) })),
+    holding: optional(
+      Type.Array(
+        closed({ task: TaskName, queue: QueueName, priority: Band, tenant: TenantName, count: Type.Integer({ minimum: 0, maximum: 100_000 }) }),
+        {
+          maxItems: 10_000,
+          description: "what it has in hand; to be sent by workers with amounts, slots or reservations, if the service has several processes",
+        },
+      ),
+    ),
+  }),
+  status: 200,
+  answer: {
+    means: "Leases with jobs, or none.",
+    body: shown<{ leases: readonly WireLease[] }>({
+      leases: list(
+        Type.Object({
+          lease: Type.String(),
+          after: Type.Number({ description: "ms after the request arrived at which it began; less than nothing, if it was waiting" }),
+          now: Type.Number({ description: "the store's clock, ms since 1970" }),
+          duration: Type.Number({ description: "ms within which it must be renewed" }),
+          suspect: Type.Boolean({ description: "its job took workers down before: run it alone" }),
+          jobs: list(
+            Type.Object({
+              id: JobId,
+              task: Type.String(),
+              queue: Type.String(),
+              priority: Type.Integer(),
+              tenant: Type.String(),
+              attempt: Type.Integer(),
+              input: Anything,
+              unreadable: optional(Type.Boolean()),
+              timeout: Type.Integer({ description: "ms after which its handler should be stopped, and the job settled as failed" }),
+              dueAt: Type.Number(),
+              crashes: Type.Integer(),
+              options: optional(Type.Object({})),
+            }),
+          ),
+        }),
+      ),
+    }),
+  },
+  example: {
+    worker: { name: "resizer", boot: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" },
+    tasks: [{ name: "resize", retry: 5, timeout: "1m" }],
+    limit: 4,
+    wait: "20s",
+  },
+});
+
+const Cancelled = list(JobId, "jobs that somebody asked to be cancelled: stop them, and settle them as cancelled");
+
+export const renew = route({
+  id: "leases.renew",
+  method: "POST",
+  path: "/v1/leases/renew",
+  summary: "Keep leases, and hear of cancellations",
+  description: "At least every third of their duration. Jobs of a lost lease are somebody else's: stop them, and do not settle them.",
+  policy: WORK,
+  body: closed({ worker: Worker, leases: Leases }),
+  status: 200,
+  answer: {
+    means: "Which of them are kept.",
+    body: shown<{ held: readonly string[]; lost: readonly string[]; cancel: readonly string[] }>({
+      held: list(LeaseNumber),
+      lost: list(LeaseNumber),
+      cancel: Cancelled,
+    }),
+  },
+});
+
+export const notices = route({
+  id: "leases.notices",
+  method: "POST",
+  path: "/v1/leases/notices",
+  summary: "Hear of cancellations between renewals",
+  policy: WORK,
+  body: closed({ worker: Worker, leases: Leases }),
+  status: 200,
+  answer: { means: "What was asked.", body: shown<{ cancel: readonly string[] }>({ cancel: Cancelled }) },
+});
+
+const Message = Type.String({ maxLength: 4_000 });
+const NOTE = {
+  level: as<"debug" | "info" | "warn" | "error" | "progress">({ enum: ["debug", "info", "warn", "error", "progress"] }),
+  message: optional(Message),
+  data: optional(Anything),
+  ago: optional(Past),
+};
+const Cause = closed({ name: optional(Type.String()), message: Type.String(), stack: optional(Type.String()) });
+
+const Ending = closed({
+  lease: LeaseNumber,
+  job: JobId,
+  outcome: as<"succeeded" | "failed" | "snoozed" | "released" | "cancelled">({ enum: ["succeeded", "failed", "snoozed", "released", "cancelled"] }),
+  output: optional(Anything),
+  failure: optional(
+    closed({
+      kind: optional(as<ToldKind>({ enum: TOLD_KINDS })),
+      name: optional(Type.String()),
+      message: Type.String(),
+      stack: optional(Type.String()),
+      code: optional(Type.String()),
+      causes: optional(Type.Array(Cause, { maxItems: 10 })),
+    }),
+  ),
+  retryable: optional(Type.Boolean({ description: "of failed: false if no retry will help" })),
+  retryAfter: optional(as<number | string>({ ...Duration, description: "of failed: how long to wait, whatever its retry policy says" })),
+  limit: optional(
+    as<string | false>({ type: ["string", "boolean"], description: "with retryAfter: the limit whose key rests as long; false: none" }),
+  ),
+  delay: optional(as<number | string>({ ...Duration, description: "of snoozed: when to try again" })),
+  took: optional(as<number>({ ...Past, description: "ms that its handler ran" })),
+  notes: optional(Type.Array(closed(NOTE), { maxItems: 1_000 })),
+});
+
+export const settle = route({
+  id: "leases.settle",
+  method: "POST",
+  path: "/v1/leases/settle",
+  summary: "Say how attempts ended",
+  description:
+    "Retry or dead is decided here, by the task's retry policy. Repeating it after a lost answer is safe and answers the same. `stale`: the lease was " +
+    "lost, and nothing was changed. To give a job back, settle it as `released`: that spends no attempt.",
+  policy: WORK,
+  body: closed({ worker: Worker, endings: Type.Array(Ending, { minItems: 1, maxItems: MOST_ENDINGS }) }),
+  status: 200,
+  answer: {
+    means: "An answer for each, in order.",
+    body: shown<{ answers: readonly ("settled" | "stale")[] }>({ answers: list(Type.String()) }),
+  },
+  limits: { body: SETTLE_BYTES },
+  example: {
+    worker: { name: "resizer", boot: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" },
+    endings: [{ lease: "17", job: "0197a0c0-7d1e-7000-8000-000000000000", outcome: "succeeded", output: { width: 800 } }],
+  },
+});
+
+export const note = route({
+  id: "leases.note",
+  method: "POST",
+  path: "/v1/leases/notes",
+  summary: "Log lines and progress of jobs that run",
+  policy: WORK,
+  body: closed({ worker: Worker, notes: Type.Array(closed({ lease: LeaseNumber, job: JobId, ...NOTE }), { minItems: 1, maxItems: 1_000 }) }),
+  status: 204,
+  answer: { means: "They are kept; those of a lost lease are not." },
+  limits: { body: SETTLE_BYTES },
+});
+
+const ONE = { worker: Worker, lease: LeaseNumber, job: JobId, name: text(512, "the name of the effect") };
+
+export const recall = route({
+  id: "leases.recall",
+  method: "POST",
+  path: "/v1/leases/recall",
+  summary: "What an earlier attempt recorded of an effect",
+  policy: WORK,
+  body: closed(ONE),
+  status: 200,
+  answer: {
+    means: "The record, if there is one.",
+    body: shown<{ found: boolean; value?: unknown }>({ found: Type.Boolean(), value: optional(Anything) }),
+  },
+});
+
+export const record = route({
+  id: "leases.record",
+  method: "POST",
+  path: "/v1/leases/record",
+  summary: "Record what an effect returned, so that no later attempt runs it again",
+  policy: WORK,
+  body: closed({ ...ONE, value: Anything, ttl: optional(Duration) }),
+  status: 200,
+  answer: { means: "What is recorded: the first one wins.", body: shown<{ value: unknown }>({ value: Anything }) },
+});
+
+export const retire = route({
+  id: "leases.retire",
+  method: "POST",
+  path: "/v1/leases/retire",
+  summary: "Say that the worker stops",
+  description: "Settle what it holds first. One that vanishes without a word is missed after 45 s.",
+  policy: WORK,
+  body: closed({ worker: Worker }),
+  status: 204,
+  answer: { means: "It is not counted among the workers any more." },
+});

@@ -1,0 +1,182 @@
+import type { Finding, Info, LiveLaneView, LiveWorkerView, StateCounts, UnservedLane } from "pawl";
+import Type from "typebox";
+import { Counts } from "./named.js";
+import type { Policy } from "./policy.js";
+import { route } from "./route.js";
+import { as, closed, list, optional, QueueName, shown, TaskName, Time, text } from "./schemas.js";
+
+const Text = Type.String();
+const WORKERS: Policy = { action: "workers.read", scope: "everyone" };
+
+export const listWorkers = route({
+  id: "workers.list",
+  method: "GET",
+  path: "/v1/workers",
+  summary: "Workers that gave a sign of life in the last 45 s, in all processes",
+  policy: WORKERS,
+  status: 200,
+  answer: {
+    means: "The workers.",
+    body: shown<{ workers: readonly LiveWorkerView[] }>({
+      workers: list(
+        Type.Object({
+          name: Text,
+          boot: Text,
+          since: Time,
+          tasks: list(Text),
+          queues: optional(list(Text)),
+          bands: optional(list(Type.Integer())),
+          tenants: optional(list(Text)),
+          tags: list(Text),
+          amounts: Type.Object({}),
+          concurrency: Type.Integer(),
+          version: optional(Text),
+        }),
+      ),
+    }),
+  },
+});
+
+export const listUnserved = route({
+  id: "workers.unserved",
+  method: "GET",
+  path: "/v1/unserved",
+  summary: "Lanes with ready jobs that no live worker can run, and why",
+  policy: WORKERS,
+  status: 200,
+  answer: {
+    means: "The lanes.",
+    body: shown<{ lanes: readonly UnservedLane[] }>({
+      lanes: list(
+        Type.Object({
+          lane: Type.Object({ queue: Text, band: Type.Integer(), tenant: Text, task: Text }),
+          lacks: list(Type.Object({ kind: Text })),
+          why: Text,
+        }),
+      ),
+    }),
+  },
+});
+
+export const listLanes = route({
+  id: "lanes.list",
+  method: "GET",
+  path: "/v1/lanes",
+  summary: "Lanes with ready jobs, and how many live workers can run them",
+  policy: WORKERS,
+  status: 200,
+  answer: {
+    means: "The lanes.",
+    body: shown<{ lanes: readonly LiveLaneView[] }>({
+      lanes: list(
+        Type.Object({
+          lane: Type.Object({ queue: Text, band: Type.Integer(), tenant: Text, task: Text }),
+          workers: Type.Integer(),
+          why: optional(Text),
+        }),
+      ),
+    }),
+  },
+});
+
+export const getCheckup = route({
+  id: "checkup.get",
+  method: "GET",
+  path: "/v1/checkup",
+  summary: "What is wrong with the store and those who work on it, what it costs, and how to mend it",
+  policy: WORKERS,
+  query: closed({ patience: optional(text(64, "how long something may last before it is told: 1m")) }),
+  status: 200,
+  answer: {
+    means: "What was found; nothing where all is well.",
+    body: shown<{ findings: readonly Finding[] }>({
+      findings: list(Type.Object({ check: Text, level: Text, found: Text, costs: Text, mend: Text })),
+    }),
+  },
+});
+
+export const getCounts = route({
+  id: "counts.get",
+  method: "GET",
+  path: "/v1/counts",
+  summary: "How many jobs are in each state",
+  policy: { action: "queues.read", scope: "everyone" },
+  query: closed({ queue: optional(QueueName), task: optional(TaskName) }),
+  status: 200,
+  answer: { means: "The counts.", body: as<StateCounts>(Counts) },
+});
+
+export interface ServiceInfo extends Pick<Info, "engine" | "version" | "durability" | "schema" | "hearsOthers"> {
+  /** of Pawl itself */
+  readonly pawl: string;
+}
+export const getInfo = route({
+  id: "info.get",
+  method: "GET",
+  path: "/v1/info",
+  summary: "The engine, what an acknowledged job survives, and versions",
+  policy: { action: "info.read", scope: "tenant" },
+  status: 200,
+  answer: {
+    means: "What this service is.",
+    body: shown<ServiceInfo>({ pawl: Text, engine: Text, version: Text, durability: Text, schema: Type.Integer(), hearsOthers: Type.Boolean() }),
+  },
+});
+
+const OPEN: Policy = { open: "load balancers ask it, and it tells nothing but yes or no" };
+export const livez = route({
+  id: "live",
+  method: "GET",
+  path: "/livez",
+  summary: "Whether the process is alive",
+  policy: OPEN,
+  status: 200,
+  answer: { means: "It is.", body: shown<{ status: "alive" }>({ status: Text }) },
+});
+export const readyz = route({
+  id: "ready",
+  method: "GET",
+  path: "/readyz",
+  summary: "Whether requests can be served: 503 with a reason while the store is away or the process is going",
+  policy: OPEN,
+  status: 200,
+  answer: { means: "They can.", body: shown<{ status: "ready" }>({ status: Text }) },
+});
+
+const DOCS: Policy = { open: "it is the same for everybody, and in the repository" };
+export const openapi = route({
+  id: "openapi",
+  method: "GET",
+  path: "/v1/openapi.json",
+  summary: "This API as OpenAPI 3.1",
+  policy: DOCS,
+  status: 200,
+  answer: { means: "The document.", body: as<object>({ type: "object" }) },
+});
+export const docs = route({
+  id: "docs",
+  method: "GET",
+  path: "/v1/docs",
+  summary: "This API for people",
+  policy: DOCS,
+  status: 200,
+  answer: { means: "A page.", media: "text/html" },
+});
+
+export const events = route({
+  id: "events",
+  method: "GET",
+  path: "/v1/events",
+  summary: "What happens, as server-sent events",
+  description:
+    "Each has a name, an id and JSON. A stream that broke goes on where it was with `Last-Event-ID`, as far back as the service remembers; what it has " +
+    "missed beyond that is told by an event `gap`. A credential of one tenant hears of its own jobs only. Events are those of this process.",
+  policy: { action: "events.read", scope: "tenant" },
+  query: closed({
+    event: optional(text(1_000, "names of events, divided by commas; all unless set")),
+    queue: optional(QueueName),
+    task: optional(TaskName),
+  }),
+  status: 200,
+  answer: { means: "The stream.", media: "text/event-stream" },
+});

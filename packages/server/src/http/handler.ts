@@ -1,0 +1,72 @@
+import type { Readable } from "node:stream";
+import type { Pawl, Scheduler } from "pawl";
+import type { Sessions } from "../pull/sessions.js";
+import type { Principal } from "./access.js";
+import type { AnswerOf, AnyRoute, BodyOf, ParamsOf, QueryOf } from "./contract/route.js";
+
+/** What the application gives to handlers besides the request. */
+export interface Parts {
+  readonly pawl: Pawl;
+  /** of Pawl itself */
+  readonly version: string;
+  /** the workers that pull their jobs from this process */
+  readonly sessions: Sessions;
+  /** throws while requests cannot be served */
+  ready(): Promise<void>;
+  /** opens a stream of events for a caller, from after the event with this id */
+  subscribe(call: StreamCall): Readable;
+}
+
+export interface StreamCall {
+  readonly principal: Principal;
+  readonly filter: { readonly event?: string; readonly queue?: string; readonly task?: string };
+  readonly lastEventId: string | undefined;
+  /** whether the caller is still who it was: asked every few seconds */
+  stillAllowed(): Promise<boolean>;
+}
+
+/** One request, checked: it is what its route says, and its caller may do it. */
+export interface Call<R extends AnyRoute> {
+  readonly params: ParamsOf<R>;
+  readonly query: QueryOf<R>;
+  readonly body: BodyOf<R>;
+  /** sees and changes what the caller may: one tenant, or all */
+  readonly scheduler: Scheduler;
+  readonly pawl: Pawl;
+  readonly principal: Principal;
+  readonly parts: Parts;
+  /** aborted when the caller has gone */
+  readonly signal: AbortSignal;
+  /** the same whenever the caller repeats the request with its Idempotency-Key: for enqueues, so that they make one job */
+  readonly requestId: string | undefined;
+  readonly lastEventId: string | undefined;
+  stillAllowed(): Promise<boolean>;
+}
+
+/** An answer that is not JSON. */
+export class Raw {
+  constructor(
+    readonly media: string,
+    readonly body: string | Readable,
+  ) {}
+}
+
+/** Of a route without a body to answer with, whatever its handler returns is nothing. */
+type Returned<R extends AnyRoute> = AnswerOf<R> extends undefined ? unknown : AnswerOf<R> | Raw | Promise<AnswerOf<R> | Raw>;
+
+export type Handler<R extends AnyRoute> = (call: Call<R>) => Returned<R>;
+
+export interface Handled {
+  readonly route: AnyRoute;
+  readonly handler: Handler<AnyRoute>;
+}
+
+/** Parses nothing, decides nothing: calls the library and answers. */
+export function on<R extends AnyRoute>(route: R, handler: Handler<R>): Handled {
+  return { route, handler: handler as unknown as Handler<AnyRoute> };
+}
+
+/** The tenant a caller means where one must be named: its own, the one it asked for, or the default one. */
+export function tenantOf({ tenant }: Principal, asked: string | undefined): string {
+  return tenant ?? asked ?? "default";
+}

@@ -1,0 +1,111 @@
+import type { Readable } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import { pawlError, type Scheduler } from "pawl";
+import type { Principal } from "./access.js";
+import type { Audit } from "./audit.js";
+import type { AnyRoute } from "./contract/route.js";
+import { type Told, tellAction } from "./guard.js";
+import { type Call, type Handler, type Parts, Raw } from "./handler.js";
+import { checkKey, once, requestIdOf } from "./idempotency.js";
+import { problemOf } from "./problem.js";
+import { reachCheck } from "./reach.js";
+import type { Replies } from "./replies.js";
+import { type Asked, reader } from "./validate.js";
+
+export interface PipelineParts {
+  readonly route: AnyRoute;
+  readonly handler: Handler<AnyRoute>;
+  readonly parts: Parts;
+  readonly replies?: Replies;
+  readonly audit?: Audit;
+}
+
+/** A request whose caller is known. */
+export interface Arrived {
+  readonly request: FastifyRequest;
+  readonly principal: Principal;
+  readonly scheduler: Scheduler;
+  readonly told: Told;
+  signal(): AbortSignal;
+  stillAllowed(): Promise<boolean>;
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly media: string;
+  readonly body: string | Readable;
+  readonly replayed?: true;
+}
+
+/** One request, in the order it is written: read it, check its reach, do it once, tell the audit, call the library, answer. */
+export function pipeline({ route, handler, parts, replies, audit }: PipelineParts): (arrived: Arrived) => Promise<Answered> {
+  const read = reader(route);
+  const checkReach = reachCheck(route);
+  const writes = route.method !== "GET";
+
+  return async (arrived) => {
+    const { request, principal, scheduler } = arrived;
+    const asked = read(request as unknown as Asked);
+    await checkReach(principal, asked, scheduler);
+    const key = writes ? checkKey(request.headers["idempotency-key"]) : undefined;
+    const act = async (): Promise<Answered> => {
+      if (audit !== undefined) await tellAction(audit, arrived.told, asked);
+      return answered(route, await handler(callOf(arrived, asked, key)));
+    };
+    if (key === undefined) return act();
+    if (replies === undefined)
+      throw pawlError("field_invalid", { field: "Idempotency-Key", reason: "is not kept by this service", pointer: "Idempotency-Key" });
+    const { method, url } = request;
+    return media(await once(replies, { principal, key, method, url, body: asked.body }, () => keepable(act, request.id)));
+  };
+
+  function callOf(
+    { request, principal, scheduler, signal, stillAllowed }: Arrived,
+    { params, query, body }: Asked,
+    key: string | undefined,
+  ): Call<AnyRoute> {
+    return {
+      params: params as Call<AnyRoute>["params"],
+      query: query as Call<AnyRoute>["query"],
+      body: body as Call<AnyRoute>["body"],
+      scheduler,
+      pawl: parts.pawl,
+      principal,
+      parts,
+      get signal() {
+        return signal();
+      },
+      requestId: key === undefined ? undefined : requestIdOf(principal, key),
+      lastEventId: textOf(request.headers["last-event-id"]),
+      stillAllowed,
+    };
+  }
+}
+
+function answered({ status }: AnyRoute, answer: unknown): Answered {
+  if (answer instanceof Raw) return { status, media: answer.media, body: answer.body };
+  return { status, media: JSON_MEDIA, body: status === 204 ? "" : JSON.stringify(answer) };
+}
+
+const JSON_MEDIA = "application/json; charset=utf-8";
+const PROBLEM_MEDIA = "application/problem+json";
+
+/** A refusal is an answer too: repeated, it is the same. */
+async function keepable(act: () => Promise<Answered>, request: string): Promise<{ status: number; body: string }> {
+  try {
+    const { status, body } = await act();
+    return { status, body: body as string };
+  } catch (error) {
+    const problem = problemOf(error, request);
+    if (problem.status >= 500 || problem.status === 429) throw error;
+    return { status: problem.status, body: JSON.stringify(problem) };
+  }
+}
+
+function media(reply: { readonly status: number; readonly body: string; readonly replayed?: true }): Answered {
+  return { ...reply, media: reply.status >= 400 ? PROBLEM_MEDIA : JSON_MEDIA };
+}
+
+function textOf(header: string | string[] | undefined): string | undefined {
+  return Array.isArray(header) ? header[0] : header;
+}

@@ -1,0 +1,59 @@
+import { errorTable, isPawlError, type PawlError, pawlError } from "pawl";
+import type { Problem } from "./contract/problem.js";
+import { STATUS } from "./status.js";
+
+/** What went wrong with the service or its store is for its operator: a caller learns the code and no more. */
+function isPrivate(status: number): boolean {
+  return status >= 500;
+}
+
+/** An error as callers see it. What is not an error of Pawl is a fault, and tells nothing. */
+export function problemOf(error: unknown, request?: string): Problem {
+  const { code, message, details } = asPawlError(error);
+  const status = STATUS[code];
+  const pointer = pointerOf(details);
+  return {
+    type: `/v1/docs#${code}`,
+    title: code.replaceAll("_", " "),
+    status,
+    code,
+    detail: isPrivate(status) ? withoutDetails(code) : message,
+    ...(request === undefined ? {} : { request_id: request }),
+    ...(pointer === undefined ? {} : { pointer }),
+    ...(isPrivate(status) || Object.keys(details).length === 0 ? {} : { details }),
+  };
+}
+
+export function asPawlError(error: unknown): PawlError {
+  return isPawlError(error) ? error : (frameworkError(error) ?? pawlError("internal", {}, error));
+}
+
+/** Seconds after which it is worth trying again, of what passes by itself. */
+export function retryAfterOf({ code, details }: PawlError): number | undefined {
+  if (typeof details.retryAfter === "number") return Math.max(1, Math.ceil(details.retryAfter / 1000));
+  return STATUS[code] === 503 || code === "idempotency_in_flight" ? 1 : undefined;
+}
+
+/** The first part of the message, up to what it would be filled with, and the help. */
+function withoutDetails(code: PawlError["code"]): string {
+  const [message, help] = errorTable[code];
+  const said = message.replace(/( at)? \{store\}/, "").replace(/:? \{.*$/, "");
+  return help.includes("{") ? `${said}.` : `${said}; ${help}.`;
+}
+
+function pointerOf({ pointer, option }: PawlError["details"]): string | undefined {
+  if (typeof pointer === "string") return pointer;
+  return typeof option === "string" ? `/${option.replaceAll(/[.[]/g, "/").replaceAll("]", "")}` : undefined;
+}
+
+/** What Fastify says of requests it could not make sense of. */
+function frameworkError(error: unknown): PawlError | undefined {
+  const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
+  if (typeof code !== "string" || !code.startsWith("FST_") || typeof statusCode !== "number" || statusCode >= 500) return undefined;
+  if (statusCode === 415) return pawlError("media_unsupported", { media: "this type" }, error);
+  return pawlError(
+    "request_malformed",
+    { reason: code === "FST_ERR_BAD_URL" ? "its path cannot be decoded" : "its headers contradict its body" },
+    error,
+  );
+}

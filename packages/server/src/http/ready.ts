@@ -1,0 +1,43 @@
+import { type Pawl, pawlError } from "pawl";
+
+/** ms for which one look at the store is believed, and after which it counts as away */
+const BELIEVED = 500;
+const PATIENCE = 2_000;
+
+/** Whether requests can be served: by a cheap read of the store, shared by all who ask at about the same time. */
+export class Readiness {
+  #stopping = false;
+  #look: Promise<unknown> | undefined;
+
+  constructor(readonly pawl: Pawl) {}
+
+  /** From now on it is not ready, so that load balancers send nobody here while what is running ends. */
+  stop(): void {
+    this.#stopping = true;
+  }
+
+  /** Throws the reason while it is not. */
+  async check(): Promise<void> {
+    if (this.#stopping) throw pawlError("service_stopping");
+    this.#look ??= this.#lookOnce();
+    await this.#look;
+  }
+
+  #lookOnce(): Promise<unknown> {
+    const look = within(PATIENCE, this.pawl.tenants.get("default"));
+    const forget = () => {
+      setTimeout(() => {
+        this.#look = undefined;
+      }, BELIEVED).unref();
+    };
+    look.then(forget, forget);
+    return look;
+  }
+}
+
+function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(pawlError("store_unreachable", { store: "its place", reason: `no answer within ${ms} ms` })), ms);
+    work.finally(() => clearTimeout(timer)).then(resolve, reject);
+  });
+}

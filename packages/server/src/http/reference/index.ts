@@ -1,0 +1,18 @@
+import { CONTRACT } from "../contract/index.js";
+import { openapiOf } from "./openapi.js";
+import { pageOf } from "./page.js";
+
+/** Both are the same for everybody and for as long as the process lives: they are made once. */
+const made = new Map<string, { readonly document: object; readonly page: string }>();
+
+function reference(version: string) {
+  let known = made.get(version);
+  if (known === undefined) {
+    known = { document: openapiOf(CONTRACT, version), page: pageOf(CONTRACT, version) };
+    made.set(version, known);
+  }
+  return known;
+}
+
+export const openapiDocument = (version: string): object => reference(version).document;
+export const referencePage = (version: string): string => reference(version).page;

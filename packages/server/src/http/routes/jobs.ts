@@ -1,0 +1,55 @@
+import { type EnqueueOptions, isPawlError, type Job } from "pawl";
+import {
+  cancelJob,
+  dropJob,
+  enqueueJob,
+  explainJob,
+  getJob,
+  jobHistory,
+  jobLogs,
+  listJobs,
+  pauseJob,
+  redriveJob,
+  replayJob,
+  resumeJob,
+  retryJob,
+  waitForJob,
+} from "../contract/jobs.js";
+import type { EnqueuedAnswer } from "../contract/jobs-answer.js";
+import { on } from "../handler.js";
+
+export function enqueuedAnswer({ id, task, enqueued, replaced }: Job): EnqueuedAnswer {
+  return { id, task, enqueued, ...(replaced === undefined ? {} : { replaced }) };
+}
+
+/** ms */
+const WAIT = 30_000;
+
+export const jobs = [
+  on(enqueueJob, async ({ body: { task, input, ...options }, scheduler, requestId }) => {
+    const request = requestId === undefined ? {} : { request: requestId };
+    return enqueuedAnswer(await scheduler.enqueue(task, input, { ...request, ...(options as EnqueueOptions) }));
+  }),
+  on(getJob, ({ params, scheduler }) => scheduler.jobs.get(params.job)),
+  on(listJobs, ({ query: { limit, after, ...filter }, scheduler }) =>
+    scheduler.jobs.list(filter, { ...(limit === undefined ? {} : { limit }), ...(after === undefined ? {} : { after }) }),
+  ),
+  on(jobHistory, async ({ params, scheduler }) => ({ attempts: await scheduler.jobs.history(params.job) })),
+  on(jobLogs, async ({ params, scheduler }) => ({ lines: await scheduler.jobs.logs(params.job) })),
+  on(explainJob, ({ params, scheduler }) => scheduler.jobs.explain(params.job)),
+  on(waitForJob, async ({ params, query: { timeout = WAIT }, scheduler, signal }) => {
+    try {
+      return await scheduler.jobs.wait(params.job, { timeout, signal });
+    } catch (error) {
+      if (isPawlError(error, "wait_timeout")) return scheduler.jobs.get(params.job);
+      throw error;
+    }
+  }),
+  on(cancelJob, ({ params, body, scheduler }) => scheduler.jobs.cancel(params.job, body.reason)),
+  on(pauseJob, ({ params, scheduler }) => scheduler.jobs.pause(params.job)),
+  on(resumeJob, ({ params, scheduler }) => scheduler.jobs.resume(params.job)),
+  on(retryJob, ({ params, scheduler }) => scheduler.jobs.retry(params.job)),
+  on(redriveJob, ({ params, body, scheduler }) => scheduler.jobs.redrive(params.job, body)),
+  on(replayJob, async ({ params, scheduler }) => enqueuedAnswer(await scheduler.jobs.replay(params.job))),
+  on(dropJob, ({ params, scheduler }) => scheduler.jobs.drop(params.job)),
+];

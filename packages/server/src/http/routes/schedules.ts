@@ -1,0 +1,56 @@
+import type { ScheduleChanges, ScheduleOptions } from "pawl";
+import {
+  backfillSchedule,
+  getSchedule,
+  listSchedules,
+  pauseSchedule,
+  previewSchedule,
+  putSchedule,
+  removeSchedule,
+  resumeSchedule,
+  scheduleTicks,
+  triggerSchedule,
+  updateSchedule,
+} from "../contract/schedules.js";
+import { type Call, on, tenantOf } from "../handler.js";
+import { enqueuedAnswer } from "./jobs.js";
+
+type One = Pick<Call<typeof getSchedule>, "params" | "query" | "principal">;
+
+function refOf({ params: { schedule }, query: { tenant }, principal }: One) {
+  return { name: schedule, tenant: tenantOf(principal, tenant) };
+}
+
+export const schedules = [
+  on(putSchedule, async ({ params, body: { task, ...options }, scheduler }) => ({
+    result: await scheduler.schedules.put(params.schedule, task, options as ScheduleOptions),
+  })),
+  on(updateSchedule, async (call) => ({ result: await call.scheduler.schedules.update(refOf(call), call.body as ScheduleChanges) })),
+  on(getSchedule, (call) => call.scheduler.schedules.get(refOf(call))),
+  on(listSchedules, ({ query: { limit, after, afterTenant, ...filter }, scheduler, principal }) =>
+    scheduler.schedules.list(filter, {
+      ...(limit === undefined ? {} : { limit }),
+      ...(after === undefined ? {} : { after: { name: after, tenant: tenantOf(principal, afterTenant) } }),
+    }),
+  ),
+  on(pauseSchedule, async (call) => {
+    await call.scheduler.schedules.pause(refOf(call));
+  }),
+  on(resumeSchedule, async (call) => {
+    await call.scheduler.schedules.resume(refOf(call));
+  }),
+  on(removeSchedule, async (call) => {
+    await call.scheduler.schedules.remove(refOf(call));
+  }),
+  on(triggerSchedule, async (call) => {
+    const request = call.requestId === undefined ? {} : { request: call.requestId };
+    return enqueuedAnswer(await call.scheduler.schedules.trigger(refOf(call), { ...request, ...call.body }));
+  }),
+  on(backfillSchedule, (call) => call.scheduler.schedules.backfill(refOf(call), call.body)),
+  on(previewSchedule, async (call) => ({ ticks: await call.scheduler.schedules.preview(refOf(call), call.query.count, call.query.from) })),
+  on(scheduleTicks, async (call) => {
+    const { limit, before } = call.query;
+    const page = { ...(limit === undefined ? {} : { limit }), ...(before === undefined ? {} : { before }) };
+    return { ticks: await call.scheduler.schedules.ticks(refOf(call), page) };
+  }),
+];

@@ -1,0 +1,53 @@
+import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
+import formats from "ajv-formats";
+import { type PawlError, pawlError } from "pawl";
+import type { AnyRoute } from "./contract/route.js";
+import { closed } from "./contract/schemas.js";
+
+const shared = { strict: false, allErrors: false } as const;
+/** Values of a body are what they are; those of a URL are texts that stand for numbers and truths. */
+const bodies = withFormats(new Ajv(shared));
+const urls = withFormats(new Ajv({ ...shared, coerceTypes: true }));
+
+function withFormats(ajv: Ajv): Ajv {
+  formats.default(ajv);
+  return ajv;
+}
+
+/** What a request says, checked against its route. */
+export interface Asked {
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body: unknown;
+}
+
+const NOTHING = closed({});
+
+/** Made once per route. The first thing that is wrong is an error with a pointer to it. */
+export function reader(route: AnyRoute): (raw: Asked) => Asked {
+  const { params = NOTHING, query = NOTHING, body = NOTHING } = route;
+  const checks = { params: urls.compile(params), query: urls.compile(query), body: bodies.compile(body) };
+  const optional = route.body === undefined || route.bodyOptional === true;
+  return (raw) => {
+    check(checks.params, raw.params, "path");
+    check(checks.query, raw.query, "query");
+    const given = raw.body ?? (optional ? {} : undefined);
+    check(checks.body, given, "");
+    return { params: raw.params, query: raw.query, body: given };
+  };
+}
+
+function check(validate: ValidateFunction, value: unknown, where: string): void {
+  if (!validate(value)) throw wrong((validate.errors as ErrorObject[])[0] as ErrorObject, where);
+}
+
+/** Pointers into the body are plain; those into a URL begin with its part. */
+function wrong({ instancePath, keyword, params, message = "is wrong" }: ErrorObject, where: string): PawlError {
+  const at = where === "" ? instancePath : `${where}${instancePath}`;
+  if (keyword === "additionalProperties") {
+    const { additionalProperty } = params as { additionalProperty: string };
+    const pointer = `${at}/${additionalProperty.slice(0, 100).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    return pawlError("unknown_field", { field: pointer, pointer });
+  }
+  return pawlError("field_invalid", { field: at === "" ? "the body" : at, reason: message.slice(0, 200), pointer: at });
+}

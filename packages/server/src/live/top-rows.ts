@@ -1,0 +1,90 @@
+import type { StateCounts } from "pawl";
+import { duration } from "./entry.js";
+import type { Style } from "./screen.js";
+import type { TopData } from "./top-data.js";
+
+export const VIEWS = ["queues", "lanes", "workers", "jobs"] as const;
+export type View = (typeof VIEWS)[number];
+
+/** A row that can be chosen. */
+export interface Row {
+  readonly key: string;
+  readonly cells: readonly (string | number)[];
+  readonly style?: Style;
+}
+
+export interface Sheet {
+  readonly headings: readonly string[];
+  readonly rows: readonly Row[];
+}
+
+/** The rows of a view, in the order of one of its columns, those that hold the filter's text only. */
+export function sheetOf(view: View, data: TopData, { sort, filter }: { readonly sort: number; readonly filter: string }): Sheet {
+  const { headings, rows } = SHEETS[view](data);
+  const wanted = filter.toLowerCase();
+  const found = wanted === "" ? rows : rows.filter(({ cells }) => cells.some((cell) => String(cell).toLowerCase().includes(wanted)));
+  return { headings, rows: [...found].sort((a, b) => compare(a.cells[sort % headings.length], b.cells[sort % headings.length])) };
+}
+
+/** Numbers from the largest down, texts from A on. */
+function compare(a: string | number | undefined, b: string | number | undefined): number {
+  if (typeof a === "number" && typeof b === "number") return b - a;
+  return String(a ?? "") < String(b ?? "") ? -1 : String(a ?? "") > String(b ?? "") ? 1 : 0;
+}
+
+const STATES = ["ready", "running", "scheduled", "parked", "dead"] as const satisfies readonly (keyof StateCounts)[];
+
+const SHEETS: Readonly<Record<View, (data: TopData) => Sheet>> = {
+  queues: ({ queues, rates }) => ({
+    headings: ["queue", ...STATES, "done/s", "dead/s"],
+    rows: queues.map(({ queue, paused, counts }) => {
+      const { done = 0, dead = 0 } = rates.get(queue) ?? {};
+      return {
+        key: queue,
+        cells: [paused ? `${queue} (paused)` : queue, ...STATES.map((state) => counts[state]), rounded(done), rounded(dead)],
+        ...(paused ? { style: "yellow" } : dead > 0 ? { style: "red" } : {}),
+      };
+    }),
+  }),
+  lanes: ({ lanes }) => ({
+    headings: ["queue", "band", "tenant", "task", "workers", "why not"],
+    rows: lanes.map(({ lane, workers, why }) => ({
+      key: `${lane.queue}\u0001${lane.band}\u0001${lane.tenant}\u0001${lane.task}`,
+      cells: [lane.queue, lane.band, lane.tenant, lane.task, workers, why ?? ""],
+      ...(workers === 0 ? { style: "red" } : {}),
+    })),
+  }),
+  workers: ({ workers, now }) => ({
+    headings: ["worker", "up", "slots", "version", "queues", "tasks"],
+    rows: workers.map(({ name, boot, since, concurrency, version, queues, tasks }) => ({
+      key: boot,
+      cells: [name, duration(now.getTime() - since.getTime()), concurrency, version ?? "?", queues?.join(",") ?? "all", tasks.join(",")],
+    })),
+  }),
+  jobs: ({ jobs, now }) => ({
+    headings: ["state", "task", "queue", "tenant", "tries", "due", "failure"],
+    rows: jobs.map(({ id, state, task, queue, tenant, attempts, dueAt, failure }) => ({
+      key: id,
+      cells: [
+        state,
+        task,
+        queue,
+        tenant,
+        attempts,
+        away(dueAt.getTime() - now.getTime()),
+        failure === undefined ? "" : `${failure.name}: ${failure.message}`,
+      ],
+      ...(STYLES[state] === undefined ? {} : { style: STYLES[state] }),
+    })),
+  }),
+};
+
+const STYLES: Readonly<Partial<Record<keyof StateCounts, Style>>> = { running: "cyan", scheduled: "yellow", dead: "red", succeeded: "green" };
+
+function away(ms: number): string {
+  return ms > 0 ? `in ${duration(ms)}` : `${duration(-ms)} ago`;
+}
+
+function rounded(rate: number): number {
+  return Math.round(rate * 10) / 10;
+}

@@ -1,0 +1,116 @@
+import { clean } from "./clean.js";
+import { duration } from "./entry.js";
+import { clock, fit, type Line, type Size, type Span } from "./screen.js";
+import type { TopData } from "./top-data.js";
+import { type Row, type Sheet, VIEWS } from "./top-rows.js";
+import type { TopState } from "./top-state.js";
+import { engineName } from "./words.js";
+
+/** Draws `top` as lines, as many as there are rows. Pure: what paints them cuts them to the width. */
+export function topScreen(state: TopState, data: TopData, sheet: Sheet, { columns, rows }: Size): readonly Line[] {
+  const head = [title(data, columns), tabs(state), []];
+  const room = Math.max(1, rows - head.length - 1);
+  const body = state.job === undefined ? table(state, sheet, room, columns) : about(data);
+  const above = [...head, ...body].slice(0, rows - 1);
+  const gap = Array.from({ length: Math.max(0, rows - 1 - above.length) }, (): Line => []);
+  return [...above, ...gap, foot(state, data)];
+}
+
+function title({ info, queues, rates, now }: TopData, columns: number): Line {
+  const sum = (of: (queue: TopData["queues"][number]) => number) => queues.reduce((total, queue) => total + of(queue), 0);
+  const done = [...rates.values()].reduce((total, rate) => total + rate.done, 0);
+  const left = ` pawl top · ${info === undefined ? "…" : `${info.place} · ${engineName(info)}`}`;
+  const counts = `${count(sum(({ counts: { ready } }) => ready))} ready · ${count(sum(({ counts: { running } }) => running))} running · ${done.toFixed(1)}/s `;
+  const right = `${counts}· ${now.getTime() === 0 ? "" : clock(now)} `;
+  const short = fit(left, Math.max(1, Math.min(left.length, columns - right.length - 1)));
+  return [
+    [short, "bold"],
+    [right.padStart(Math.max(right.length + 1, columns - short.length)), "dim"],
+  ];
+}
+
+function tabs({ view, job, jobs, filter, typing }: TopState): Line {
+  const names = VIEWS.map((name, place): Span => [` ${place + 1} ${name} `, name === view ? "inverse" : "dim"]);
+  const which = [jobs.state ?? "all", jobs.queue, jobs.task, jobs.tenant].filter((part) => part !== undefined).join(" · ");
+  const chosen: Span[] = view === "jobs" ? [[`  ${job ?? which}`, "cyan"]] : [];
+  const wanted: Span[] = typing || filter !== "" ? [[`  /${clean(filter)}${typing ? "▏" : ""}`, "yellow"]] : [];
+  return [[" "], ...names, ...chosen, ...wanted];
+}
+
+const WIDEST = 28;
+
+function table(state: TopState, { headings, rows }: Sheet, room: number, columns: number): readonly Line[] {
+  const sorted = state.sort[state.view] % headings.length;
+  const texts = (row: Row) => row.cells.map((cell) => (typeof cell === "number" ? count(cell) : clean(cell)));
+  const all = rows.map(texts);
+  const numeric = headings.map((_, column) => rows.length > 0 && rows.every(({ cells }) => typeof cells[column] === "number"));
+  const widths = headings.map((heading, column) => Math.min(WIDEST, Math.max(heading.length + 1, ...all.map((row) => row[column]?.length ?? 0))));
+  const line = (cells: readonly string[]) =>
+    cells
+      .map((cell, column) => {
+        const width = widths[column] as number;
+        if (column === headings.length - 1 && numeric[column] !== true) return cell;
+        return numeric[column] === true ? cell.padStart(width) : fit(cell, width);
+      })
+      .join("  ");
+  const at = Math.max(
+    0,
+    rows.findIndex(({ key }) => key === state.chosen),
+  );
+  const most = Math.max(1, room - 1);
+  const first = Math.max(0, Math.min(at - Math.floor(most / 2), rows.length - most));
+  const shown = rows.slice(first, first + most).map((row, place): Line => {
+    const text = ` ${line(all[first + place] as readonly string[])}`;
+    return first + place === at ? [[text.slice(0, columns).padEnd(columns), "inverse"]] : [[text, row.style]];
+  });
+  const marked = headings.map((heading, column) => (column === sorted ? `${heading}▾` : heading));
+  return [[[` ${line(marked)}`, "dim"]], ...(rows.length === 0 ? [[["   nothing here", "dim"]] as Line] : shown)];
+}
+
+/** One job, from what it is to what comes next. */
+function about({ job: found }: TopData): readonly Line[] {
+  if (found === undefined) return [[["   …", "dim"]]];
+  const { job, history, logs, explanation } = found;
+  const fact = (name: string, value: string): Line => [[` ${name.padEnd(10)}`, "dim"], [clean(value)]];
+  return [
+    fact("job", job.id),
+    fact("state", `${job.state}${job.intent === undefined ? "" : `, asked to ${job.intent}`}`),
+    fact("task", `${job.task} in ${job.queue}, priority ${job.priority}, tenant ${job.tenant}`),
+    fact("due", `${job.dueAt.toISOString()}, ${job.attempts} attempts spent`),
+    fact("input", JSON.stringify(job.input) ?? ""),
+    ...(job.progress === undefined ? [] : [fact("progress", JSON.stringify(job.progress))]),
+    ...(job.output === undefined ? [] : [fact("output", JSON.stringify(job.output))]),
+    fact("why", explanation.text),
+    [],
+    ...history
+      .slice(-8)
+      .map(
+        ({ startedAt, duration: took, outcome, next, failure }): Line => [
+          [` ${clock(startedAt)} ${duration(took).padStart(8)} `, "dim"],
+          [`${outcome} → ${next}`, outcome === "succeeded" ? "green" : outcome === "failed" || outcome === "crashed" ? "red" : "yellow"],
+          [failure === undefined ? "" : clean(`  ${failure.name}: ${failure.message}`)],
+        ],
+      ),
+    ...logs.slice(-6).map(({ at, level, message }): Line => [[` ${clock(at)} `, "dim"], [clean(`${level} ${message}`)]]),
+  ];
+}
+
+function foot({ view, job, typing, message }: TopState, { trouble }: TopData): Line {
+  if (typing) return [[" type to filter · enter keeps it · esc drops it", "inverse"]];
+  if (trouble !== undefined) return [[` ${clean(trouble)}`, "red"]];
+  if (message !== undefined) return [[` ${clean(message)}`, "yellow"]];
+  if (job !== undefined) return [[" p pause/resume · r retry/redrive · esc back · q quit", "dim"]];
+  const own =
+    view === "queues"
+      ? " · enter jobs · p pause/resume"
+      : view === "lanes"
+        ? " · enter jobs"
+        : view === "jobs"
+          ? " · enter show · f state · p pause · r retry"
+          : "";
+  return [[` ↑↓ s sort · / filter${own} · 1-4 · q quit`, "dim"]];
+}
+
+function count(n: number): string {
+  return n.toLocaleString("en");
+}

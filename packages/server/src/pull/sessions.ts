@@ -1,0 +1,114 @@
+import { createHash } from "node:crypto";
+import { type Duration, type Host, type Pawl, pawlError, permit } from "pawl";
+import type { Principal } from "../http/access.js";
+
+/** Who a worker says it is. */
+export interface WorkerName {
+  readonly name: string;
+  readonly boot: string;
+  readonly lease?: Duration;
+}
+
+interface Session {
+  readonly host: Host;
+  heardAt: number;
+  /** calls that are not answered */
+  open: number;
+}
+
+/** ms of silence after which a worker is gone for this process */
+const QUIET = 60_000;
+const SWEEP = 5_000;
+/** hosted at a time: each costs some memory, and a look at the store now and then */
+const MOST = 10_000;
+
+/**
+ * The workers that this process hosts. A session is a memory of what was handed out and nothing more: a worker that this
+ * process has never heard of, since another one was killed, begins a new one with whatever it asks first.
+ */
+export class Sessions {
+  readonly #sessions = new Map<string, Session>();
+  readonly #sweeping: ReturnType<typeof setInterval>;
+
+  constructor(private readonly pawl: Pawl) {
+    this.#sweeping = setInterval(() => this.#sweep(), SWEEP);
+    this.#sweeping.unref();
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Calls the worker's host. It stays while calls are under way. */
+  async with<T>(principal: Principal, worker: WorkerName, call: (host: Host) => Promise<T>): Promise<T> {
+    const session = this.#of(principal, worker);
+    session.open++;
+    try {
+      return await call(session.host);
+    } finally {
+      session.open--;
+      session.heardAt = performance.now();
+    }
+  }
+
+  async retire(principal: Principal, worker: WorkerName): Promise<void> {
+    const key = keyOf(principal, worker);
+    const session = this.#sessions.get(key);
+    this.#sessions.delete(key);
+    await session?.host.stop();
+  }
+
+  /** Their workers go on with another process. */
+  async stop(): Promise<void> {
+    clearInterval(this.#sweeping);
+    const all = [...this.#sessions.values()];
+    this.#sessions.clear();
+    await Promise.all(all.map(({ host }) => host.stop()));
+  }
+
+  #of(principal: Principal, worker: WorkerName): Session {
+    const key = keyOf(principal, worker);
+    let session = this.#sessions.get(key);
+    if (session === undefined) {
+      if (this.#sessions.size >= MOST) throw pawlError("too_many_requests", { what: "a worker's session", retryAfter: SWEEP });
+      session = { host: this.#host(principal, worker), heardAt: performance.now(), open: 0 };
+      this.#sessions.set(key, session);
+    }
+    return session;
+  }
+
+  #host(principal: Principal, { name, boot, lease }: WorkerName): Host {
+    const { tenant } = principal;
+    return this.pawl.host({
+      name,
+      boot: ownBoot(tenant, boot),
+      ...(lease === undefined ? {} : { lease }),
+      ...(tenant === undefined ? {} : { tenants: [tenant] }),
+      allows: (lane) => permit(principal, "leases.write", { tenant: lane.tenant, task: lane.task, queue: lane.queue }).allowed,
+    });
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    for (const [key, { host, heardAt, open }] of this.#sessions) {
+      if (open > 0 || now - heardAt < QUIET) continue;
+      this.#sessions.delete(key);
+      void host.stop();
+    }
+  }
+}
+
+function keyOf({ tenant, name }: Principal, worker: WorkerName): string {
+  return JSON.stringify([tenant, name, worker.name, worker.boot, worker.lease]);
+}
+
+/**
+ * The boot in the store is made of the tenant and what the worker says: the fence of one tenant's worker can then not be
+ * that of another's, whoever learns or guesses its boot.
+ */
+export function ownBoot(tenant: string | undefined, boot: string): string {
+  const hash = createHash("sha256")
+    .update(JSON.stringify([tenant ?? null, boot]))
+    .digest("hex");
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-4${hash.slice(13, 16)}-8${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
+}

@@ -1,0 +1,46 @@
+import { isIP } from "node:net";
+import { type Allowed, isSafe, NONE, type Resolve, systemResolve, Unsafe } from "./address.js";
+
+const PORTS: ReadonlySet<string> = new Set(["", "443", "80", "8443"]);
+
+export interface TargetRules {
+  readonly allowed?: Allowed;
+  /** whether plain http:// and any port are taken: for tests and for networks of one's own */
+  readonly plain?: boolean;
+  readonly resolve?: Resolve;
+}
+
+/** What can be seen of a target's URL alone. */
+export function checkTarget(target: string, { allowed = NONE, plain = false }: TargetRules = {}): URL {
+  if (!URL.canParse(target)) throw new Unsafe(`${JSON.stringify(target.slice(0, 200))} is not a URL`);
+  const url = new URL(target);
+  if (url.protocol !== "https:" && !(plain && url.protocol === "http:")) throw new Unsafe("a target is an https:// URL");
+  if (url.username !== "" || url.password !== "") throw new Unsafe("a target has no user and no password in its URL: it is signed");
+  if (!plain && !PORTS.has(url.port)) throw new Unsafe("a target is at port 443, 80 or 8443");
+  const host = hostOf(url);
+  // A URL writes 0x7f.1 and 2130706433 as the address they are, so there is one form to look at.
+  if (isIP(host) !== 0 ? !isSafe(host, allowed) : isLocalName(host)) throw new Unsafe(`${host} is at no address that jobs may be pushed to`);
+  return url;
+}
+
+/** The same, and where it leads now; that is looked at again with every connection. */
+export async function registerTarget(target: string, rules: TargetRules = {}): Promise<URL> {
+  const url = checkTarget(target, rules);
+  const host = hostOf(url);
+  if (isIP(host) !== 0) return url;
+  const addresses = await (rules.resolve ?? systemResolve)(host);
+  if (addresses.length === 0 || addresses.some(({ address }) => !isSafe(address, rules.allowed)))
+    throw new Unsafe(`${host} is at no address that jobs may be pushed to`);
+  return url;
+}
+
+export function hostOf(url: URL): string {
+  return url.hostname
+    .replace(/^\[(.*)\]$/, "$1")
+    .replace(/\.$/, "")
+    .toLowerCase();
+}
+
+function isLocalName(host: string): boolean {
+  return host === "localhost" || host.endsWith(".localhost") || host.endsWith(".local") || host.endsWith(".internal") || !host.includes(".");
+}

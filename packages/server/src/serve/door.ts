@@ -1,0 +1,37 @@
+import type { Configuration } from "../config/read.js";
+import type { Settings } from "../config/settings.js";
+import type { Secrets } from "../secrets/secrets.js";
+import { type CertificatePlaces, readCertificates, watchCertificates } from "../tls/certificates.js";
+import { Front } from "./front.js";
+
+export interface Door {
+  readonly front: Front;
+  readonly address: string;
+  close(deadline: AbortSignal): Promise<void>;
+}
+
+/**
+ * Opens the door: for the API, or, where this process has none, for its health and metrics if somebody asked for that. Its
+ * certificates are those of the files, also after they were renewed.
+ */
+export async function openDoor({ settings, origin }: Configuration, secrets: Secrets, trouble: (error: unknown) => void): Promise<Door | undefined> {
+  if (!settings.roles.includes("api") && origin("listen") === undefined) return undefined;
+  const places = certificatePlaces(settings, secrets);
+  const front = new Front(places === undefined ? undefined : { secure: await readCertificates(places), askClients: places.clientCa !== undefined });
+  const address = await front.listen(settings.listen, origin("listen"));
+  const unwatch = places === undefined ? () => {} : watchCertificates(places, (secure) => front.renew(secure), trouble);
+  return {
+    front,
+    address,
+    close(deadline) {
+      unwatch();
+      return front.close(deadline);
+    },
+  };
+}
+
+export function certificatePlaces(settings: Settings, secrets: Secrets): CertificatePlaces | undefined {
+  const { "tls.cert": cert, "tls.key": key, "tls.clientCa": clientCa } = settings;
+  if (cert === undefined || key === undefined) return undefined;
+  return { cert, key: secrets.at(key), ...(clientCa === undefined ? {} : { clientCa }) };
+}

@@ -1,0 +1,136 @@
+import { milliseconds, type OpenOptions, open, type Pawl, type Waiting, type Worker, type WorkOptions } from "pawl";
+import { auditLog } from "../access/audit-log.js";
+import { keptReplies } from "../access/kept-replies.js";
+import { anchorsOf } from "../audit/configured.js";
+import { reasonOf } from "../config/problem.js";
+import type { Configuration } from "../config/read.js";
+import { BulkTask } from "../http/bulk-task.js";
+import { schemaCompiler } from "../http/json-schema.js";
+import type { Environment } from "../secrets/secret.js";
+import { Secrets } from "../secrets/secrets.js";
+import { accessOf } from "./access.js";
+import { type Door, openDoor } from "./door.js";
+import { apiRouting, healthRouting, type Routing } from "./routing.js";
+import { storeTarget } from "./store.js";
+import { loadTaskFiles, type TaskFiles } from "./task-files.js";
+
+/** What a service needs of its process. */
+export interface World {
+  readonly env: Environment;
+  /** one line for whoever runs it */
+  say(line: string): void;
+}
+
+/** A running service: one process of a cluster, or all of it. */
+export interface Service {
+  readonly pawl: Pawl;
+  /** where it answers; undefined: nowhere */
+  readonly address: string | undefined;
+  /** Says not ready, finishes requests and jobs, and closes the store. Again is the same. */
+  stop(): Promise<void>;
+  /** Ends handlers at once, before the process goes. */
+  kill(): void;
+}
+
+const NO_TASKS: TaskFiles = { files: [], tasks: [], schedules: [] };
+
+/**
+ * Starts what the configuration says, from the door inwards: whoever asks is told the truth from the first moment, also
+ * while the store is waited for. What is wrong with the configuration is a `ConfigError`.
+ */
+export async function startService(configuration: Configuration, world: World): Promise<Service> {
+  const { settings, origin } = configuration;
+  const secrets = new Secrets(world.env);
+  const say = (line: string) => world.say(secrets.clean(line));
+  const code = settings.tasks === undefined ? NO_TASKS : await loadTaskFiles(settings.tasks, origin("tasks") ?? "tasks");
+  const { url, options } = await storeTarget(configuration, secrets);
+  const door = await openDoor(configuration, secrets, (error) => say(`tls         ${reasonOf(error)}`));
+  // Said at once: it is answered there, if only that the store is not there yet.
+  if (door !== undefined) say(`listening   ${door.address}`);
+  let pawl: Pawl | undefined;
+  try {
+    const bulk = new BulkTask();
+    pawl = await open(url, { ...options, ...openOptions(configuration, code, bulk), onWaiting: (what) => say(waitingLine(what)) });
+    const audit = auditLog(pawl.audit);
+    bulk.attach(pawl, audit);
+    const anchors = await anchorsOf(configuration, secrets, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`));
+    const access = accessOf(settings, pawl);
+    const routing = settings.roles.includes("api")
+      ? await apiRouting({
+          pawl,
+          access,
+          audit,
+          replies: keptReplies(pawl.replies),
+          onFault: ({ error, request }) => say(`fault       ${request}: ${reasonOf(error)}`),
+        })
+      : healthRouting(pawl, access);
+    door?.front.handOver(routing.handler);
+    const worker = settings.roles.includes("worker") ? await pawl.work(workOptions(configuration)) : undefined;
+    return running({ configuration, pawl, worker, door, routing, anchors });
+  } catch (error) {
+    await door?.close(AbortSignal.abort());
+    await pawl?.close();
+    throw error;
+  }
+}
+
+function openOptions({ settings, queues }: Configuration, { tasks, schedules }: TaskFiles, bulk: BulkTask): OpenOptions {
+  const { "keep.finished": finished, "keep.dead": dead } = settings;
+  return {
+    tasks: [...tasks, bulk.task],
+    // Callers may name tasks that only other workers have, in whatever language.
+    anyTask: true,
+    compileSchema: schemaCompiler(),
+    maintenance: settings.roles.includes("maintenance"),
+    keep: { ...(finished === undefined ? {} : { finished }), ...(dead === undefined ? {} : { dead }) },
+    ...(queues === undefined ? {} : { queues }),
+    ...(schedules.length === 0 ? {} : { schedules }),
+  };
+}
+
+function workOptions({ settings }: Configuration): WorkOptions {
+  const { "worker.concurrency": concurrency, "worker.queues": queues, "worker.name": name } = settings;
+  return {
+    drain: settings["shutdown.drain"],
+    ...(concurrency === undefined ? {} : { concurrency }),
+    ...(queues === undefined ? {} : { queues }),
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+interface Parts {
+  readonly configuration: Configuration;
+  readonly pawl: Pawl;
+  readonly worker: Worker | undefined;
+  readonly door: Door | undefined;
+  readonly routing: Routing;
+  readonly anchors: { stop(): Promise<void> } | undefined;
+}
+
+function running({ configuration: { settings }, pawl, worker, door, routing, anchors }: Parts): Service {
+  let ending: Promise<void> | undefined;
+  async function end(): Promise<void> {
+    door?.front.sayNotReady();
+    // Load balancers look every so often: until they have, requests still come here.
+    const delay = milliseconds(settings["shutdown.delay"]);
+    if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
+    const deadline = AbortSignal.timeout(milliseconds(settings["shutdown.drain"]));
+    // Requests and jobs finish side by side; what they need, the store, goes last.
+    await Promise.all([door?.close(deadline), routing.close(), worker?.stop()]);
+    await anchors?.stop();
+    await pawl.close();
+  }
+  return {
+    pawl,
+    address: door?.address,
+    stop() {
+      ending ??= end();
+      return ending;
+    },
+    kill: () => worker?.kill(),
+  };
+}
+
+function waitingLine(what: Waiting): string {
+  return what.for === "server" ? `waiting     ${what.error.message}` : `migrating   ${what.migration}: ${what.moved.toLocaleString("en")} rows moved`;
+}

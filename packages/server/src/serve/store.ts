@@ -1,0 +1,63 @@
+import type { OpenOptions } from "pawl";
+import { Unfit } from "../config/kinds.js";
+import type { StorePlace } from "../config/place.js";
+import { ConfigError, reasonOf } from "../config/problem.js";
+import type { Configuration } from "../config/read.js";
+import type { SettingName } from "../config/settings.js";
+import { withPassword, withTls } from "../config/store-url.js";
+import type { Secrets } from "../secrets/secrets.js";
+
+/** What `open` is given for a configuration. */
+export interface StoreTarget {
+  readonly url: string;
+  readonly options: Pick<OpenOptions, "engine" | "migrate" | "postgres" | "keys">;
+}
+
+/** Where the store is and how it is reached, with the secrets that takes. */
+export async function storeTarget({ settings, origin }: Configuration, secrets: Secrets): Promise<StoreTarget> {
+  const { "store.engine": engine, "store.migrate": migrate, "store.schema": schema, "store.connections": connections } = settings;
+  const password = settings["store.password"] === undefined ? undefined : await secrets.read("store.password", settings["store.password"]);
+  const urlOf = (name: SettingName, place: StorePlace) =>
+    openedUrl(place, { where: origin(name) ?? name, name, password, configuration: settings, secrets });
+  const listen = settings["store.listenUrl"];
+  const pepper = settings["keys.pepper"];
+  return {
+    url: await urlOf("store.url", settings["store.url"]),
+    options: {
+      ...(engine === undefined ? {} : { engine }),
+      ...(migrate === undefined ? {} : { migrate }),
+      ...(pepper === undefined ? {} : { keys: { pepper: await secrets.read("keys.pepper", pepper) } }),
+      postgres: {
+        patience: "forever",
+        ...(schema === undefined ? {} : { schema }),
+        ...(connections === undefined ? {} : { connections }),
+        ...(listen === undefined ? {} : { listenUrl: await urlOf("store.listenUrl", listen) }),
+      },
+    },
+  };
+}
+
+interface Opening {
+  readonly where: string;
+  readonly name: SettingName;
+  readonly password: string | undefined;
+  readonly configuration: Configuration["settings"];
+  readonly secrets: Secrets;
+}
+
+async function openedUrl(place: StorePlace, { where, name, password, configuration, secrets }: Opening): Promise<string> {
+  if (place.kind === "memory") return "memory:";
+  if (place.kind === "folder") return place.folder;
+  const url = place.kind === "postgres" ? place.url : await secrets.read(name, place.reference);
+  if (!/^postgres(ql)?:\/\//i.test(url)) throw wrong(where, "what is kept there is no postgres:// URL", "keep one there");
+  try {
+    const verified = withTls(url, { tls: configuration["store.tls"], ca: configuration["store.ca"] });
+    return password === undefined ? verified : withPassword(verified, password);
+  } catch (error) {
+    throw error instanceof Unfit ? wrong(where, error.what, error.help) : wrong(where, reasonOf(error), "correct the URL");
+  }
+}
+
+function wrong(where: string, what: string, help: string): ConfigError {
+  return new ConfigError([{ where, what, help }]);
+}

@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+
+/** How a process of our own is started: by the same program, with other words. */
+export interface Spawning {
+  /** what follows `node`: its flags, the program, and what it is to do */
+  readonly args: readonly string[];
+  hear(line: string): void;
+}
+
+/**
+ * A worker in a process of its own, so that code that changed can be loaded anew: a module once loaded stays for the life of
+ * its process. The next one starts before the last one stops, and that finishes what it runs.
+ */
+export class WorkerProcess {
+  #current: ChildProcess | undefined;
+  readonly #going = new Set<Promise<unknown>>();
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(private readonly spawning: Spawning) {}
+
+  /** Puts a new process in the place of the one there is. If the new one does not come up, the old one stays. */
+  replace(): Promise<boolean> {
+    const next = this.#last.then(() => this.#replace());
+    this.#last = next;
+    return next;
+  }
+
+  async #replace(): Promise<boolean> {
+    const next = this.#spawn();
+    const up = await Promise.race([once(next, "message").then(() => true), once(next, "exit").then(() => false)]);
+    if (!up) return false;
+    const old = this.#current;
+    this.#current = next;
+    old?.kill("SIGTERM");
+    return true;
+  }
+
+  /** Lets what runs finish. */
+  async stop(): Promise<void> {
+    await this.#last;
+    this.#current?.kill("SIGTERM");
+    await Promise.all(this.#going);
+  }
+
+  kill(): void {
+    this.#current?.kill("SIGKILL");
+  }
+
+  #spawn(): ChildProcess {
+    const child = spawn(process.execPath, this.spawning.args, { stdio: ["ignore", "pipe", "pipe", "ipc"] });
+    for (const stream of [child.stdout, child.stderr]) {
+      if (stream !== null) createInterface({ input: stream }).on("line", (line) => this.spawning.hear(line));
+    }
+    const gone = once(child, "close").finally(() => this.#going.delete(gone));
+    this.#going.add(gone);
+    return child;
+  }
+}

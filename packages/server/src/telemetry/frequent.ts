@@ -1,0 +1,49 @@
+interface Entry {
+  key: string;
+  count: number;
+}
+
+/**
+ * Which keys come most often, in memory that does not grow with them (Space-Saving): whoever is new takes the place, and
+ * the count, of who came least. A key that makes up more than one part in `size` of what came is always among them.
+ */
+export class Frequent {
+  readonly #entries: Entry[] = [];
+  readonly #places = new Map<string, Entry>();
+
+  constructor(readonly size: number) {}
+
+  note(key: string): void {
+    const known = this.#places.get(key);
+    if (known !== undefined) known.count++;
+    else this.#add(key);
+  }
+
+  /** Those that came most often first. */
+  top(count: number): readonly string[] {
+    return [...this.#entries]
+      .sort((a, b) => b.count - a.count || (a.key < b.key ? -1 : 1))
+      .slice(0, count)
+      .map(({ key }) => key);
+  }
+
+  /** Lets what was count for less than what is. */
+  age(): void {
+    for (const entry of this.#entries) entry.count /= 2;
+  }
+
+  #add(key: string): void {
+    if (this.#entries.length < this.size) {
+      const entry = { key, count: 1 };
+      this.#entries.push(entry);
+      this.#places.set(key, entry);
+      return;
+    }
+    let least = this.#entries[0] as Entry;
+    for (const entry of this.#entries) if (entry.count < least.count) least = entry;
+    this.#places.delete(least.key);
+    least.key = key;
+    least.count++;
+    this.#places.set(key, least);
+  }
+}

@@ -1,0 +1,112 @@
+import { open, type Pawl, parseApiKey } from "pawl";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { auditLog } from "../../packages/server/src/access/audit-log.ts";
+import { keptReplies } from "../../packages/server/src/access/kept-replies.ts";
+import { keyAccess } from "../../packages/server/src/access/key-access.ts";
+import { openApp, type TestApp } from "../http/support.ts";
+
+describe("the API with keys of its own", () => {
+  let pawl: Pawl;
+  let api: TestApp;
+  let root: string;
+  let acme: string;
+
+  beforeAll(async () => {
+    pawl = await open("memory:", { maintenance: false, keys: { pepper: "a pepper of sixteen bytes or more" } });
+    api = await openApp({ pawl, access: keyAccess(pawl.keys), audit: auditLog(pawl.audit), replies: keptReplies(pawl.replies) });
+    root = (await pawl.keys.create({ name: "root", grants: [{ role: "admin" }] })).text;
+    acme = (await pawl.keys.create({ name: "acme", tenant: "acme", grants: [{ role: "admin" }] })).text;
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  const make = (key: string, body: object, headers: Record<string, string> = {}) => api.ask("POST", "/v1/keys", { key, body, headers });
+  const VIEWER = { name: "v", grants: [{ role: "viewer" }] };
+  const entries = async (tenant?: string) => (await pawl.audit.list({ tenant }, { limit: 1_000 })).entries;
+
+  test("a key is made, used, rotated and revoked over HTTP", async () => {
+    const made = (await make(acme, VIEWER)).json();
+    expect(made.key).toMatchObject({ tenant: "acme", grants: [{ role: "viewer" }] });
+    expect((await api.ask("GET", "/v1/jobs", { key: made.text })).statusCode).toBe(200);
+    expect((await api.ask("POST", "/v1/jobs", { key: made.text, body: { task: "t" } })).statusCode).toBe(403);
+    const rotated = (await api.ask("POST", `/v1/keys/${made.key.id}/rotate`, { key: acme, body: { overlap: "1h" } })).json();
+    expect((await api.ask("GET", "/v1/jobs", { key: made.text })).statusCode).toBe(200);
+    expect((await api.ask("GET", "/v1/jobs", { key: rotated.text })).statusCode).toBe(200);
+    const read = await api.ask("GET", `/v1/keys/${made.key.id}`, { key: acme });
+    expect(read.json()).toMatchObject({ id: made.key.id });
+    expect(read.body).not.toContain(parseApiKey(rotated.text)?.secret);
+    expect((await api.ask("POST", `/v1/keys/${made.key.id}/revoke`, { key: acme })).json()).toMatchObject({ revokedAt: expect.any(String) });
+    expect((await api.ask("POST", `/v1/keys/${made.key.id}/rotate`, { key: acme })).json().code).toBe("api_key_revoked");
+  });
+
+  test("whatever is wrong with a key, the answer is the same (S4)", async () => {
+    const revoked = (await make(acme, VIEWER)).json();
+    await pawl.keys.revoke(revoked.key.id);
+    const answers = [];
+    for (const key of [undefined, "nonsense", revoked.text, root.replace(/.$/, (last) => (last === "x" ? "y" : "x"))]) {
+      const { statusCode, headers, body } = await api.ask("GET", "/v1/jobs", { key: key ?? "" });
+      answers.push([statusCode, headers["www-authenticate"], body.replace(/"request_id":"[^"]*"/, "")]);
+    }
+    expect(answers[0]?.slice(0, 2)).toEqual([401, expect.stringContaining("Bearer")]);
+    for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+
+  test("a tenant's admin makes and sees keys of that tenant only, and another's is as one that does not exist", async () => {
+    expect((await make(acme, { ...VIEWER, tenant: "umbrella" })).json().code).toBe("tenant_mismatch");
+    const theirs = (await make(root, { ...VIEWER, tenant: "umbrella" })).json();
+    expect(theirs.key.tenant).toBe("umbrella");
+    const seen = [];
+    for (const [method, url] of [
+      ["GET", ""],
+      ["POST", "/rotate"],
+      ["POST", "/revoke"],
+    ] as const) {
+      for (const id of [theirs.key.id, "0".repeat(16)]) {
+        const { statusCode, body } = await api.ask(method, `/v1/keys/${id}${url}`, { key: acme });
+        seen.push([statusCode, body.replaceAll(id, "ID").replace(/"request_id":"[^"]*"/, "")]);
+      }
+    }
+    for (const answer of seen) expect(answer).toEqual([404, seen[0]?.[1]]);
+    expect(
+      (await api.ask("GET", "/v1/keys?limit=1000", { key: acme })).json().keys.every(({ tenant }: { tenant: string }) => tenant === "acme"),
+    ).toBe(true);
+    const narrow = (await make(root, { name: "n", tenant: "acme", grants: [{ role: "admin", tasks: ["a"] }] })).json();
+    expect((await make(narrow.text, VIEWER)).statusCode, "an admin of one task hands out nothing").toBe(403);
+  });
+
+  test("a key that is asked for twice is made once, and shown once (S2, S31)", async () => {
+    const headers = { "idempotency-key": "one" };
+    const first = await make(acme, VIEWER, headers);
+    const again = await make(acme, VIEWER, headers);
+    expect([again.statusCode, again.headers["idempotency-replayed"]]).toEqual([201, "true"]);
+    expect(again.json()).toEqual({ ...first.json(), text: "(shown once)" });
+    expect((await make(acme, { ...VIEWER, name: "other" }, headers)).json().code).toBe("idempotency_key_reused");
+  });
+
+  test("every change of keys and every denial is one entry of the caller's log, and reads are none (S72)", async () => {
+    const before = (await entries("acme")).length;
+    const { key } = (await make(acme, VIEWER)).json();
+    await api.ask("GET", `/v1/keys/${key.id}`, { key: acme });
+    await api.ask("POST", `/v1/keys/${key.id}/revoke`, { key: acme });
+    await make(acme, { ...VIEWER, tenant: "umbrella" });
+    const fresh = (await entries("acme")).slice(0, -before || undefined);
+    expect(fresh.map(({ action, outcome }) => [action, outcome])).toEqual([
+      ["keys.create", "denied"],
+      ["keys.revoke", "allowed"],
+      ["keys.create", "allowed"],
+    ]);
+    expect(fresh[1]).toMatchObject({ actor: `key:${parseApiKey(acme)?.id}`, subject: `key:${key.id}` });
+    const strangers = (await entries()).length;
+    await api.ask("GET", "/v1/jobs", { key: "nonsense" });
+    expect((await entries())[0]).toMatchObject({ actor: "anonymous", outcome: "denied", action: "jobs.list" });
+    expect((await entries()).length).toBe(strangers + 1);
+    expect((await pawl.audit.verify()).ok).toBe(true);
+  });
+
+  test("a tenant reads its own log, and no other", async () => {
+    const own = (await api.ask("GET", "/v1/audit?outcome=denied&limit=1", { key: acme })).json();
+    expect(own.entries).toMatchObject([{ tenant: "acme", outcome: "denied" }]);
+    expect((await api.ask("GET", `/v1/audit?before=${own.next ?? 1}`, { key: acme })).statusCode).toBe(200);
+    expect((await api.ask("GET", "/v1/audit?tenant=umbrella", { key: acme })).json().code).toBe("tenant_mismatch");
+    expect((await api.ask("GET", "/v1/audit?tenant=acme&limit=1", { key: root })).json().entries).toHaveLength(1);
+  });
+});

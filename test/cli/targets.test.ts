@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import { open } from "../../packages/pawl/src/index.js";
+import { Child } from "../support/child.js";
+import { pawl, pawlIn } from "../support/cli.js";
+import { temporaryFolder } from "../support/folder.js";
+import { describeOn, freshDatabase } from "../support/servers.js";
+
+/** The same walk, wherever the jobs are. */
+async function walk(store: string): Promise<void> {
+  const at = (...argv: string[]) => pawl(...argv, "--store", store);
+  const enqueued = await at("enqueue", "mail.send", '{"to":"ana"}', "--queue", "mail", "--delay", "1h", "--tag", "vip");
+  const id = enqueued.out.trim();
+  expect([enqueued.exit, enqueued.err, id]).toEqual([0, "", expect.stringMatching(/^[0-9a-f-]{36}$/)]);
+  expect((await at("jobs", "list", "--tag", "vip", "--state", "scheduled")).out).toMatch(new RegExp(`^${id}\tscheduled\tmail\\.send\tmail\t`));
+  expect(JSON.parse((await at("jobs", "show", id, "--json")).out)).toMatchObject({
+    job: { id, input: { to: "ana" } },
+    explanation: { reasons: [{ kind: "due" }, {}] },
+  });
+  expect((await at("jobs", "retry", id)).out).toBe(`${id}  scheduled → ready\n`);
+  expect((await at("jobs", "explain", id)).out).toMatch(/no (live )?worker/i);
+  expect((await at("queues", "pause", "mail")).out).toBe("mail paused\n");
+  expect((await at("queues", "list")).out).toMatch(/^mail\tpaused\t1\t/);
+  expect((await at("queues", "resume", "mail")).exit).toBe(0);
+  expect((await at("workers")).exit).toBe(0);
+  expect((await at("dead")).out).toBe("");
+  expect((await at("doctor", "--json")).exit).toBe(5);
+  expect((await at("jobs", "cancel", id, "--yes")).out).toBe(`${id}  ready → cancelled\n`);
+  expect((await at("jobs", "drop", id)).exit).toBe(4);
+  expect((await at("jobs", "show", "0199ffff-ffff-7fff-bfff-ffffffffffff")).exit).toBe(3);
+}
+
+describe("the command line", () => {
+  test("works on a folder, and starts no maintenance there", { timeout: 180_000 }, async () => {
+    using data = temporaryFolder();
+    // Kept open, so that the server of the folder is started once.
+    await using kept = await open(data.path, { maintenance: false });
+    expect((await kept.info()).place).toBe(data.path);
+    await walk(data.path);
+    const delayed = (await pawl("enqueue", "late", "--delay", "1ms", "--store", data.path)).out.trim();
+    expect((await pawl("jobs", "list", "--task", "late", "--store", data.path)).out).toMatch(new RegExp(`^${delayed}\tscheduled\t`));
+  });
+
+  test("works on a folder with PGlite, one command after the other", { timeout: 180_000 }, async () => {
+    using data = temporaryFolder();
+    await (await open(data.path, { engine: "pglite", maintenance: false })).close();
+    const { out } = await pawl("enqueue", "late", "--store", data.path);
+    expect((await pawl("jobs", "list", "--store", data.path)).out).toMatch(new RegExp(`^${out.trim()}\tready\tlate\t`));
+  });
+
+  test("works on a server", { timeout: 180_000 }, async () => {
+    using data = temporaryFolder();
+    await using server = new Child("packages/server/src/cli/main.ts", ["serve", "--store", data.path, "--listen", "127.0.0.1:0"]);
+    const [, url = ""] = /listening: (http[^\s"]+)/.exec(await server.line(/listening: /)) ?? [];
+    await server.line(/engine: /);
+    await walk(url);
+  });
+
+  test("makes no store where there is none, and says what to name", async () => {
+    using data = temporaryFolder();
+    const { exit, err } = await pawl("jobs", "list", "--store", data.path);
+    expect([exit, err]).toEqual([1, `pawl: there is no store in ${data.path}\n      name one with --store or PAWL_STORE; pawl migrate makes one\n`]);
+    expect((await pawl("migrate", "--store", data.path)).out).toMatch(/^migrated to schema \d+\n$/);
+    expect((await pawlIn({ PAWL_STORE: data.path }, "jobs", "list")).exit).toBe(0);
+  });
+
+  test("tells of a store it cannot reach in one line, without its password", { timeout: 180_000 }, async () => {
+    const { exit, err } = await pawlIn({ PAWL_STORE: "postgres://pawl:hunter2@127.0.0.1:1/x" }, "jobs", "list", "--json");
+    expect(exit).toBe(1);
+    expect(JSON.parse(err.trim().split("\n").at(-1) ?? "")).toMatchObject({ error: { code: "store_unreachable" } });
+    expect(err).not.toContain("hunter2");
+  });
+});
+
+describeOn("embedded18", () => {
+  test("the command line works on a database", { timeout: 120_000 }, async () => {
+    await using database = await freshDatabase();
+    expect((await pawl("jobs", "list", "--store", database.url)).err).toMatch(/run pawl migrate/);
+    expect((await pawl("migrate", "--store", database.url)).exit).toBe(0);
+    await walk(database.url);
+  });
+});

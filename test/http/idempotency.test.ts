@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openApp, repliesInMemory, type TestApp } from "./support.ts";
+
+describe("S31: Idempotency-Key", () => {
+  let api: TestApp;
+  beforeAll(async () => {
+    api = await openApp();
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  const send = (key: string, body: object, caller = "acme-admin", url = "/v1/jobs") =>
+    api.ask("POST", url, { key: caller, body, headers: { "idempotency-key": key } });
+
+  test("repeated, a request is done once and answered alike, and says so", async () => {
+    const first = await send("one", { task: "a", input: 1 });
+    const again = await send("one", { task: "a", input: 1 });
+    expect([again.statusCode, again.body]).toEqual([first.statusCode, first.body]);
+    expect([first.headers["idempotency-replayed"], again.headers["idempotency-replayed"]]).toEqual([undefined, "true"]);
+  });
+
+  test("a refusal is an answer too", async () => {
+    const refused = await send("refused", { task: "a", delay: "?" });
+    const again = await send("refused", { task: "a", delay: "?" });
+    expect([again.statusCode, again.body, again.headers["content-type"]]).toEqual([422, refused.body, refused.headers["content-type"]]);
+  });
+
+  test("a key that was used for something else is refused", async () => {
+    await send("reused", { task: "a", input: 1 });
+    expect((await send("reused", { task: "a", input: 2 })).json()).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+    expect((await send("reused", { task: "a", input: 1 }, "acme-admin", "/v1/jobs/batch")).statusCode).toBe(422);
+  });
+
+  test("while the first is being served, the second is told to wait", async () => {
+    await send("probe", { task: "a" });
+    const hash = [...api.replies.held.values()].at(-1)?.hash as string;
+    expect(hash).toMatch(/^[0-9a-f]{64}$/);
+    api.replies.held.set("acme/acme-admin\nbusy", { hash });
+    // The same request under another key: its hash is of what it asks, not of the key.
+    expect((await send("busy", { task: "a" })).json()).toMatchObject({ status: 409, code: "idempotency_in_flight" });
+  });
+
+  test("callers do not share keys", async () => {
+    const mine = (await send("shared", { task: "a" }, "acme-admin")).json();
+    const theirs = (await send("shared", { task: "a" }, "acme-operator")).json();
+    expect(theirs.id).not.toBe(mine.id);
+    expect(theirs.enqueued).toBe("created");
+  });
+
+  test("an answer that was never kept still makes one job, one by one and in a batch", async () => {
+    for (const [url, body] of [
+      ["/v1/jobs", { task: "lost" }],
+      ["/v1/jobs/batch", { task: "lost", inputs: [1, 2] }],
+    ] as const) {
+      const idOf = (answer: { id: string } | { answers: { id: string }[] }) => ("id" in answer ? [answer.id] : answer.answers.map(({ id }) => id));
+      const first = idOf((await send("lost", body, "acme-admin", url)).json());
+      api.replies.held.clear(); // as if the service had been killed before it could keep it
+      expect(idOf((await send("lost", body, "acme-admin", url)).json())).toEqual(first);
+      api.replies.held.clear();
+    }
+  });
+
+  test("what the service failed at can be tried again", async () => {
+    const replies = repliesInMemory();
+    let away = true;
+    const audit = {
+      async record() {
+        if (away) throw new Error("away");
+      },
+    };
+    await using failing = await openApp({ replies, audit });
+    const pause = () => failing.ask("POST", "/v1/queues/q/pause", { headers: { "idempotency-key": "again" } });
+    expect((await pause()).statusCode).toBe(500);
+    away = false;
+    expect((await pause()).statusCode).toBe(204);
+    expect((await pause()).headers["idempotency-replayed"]).toBe("true");
+  });
+
+  test.each(["", "a b", "ü", "x".repeat(256)])("a key like %j is refused", async (key) => {
+    const answer = await api.app.inject({
+      method: "POST",
+      url: "/v1/jobs",
+      headers: { authorization: "Bearer acme-admin", "content-type": "application/json", "idempotency-key": Buffer.from(key).toString("latin1") },
+      payload: '{"task":"a"}',
+    });
+    expect(answer.json()).toMatchObject({ status: 422, pointer: "Idempotency-Key" });
+  });
+});

@@ -1,0 +1,110 @@
+import { open, type Pawl, task } from "pawl";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openApp, type TestApp } from "./support.ts";
+
+describe("jobs over HTTP", () => {
+  let api: TestApp;
+  let pawl: Pawl;
+  beforeAll(async () => {
+    const double = task("double", async ({ n }: { n: number }) => 2 * n);
+    const broken = task("broken", { retry: 0 }, async () => {
+      throw new RangeError("out of range");
+    });
+    pawl = await open("memory:", { tasks: [double, broken], anyTask: true });
+    await pawl.work({ tasks: ["double", "broken"] });
+    api = await openApp({ pawl });
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  const enqueue = async (body: object) => (await api.ask("POST", "/v1/jobs", { body })).json() as { id: string; enqueued: string };
+
+  test("one is enqueued, waited for, and shown with its history", async () => {
+    const created = await api.ask("POST", "/v1/jobs", { body: { task: "double", input: { n: 21 }, tags: ["answer"] } });
+    expect(created.statusCode).toBe(201);
+    const { id } = created.json();
+    const done = (await api.ask("GET", `/v1/jobs/${id}/wait?timeout=60000`)).json();
+    expect(done).toMatchObject({ id, state: "succeeded", output: 42, tags: ["answer"] });
+    expect((await api.ask("GET", `/v1/jobs/${id}`)).json()).toEqual(done);
+    expect((await api.ask("GET", `/v1/jobs/${id}/history`)).json().attempts).toMatchObject([{ outcome: "succeeded", next: "succeeded" }]);
+    expect((await api.ask("GET", `/v1/jobs/${id}/logs`)).json()).toEqual({ lines: [] });
+    expect((await api.ask("GET", `/v1/jobs/${id}/explain`)).json()).toMatchObject({ state: "succeeded" });
+  });
+
+  test("a wait that is over before the job is answers with the job as it stands", async () => {
+    const { id } = await enqueue({ task: "later", delay: "1h" });
+    expect((await api.ask("GET", `/v1/jobs/${id}/wait?timeout=0`)).json()).toMatchObject({ id, state: "scheduled" });
+  });
+
+  test("a batch has an answer for each, in order, and those that can be stored are", async () => {
+    const jobs = [
+      { task: "batched", input: 1, key: "a" },
+      { task: "batched", input: 2, delay: "not a time" },
+      { task: "else", input: 3 },
+    ];
+    const { answers } = (await api.ask("POST", "/v1/jobs/batch", { body: { jobs } })).json();
+    expect(answers).toMatchObject([
+      { enqueued: "created" },
+      { error: { status: 422, code: "duration_invalid", pointer: "/delay" } },
+      { enqueued: "created" },
+    ]);
+    expect((await pawl.jobs.get(answers[2].id)).input).toBe(3);
+  });
+
+  test("an atomic batch stores all or none", async () => {
+    const refused = await api.ask("POST", "/v1/jobs/batch", {
+      body: {
+        atomic: true,
+        jobs: [
+          { task: "whole", input: 1 },
+          { task: "whole", delay: "?" },
+        ],
+      },
+    });
+    expect(refused.statusCode).toBe(422);
+    expect((await api.ask("GET", "/v1/jobs?task=whole")).json().jobs).toEqual([]);
+    const stored = await api.ask("POST", "/v1/jobs/batch", {
+      body: { atomic: true, task: "whole", inputs: [1, 2, 3], options: { priority: "high" } },
+    });
+    expect(stored.json().answers).toHaveLength(3);
+    expect((await api.ask("GET", "/v1/jobs?task=whole")).json().jobs).toMatchObject([{ priority: 7 }, { priority: 7 }, { priority: 7 }]);
+  });
+
+  test("pages follow one another without a gap or a repetition", async () => {
+    await api.ask("POST", "/v1/jobs/batch", { body: { task: "paged", inputs: Array.from({ length: 25 }, (_, n) => n) } });
+    const seen: string[] = [];
+    let after: string | undefined;
+    do {
+      const page = (await api.ask("GET", `/v1/jobs?task=paged&limit=10${after === undefined ? "" : `&after=${after}`}`)).json();
+      seen.push(...page.jobs.map(({ id }: { id: string }) => id));
+      after = page.next;
+    } while (after !== undefined);
+    expect(new Set(seen).size).toBe(25);
+    expect(seen).toHaveLength(25);
+  });
+
+  test("the verbs change a job, and what does not apply is told with its state", async () => {
+    const { id } = await enqueue({ task: "controlled", delay: "1h" });
+    expect((await api.ask("POST", `/v1/jobs/${id}/pause`)).json()).toEqual({ from: "scheduled", to: "parked" });
+    expect((await api.ask("POST", `/v1/jobs/${id}/resume`)).json()).toMatchObject({ from: "parked" });
+    expect((await api.ask("POST", `/v1/jobs/${id}/retry`)).json()).toMatchObject({ to: "ready" });
+    expect((await api.ask("POST", `/v1/jobs/${id}/cancel`, { body: { reason: "no longer wanted" } })).json()).toMatchObject({ to: "cancelled" });
+    const again = await api.ask("POST", `/v1/jobs/${id}/pause`);
+    expect(again.statusCode).toBe(409);
+    expect(again.json()).toMatchObject({ code: "job_state", details: { state: "cancelled", verb: "pause" } });
+    expect((await api.ask("POST", `/v1/jobs/${id}/replay`)).json()).toMatchObject({ enqueued: "created", task: "controlled" });
+    expect((await api.ask("DELETE", `/v1/jobs/${id}`)).json()).toMatchObject({ to: "gone" });
+    expect((await api.ask("GET", `/v1/jobs/${id}`)).statusCode).toBe(404);
+  });
+
+  test("dead jobs are listed, counted, grouped, redriven and dropped", async () => {
+    const { id } = await enqueue({ task: "broken" });
+    expect((await api.ask("GET", `/v1/jobs/${id}/wait`)).json()).toMatchObject({ state: "dead", failure: { name: "RangeError" } });
+    expect((await api.ask("GET", "/v1/dead?failure=RangeError")).json().jobs).toHaveLength(1);
+    expect((await api.ask("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 1 });
+    expect((await api.ask("GET", "/v1/dead/groups?task=broken")).json().groups).toMatchObject([{ task: "broken", name: "RangeError", count: 1 }]);
+    expect((await api.ask("POST", "/v1/dead/redrive", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ count: 1, failed: 0 });
+    expect((await api.ask("GET", `/v1/jobs/${id}/wait`)).json()).toMatchObject({ state: "dead" });
+    expect((await api.ask("POST", "/v1/dead/drop", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ count: 1 });
+    expect((await api.ask("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 0 });
+  });
+});

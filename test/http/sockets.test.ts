@@ -1,0 +1,109 @@
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openApp, type TestApp } from "./support.ts";
+
+/** All that comes back on one connection until it is closed by the other side. */
+function talk(port: number, say: (socket: Socket) => void): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let heard = "";
+    const socket = connect(port, "127.0.0.1", () => say(socket));
+    socket.setEncoding("utf8");
+    socket.on("data", (data) => {
+      heard += data;
+    });
+    socket.on("close", () => resolve(heard));
+    // A connection that was cut off while it was being written to is an end like another.
+    socket.on("error", (error: NodeJS.ErrnoException) => (error.code === "ECONNRESET" || error.code === "EPIPE" ? resolve(heard) : reject(error)));
+  });
+}
+
+const head = (...lines: readonly string[]) =>
+  ["POST /v1/jobs HTTP/1.1", "Host: x", "Authorization: Bearer all-admin", "Content-Type: application/json", ...lines, "", ""].join("\r\n");
+
+describe("slow and lying clients", () => {
+  let api: TestApp;
+  let port: number;
+  beforeAll(async () => {
+    api = await openApp();
+    await api.app.listen({ host: "127.0.0.1", port: 0 });
+    port = (api.app.server.address() as AddressInfo).port;
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  test("S20: a body that says it is too large is refused before it is sent", async () => {
+    const heard = await talk(port, (socket) => socket.write(head("Content-Length: 99999999")));
+    expect(heard).toMatch(/^HTTP\/1\.1 413 /);
+    expect(heard).toContain("body_too_large");
+  });
+
+  test("S20: an endless body is cut off at the limit", async () => {
+    const chunk = `${(65_536).toString(16)}\r\n${"x".repeat(65_536)}\r\n`;
+    let sent = 0;
+    const heard = await talk(port, (socket) => {
+      socket.write(head("Transfer-Encoding: chunked"));
+      const more = () => {
+        while (socket.writable && sent < 64 * 1_048_576) {
+          sent += 65_536;
+          if (!socket.write(chunk)) return void socket.once("drain", more);
+        }
+      };
+      more();
+    });
+    expect(heard).toMatch(/^HTTP\/1\.1 413 /);
+    // What the kernel holds for both ends is read by nobody.
+    expect(sent).toBeLessThan(32 * 1_048_576);
+  });
+
+  test("S20: 50 oversized bodies at once cost little memory", async () => {
+    global.gc?.();
+    const before = process.memoryUsage().rss;
+    const body = "x".repeat(65_536);
+    await Promise.all(
+      Array.from({ length: 50 }, () =>
+        talk(port, (socket) => {
+          socket.write(head("Transfer-Encoding: chunked"));
+          for (let n = 0; n < 40; n++) socket.write(`10000\r\n${body}\r\n`);
+        }),
+      ),
+    );
+    // Client and server share this process, so both ends' buffers are counted here.
+    expect((process.memoryUsage().rss - before) / 1_048_576).toBeLessThan(250);
+  });
+
+  test.each([
+    ["S29: two framings at once", head("Content-Length: 4", "Transfer-Encoding: chunked")],
+    ["two lengths", head("Content-Length: 4", "Content-Length: 5")],
+    ["no HTTP at all", "\u0016\u0003\u0001 hello\r\n\r\n"],
+    ["a line break in a header", "GET /livez HTTP/1.1\r\nHost: x\r\nA: b\nc: d\r\n\r\n"],
+    ["headers without end", `GET /livez HTTP/1.1\r\nHost: x\r\nA: ${"x".repeat(20_000)}\r\n\r\n`],
+  ])("%s is refused, and the connection closed", async (_, request) => {
+    const heard = await talk(port, (socket) => socket.write(request));
+    expect(heard).toMatch(/^HTTP\/1\.1 (400|431) /);
+    expect(heard).toContain("request_malformed");
+  });
+
+  test("S29: limits of time are set on the server that listens", () => {
+    const { headersTimeout, requestTimeout, maxHeadersCount } = api.app.server as unknown as Record<string, number>;
+    expect(headersTimeout).toBeLessThanOrEqual(10_000);
+    expect(requestTimeout).toBeLessThanOrEqual(30_000);
+    expect(maxHeadersCount).toBeLessThanOrEqual(100);
+  });
+
+  test("a caller that hangs up ends its wait, and a stopping service ends all of them", async () => {
+    const { id } = await api.pawl.enqueue("never", undefined, { delay: "1h" });
+    const wait = new AbortController();
+    const url = `http://127.0.0.1:${port}/v1/jobs/${id}/wait?timeout=60000`;
+    const headers = { authorization: "Bearer all-admin" };
+    const gone = fetch(url, { headers, signal: wait.signal });
+    wait.abort();
+    await expect(gone).rejects.toThrow();
+    const stopping = await openApp({ pawl: api.pawl });
+    await stopping.app.listen({ host: "127.0.0.1", port: 0 });
+    const other = (stopping.app.server.address() as AddressInfo).port;
+    const answer = fetch(url.replace(`:${port}`, `:${other}`), { headers });
+    // Once a second request was answered, the first has been read.
+    await fetch(`http://127.0.0.1:${other}/livez`);
+    await stopping.app.close();
+    expect((await answer).status).toBe(503);
+  });
+});

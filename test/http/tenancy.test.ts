@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
+import { openApp, type TestApp } from "./support.ts";
+
+describe("tenants over HTTP", () => {
+  let api: TestApp;
+  beforeAll(async () => {
+    api = await openApp();
+    api.known.set("mailer", { name: "mailer", tenant: "acme", grants: [{ role: "operator", tasks: ["mail.*"], queues: ["mail"] }] });
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  const rows = async () => (await api.pawl.jobs.list({}, { limit: 1_000 })).jobs.length;
+
+  test("S10: a key of one tenant makes jobs of that tenant, and can name no other", async () => {
+    const made = await api.ask("POST", "/v1/jobs", { key: "acme-producer", body: { task: "a" } });
+    expect((await api.pawl.jobs.get(made.json().id)).tenant).toBe("acme");
+    const before = await rows();
+    for (const [method, url, body] of [
+      ["POST", "/v1/jobs", { task: "a", tenant: "other" }],
+      ["GET", "/v1/jobs?tenant=other", undefined],
+      ["GET", "/v1/dead?tenant=other", undefined],
+      ["POST", "/v1/dead/drop", { filter: { tenant: "other" } }],
+      ["POST", "/v1/bulk", { verb: "cancel", filter: { tenant: "other" } }],
+      ["PUT", "/v1/schedules/s", { task: "a", every: "1h", tenant: "other" }],
+      ["DELETE", "/v1/schedules/s?tenant=other", undefined],
+      ["POST", "/v1/breakers/a/open?tenant=other", undefined],
+      ["GET", "/v1/schedules?after=s&afterTenant=other", undefined],
+    ] as const) {
+      const refused = await api.ask(method, url, { key: "acme-admin", ...(body === undefined ? {} : { body }) });
+      expect([url, refused.statusCode, refused.json().code]).toEqual([url, 403, "tenant_mismatch"]);
+    }
+    expect(await rows()).toBe(before);
+    const own = await api.ask("POST", "/v1/jobs", { key: "acme-producer", body: { task: "a", tenant: "acme" }, headers: { "x-tenant": "other" } });
+    expect((await api.pawl.jobs.get(own.json().id)).tenant).toBe("acme");
+  });
+
+  test("S11: one item of another tenant refuses the whole batch, and nothing is stored", async () => {
+    const before = await rows();
+    const jobs = [{ task: "a" }, { task: "a", tenant: "other" }];
+    const refused = await api.ask("POST", "/v1/jobs/batch", { key: "acme-producer", body: { jobs } });
+    expect([refused.statusCode, refused.json().code]).toEqual([403, "tenant_mismatch"]);
+    expect(
+      (await api.ask("POST", "/v1/jobs/batch", { key: "acme-producer", body: { task: "a", inputs: [1], options: { tenant: "other" } } })).statusCode,
+    ).toBe(403);
+    expect(await rows()).toBe(before);
+  });
+
+  test("S13: a job of another tenant is answered as one that does not exist, on every route", async () => {
+    const { id } = (await api.ask("POST", "/v1/jobs", { key: "other-admin", body: { task: "secret", delay: "1h" } })).json();
+    const random = id.replace(/.{4}$/, id.endsWith("0000") ? "1111" : "0000");
+    for (const route of CONTRACT.filter(({ path }) => path.includes("{job}"))) {
+      const answers = await Promise.all(
+        [id, random].map((job) =>
+          api.ask(route.method, route.path.replace("{job}", job), { key: "acme-admin", ...(route.body === undefined ? {} : { body: {} }) }),
+        ),
+      );
+      const [theirs, none] = answers.map(({ statusCode, headers, body }, place) => ({
+        statusCode,
+        headers: { ...headers, "request-id": "", date: "" },
+        body: body.replaceAll([id, random][place], "ID").replace(/req_[-0-9a-f]+/, "REQ"),
+      }));
+      expect(theirs?.statusCode, route.id).toBe(404);
+      expect(theirs, route.id).toEqual(none);
+    }
+    expect((await api.pawl.jobs.get(id)).state).toBe("scheduled");
+  });
+
+  test("S14: names and keys of another tenant are free", async () => {
+    for (const key of ["other-admin", "acme-admin"]) {
+      const job = { task: "same", key: "same", request: "same", delay: "1h" };
+      const made = await api.ask("POST", "/v1/jobs", { key, body: job, headers: { "idempotency-key": "same" } });
+      expect([made.statusCode, made.json().enqueued]).toEqual([201, "created"]);
+      expect((await api.ask("PUT", "/v1/schedules/same", { key, body: { task: "same", every: "1h" } })).json()).toEqual({ result: "created" });
+    }
+  });
+
+  test("S16: a key for some tasks and queues reaches no others, item by item", async () => {
+    const job = { task: "mail.send", queue: "mail", delay: "1h" };
+    const made = await api.ask("POST", "/v1/jobs", { key: "mailer", body: job });
+    expect(made.statusCode).toBe(201);
+    for (const body of [{ ...job, task: "pay" }, { ...job, queue: "money" }, { task: "mail.send" }])
+      expect((await api.ask("POST", "/v1/jobs", { key: "mailer", body })).json().code).toBe("forbidden");
+    const before = await rows();
+    expect((await api.ask("POST", "/v1/jobs/batch", { key: "mailer", body: { jobs: [job, { ...job, task: "pay" }] } })).statusCode).toBe(403);
+    expect(await rows()).toBe(before);
+    expect((await api.ask("POST", `/v1/jobs/${made.json().id}/cancel`, { key: "mailer" })).statusCode).toBe(200);
+    const pay = (await api.ask("POST", "/v1/jobs", { key: "acme-admin", body: { task: "pay", delay: "1h" } })).json();
+    expect((await api.ask("POST", `/v1/jobs/${pay.id}/cancel`, { key: "mailer" })).statusCode).toBe(403);
+    expect((await api.ask("GET", `/v1/jobs/${pay.id}`, { key: "mailer" })).statusCode).toBe(403);
+    expect((await api.ask("GET", "/v1/jobs", { key: "mailer" })).statusCode).toBe(403);
+    expect((await api.ask("GET", "/v1/jobs?task=mail.send&queue=mail", { key: "mailer" })).statusCode).toBe(200);
+  });
+
+  test("S17: fields that are not a caller's to set are refused by name", async () => {
+    for (const field of ["state", "epoch", "attempts", "tenant_id", "id"]) {
+      const refused = await api.ask("POST", "/v1/jobs", { body: { task: "a", [field]: "x" } });
+      expect([refused.statusCode, refused.json().code, refused.json().pointer]).toEqual([422, "unknown_field", `/${field}`]);
+    }
+    const nested = await api.ask("POST", "/v1/jobs/batch", { body: { jobs: [{ task: "a" }, { task: "a", state: "dead" }] } });
+    expect(nested.json()).toMatchObject({ code: "unknown_field", pointer: "/jobs/1/state" });
+    expect((await api.ask("GET", "/v1/jobs?stat=ready")).json()).toMatchObject({ code: "unknown_field", pointer: "query/stat" });
+    expect((await api.ask("POST", "/v1/queues/q/pause", { body: { force: true } })).json()).toMatchObject({ code: "unknown_field" });
+  });
+
+  test("tasks of Pawl's own cannot be enqueued by a caller, nor scheduled", async () => {
+    for (const [url, body] of [
+      ["/v1/jobs", { task: "pawl.bulk", input: { verb: "drop", filter: {} } }],
+      ["/v1/jobs/batch", { task: "pawl.bulk", inputs: [{}] }],
+      ["/v1/jobs/batch", { jobs: [{ task: "a" }, { task: "pawl.bulk" }] }],
+    ] as const)
+      expect((await api.ask("POST", url, { body })).json().code).toBe("task_reserved");
+    expect((await api.ask("PUT", "/v1/schedules/s", { body: { task: "pawl.bulk", every: "1h" } })).json().code).toBe("task_reserved");
+  });
+
+  test("S72: a control action is told to the audit once, a denial too, an enqueue is not", async () => {
+    const told = async (act: () => Promise<unknown>) => {
+      const before = api.audit.length;
+      await act();
+      return api.audit.slice(before);
+    };
+    let id = "";
+    expect(
+      await told(async () => {
+        id = (await api.ask("POST", "/v1/jobs", { key: "acme-producer", body: { task: "a", input: { secret: 1 }, delay: "1h" } })).json().id;
+      }),
+    ).toEqual([]);
+    expect(await told(() => api.ask("GET", `/v1/jobs/${id}`, { key: "acme-viewer" }))).toEqual([]);
+    expect(await told(() => api.ask("POST", `/v1/jobs/${id}/cancel`, { key: "acme-operator", body: { reason: "why" } }))).toMatchObject([
+      { who: "acme-operator", tenant: "acme", action: "jobs.cancel", subject: { job: id }, decision: "allowed" },
+    ]);
+    expect(await told(() => api.ask("POST", `/v1/jobs/${id}/cancel`, { key: "acme-viewer" }))).toMatchObject([
+      { who: "acme-viewer", action: "jobs.cancel", decision: "denied", reason: "forbidden" },
+    ]);
+    expect(await told(() => api.ask("GET", "/v1/jobs", { key: "expired" }))).toMatchObject([
+      { who: undefined, decision: "denied", reason: "unauthenticated" },
+    ]);
+    expect(await told(() => api.ask("POST", "/v1/jobs", { key: "acme-producer", body: { task: "a", tenant: "other" } }))).toMatchObject([
+      { decision: "denied", reason: "tenant_mismatch" },
+    ]);
+  });
+
+  test("S72: what cannot be told to the audit does not happen", async () => {
+    const audit = {
+      async record(): Promise<void> {
+        throw new Error("the audit is away");
+      },
+    };
+    await using unheard = await openApp({ audit });
+    const { id } = (await unheard.ask("POST", "/v1/jobs", { body: { task: "a", delay: "1h" } })).json();
+    expect((await unheard.ask("POST", `/v1/jobs/${id}/cancel`)).statusCode).toBe(500);
+    expect((await unheard.pawl.jobs.get(id)).state).toBe("scheduled");
+  });
+});

@@ -1,0 +1,91 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { Child } from "../support/child.js";
+import { temporaryFolder } from "../support/folder.js";
+
+const pawl = (...args: string[]) => new Child("packages/server/src/cli/main.ts", args);
+/** of sysexits.h */
+const EX_CONFIG = 78;
+
+async function refused(...args: string[]): Promise<readonly string[]> {
+  await using child = pawl(...args);
+  expect(await child.exit(), child.lines.join("\n")).toBe(EX_CONFIG);
+  return child.lines;
+}
+
+describe("pawl serve", { timeout: 120_000 }, () => {
+  test("S7: refuses to listen beyond loopback without keys, and names the flag", async () => {
+    expect(await refused("serve", "--store", "memory:", "--listen", "0.0.0.0:0")).toEqual([
+      "pawl: --listen: 0.0.0.0 can be reached from other machines, and nobody would have to show a key; say --auth keys, or listen on 127.0.0.1",
+    ]);
+  });
+
+  test("refuses an address that somebody has, and says who must move", async () => {
+    const other = createServer();
+    const port = await new Promise<number>((resolve) => {
+      other.listen(0, "127.0.0.1", () => resolve((other.address() as { port: number }).port));
+    });
+    const lines = await refused("serve", "--store", "memory:", "--listen", `127.0.0.1:${port}`);
+    expect(lines).toEqual([
+      expect.stringMatching(new RegExp(`^pawl: --listen: 127\\.0\\.0\\.1:${port} is taken by another process; choose another`)),
+    ]);
+    other.close();
+  });
+});
+
+test("pawl serve writes one JSON object a line where no person reads", { timeout: 120_000 }, async () => {
+  await using child = pawl("serve", "--store", "memory:", "--listen", "127.0.0.1:0");
+  await child.line(/"msg":"roles: api, worker, maintenance"/);
+  child.signal("SIGTERM");
+  expect(await child.exit()).toBe(0);
+  expect(child.lines.map((line) => JSON.parse(line) as { level: string; msg: string })).toContainEqual(
+    expect.objectContaining({ level: "info", msg: expect.stringMatching(/^listening: http:\/\/127\.0\.0\.1:\d+$/) }),
+  );
+});
+
+describe("pawl check", { timeout: 120_000 }, () => {
+  test("says everything that is wrong, one line each, and exits 78", async () => {
+    const plain = await refused("check", "--roles", "api,wroker", "--store-password", "hunter2", "--tls-key", "file:nowhere.pem");
+    expect(plain).toEqual([
+      expect.stringMatching(/^pawl: --store-password: a secret does not stand here/),
+      'pawl: --roles: "wroker" is none of api, worker, maintenance; did you mean worker?',
+    ]);
+    expect(plain.join()).not.toContain("hunter2");
+  });
+
+  test("reads what a start would read: secrets, certificates, tasks", async () => {
+    using folder = temporaryFolder();
+    mkdirSync(folder.path, { recursive: true });
+    const at = (name: string) => join(folder.path, name);
+    writeFileSync(at("cert.pem"), "no certificate");
+    writeFileSync(at("key.pem"), "no key");
+    writeFileSync(at("broken.mjs"), "export const = 1");
+    const args = [
+      "--tls-cert",
+      at("cert.pem"),
+      "--tls-key",
+      `file:${at("key.pem")}`,
+      "--tasks",
+      at("broken.mjs"),
+      "--keys-pepper",
+      `file:${at("nowhere")}`,
+    ];
+    expect(await refused("check", "--store", "memory:", ...args)).toEqual([
+      expect.stringMatching(/^pawl: keys\.pepper: it cannot be read: .*ENOENT/),
+      expect.stringMatching(/^pawl: tls\.cert: certificate and key do not serve: /),
+      expect.stringMatching(/^pawl: .*broken\.mjs: it cannot be loaded: /),
+    ]);
+  });
+
+  test("says that all is good, and which file it read", async () => {
+    using folder = temporaryFolder();
+    mkdirSync(folder.path, { recursive: true });
+    const file = join(folder.path, "pawl.config.mjs");
+    writeFileSync(file, "export default { store: 'memory:', roles: ['api'], worker: { concurrency: 3 } }");
+    await using child = pawl("check", "--config", file);
+    expect(await child.exit()).toBe(0);
+    expect(child.lines).toEqual([`the configuration is good: ${file}`]);
+  });
+});
