@@ -116,6 +116,8 @@ export interface Jobs {
   readonly tenants?: number;
   /** all of one tenant */
   readonly tenant?: string;
+  /** of so many tenants in turn, none of which has others */
+  readonly newcomers?: number;
   /** ms that each handler takes, where the system has such jobs */
   readonly ms?: number;
   /** every hundredth is of a key of which 50 may run at a time; or all are of a key that lets in one a day */

@@ -56,10 +56,10 @@ export function obeying(session: Session): Obeying {
       timed(jobs.count, async () => {
         const began = monotonic();
         const sent: Promise<void>[] = [];
-        for (const { input } of planned(jobs)) {
+        for (const { input, ...job } of planned(jobs)) {
           await pause(Math.max(0, began + (sent.length / jobs.perSecond) * 1_000 - monotonic()));
           // Not awaited: a slow answer must not hold back the next one, or the slow ones would hide themselves.
-          sent.push(session.enqueue({ input: { ...input, at: monotonic() } }));
+          sent.push(session.enqueue({ ...job, input: { ...input, at: monotonic() } }));
           stored++;
         }
         await Promise.all(sent);

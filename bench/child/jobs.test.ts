@@ -20,6 +20,10 @@ describe("jobs", () => {
     expect(new Set(tenants).size).toBe(100);
   });
 
+  test("newcomers take turns", () => {
+    expect([...planned({ count: 4, newcomers: 3 })].map(({ tenant }) => tenant)).toEqual(["newcomer-0", "newcomer-1", "newcomer-2", "newcomer-0"]);
+  });
+
   test("the last chunk holds what is left", () => {
     expect([...chunked([1, 2, 3, 4, 5], 2)]).toEqual([[1, 2], [3, 4], [5]]);
   });

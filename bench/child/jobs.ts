@@ -2,7 +2,7 @@ import type { Jobs, Planned } from "../contract.ts";
 
 /** The jobs a command asks for, made one at a time. */
 export function* planned(jobs: Jobs): Generator<Planned> {
-  const { count, from = 0, due, tenants, tenant, ms, limited } = jobs;
+  const { count, from = 0, due, ms, limited } = jobs;
   const takes = ms === undefined ? {} : { ms };
   for (let i = 0; i < count; i++) {
     const n = from + i;
@@ -12,7 +12,7 @@ export function* planned(jobs: Jobs): Generator<Planned> {
     }
     yield {
       input: due === undefined ? { n, ...takes } : { n, due: Math.round(due.start + scattered(i) * due.over), ...takes },
-      ...(tenants === undefined ? (tenant === undefined ? {} : { tenant }) : { tenant: tenantOf(i, tenants) }),
+      ...ownerOf(i, jobs),
     };
   }
 }
@@ -20,6 +20,12 @@ export function* planned(jobs: Jobs): Generator<Planned> {
 /** Evenly over 0 … 1 and in no order, but the same in every run: multiples of the golden ratio. */
 export function scattered(i: number): number {
   return (i * 0.6180339887498949) % 1;
+}
+
+function ownerOf(i: number, { tenants, tenant, newcomers }: Jobs): Pick<Planned, "tenant"> {
+  if (tenants !== undefined) return { tenant: tenantOf(i, tenants) };
+  if (newcomers !== undefined) return { tenant: `newcomer-${i % newcomers}` };
+  return tenant === undefined ? {} : { tenant };
 }
 
 /** Every second job is the first tenant's, the others take turns. */

@@ -4,16 +4,20 @@ import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
-/** Children use the package as it is published. Builds it when a source is newer than what was built. */
+/** What children use of each package. The library first: the other is built on it. */
+const PACKAGES = { pawl: "dist/index.js", server: "dist/telemetry/index.js" };
+
+/** Children use the packages as they are published. Builds them when a source is newer than what was built. */
 export function buildIfStale(say: (text: string) => void): void {
-  const built = join(ROOT, "packages/pawl/dist/index.js");
-  const stamp = join(ROOT, "packages/pawl/tsconfig.tsbuildinfo");
-  const last = existsSync(built) && existsSync(stamp) ? statSync(stamp).mtimeMs : 0;
-  if (newest(join(ROOT, "packages/pawl/src")) > last) {
-    say("building Pawl");
+  for (const [name, entry] of Object.entries(PACKAGES)) {
+    const folder = join(ROOT, "packages", name);
+    const stamp = join(folder, "tsconfig.tsbuildinfo");
+    const last = existsSync(join(folder, entry)) && existsSync(stamp) ? statSync(stamp).mtimeMs : 0;
+    if (newest(join(folder, "src")) <= last) continue;
+    say(`building packages/${name}`);
     // What has errors is written all the same: a measurement in the middle of a change is better than none.
-    const errors = run("node_modules/.bin/tsc", "-b", "packages/pawl");
-    if (errors !== undefined) say(`Pawl has type errors; measuring what the compiler made of it:\n${errors}`);
+    const errors = run("node_modules/.bin/tsc", "-b", `packages/${name}`);
+    if (errors !== undefined) say(`packages/${name} has type errors; measuring what the compiler made of it:\n${errors}`);
   }
   // Whoever else has built since may have left them behind.
   const problem = run(process.execPath, "scripts/copy-assets.mjs");

@@ -3,7 +3,8 @@ import type { Scenario } from "../contract.js";
 import { figureOf, partsOf, rowsOf } from "../harness/figures.js";
 import { NODE_SYSTEMS } from "./systems.js";
 
-const SECONDS = 20;
+/** as long as it takes to meet the first look of every duty, whenever that is */
+const SECONDS = 60;
 /** Starting up is not idling. */
 const SETTLE_MS = 3_000;
 const JOBS_FIRST = 100;

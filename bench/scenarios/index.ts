@@ -11,9 +11,12 @@ import { idle } from "./idle.js";
 import { latency } from "./latency.js";
 import { lateness } from "./lateness.js";
 import { limits } from "./limits.js";
+import { newcomers } from "./newcomers.js";
 import { pinned } from "./pinned.js";
 import { schedules } from "./schedules.js";
+import { service } from "./service.js";
 import { sustained } from "./sustained.js";
+import { telemetry } from "./telemetry.js";
 import { tenants } from "./tenants.js";
 import { workers } from "./workers.js";
 
@@ -31,9 +34,12 @@ export const SCENARIOS: readonly Scenario[] = [
   pinned,
   tenants,
   fairness,
+  newcomers,
   limits,
   embedded,
   cost,
+  telemetry,
+  service,
   workers,
   idle,
 ];

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { open, type Pawl, schedule, task } from "pawl";
+import { open, type Pawl, schedule, type TraceContext, type Tracing, task } from "pawl";
 import { Times } from "../child/spread.ts";
 import type { Input, Place, Planned, Session, Watched, WorkSettings } from "../contract.ts";
 
@@ -12,7 +12,25 @@ export function connect(place: Place): Promise<Session> {
   return connectWith(place, {});
 }
 
-export async function connectWith(place: Place, options: { readonly engine?: "pglite" }): Promise<Session> {
+export interface PawlSettings {
+  /** of a service on the place */
+  readonly url?: string;
+  readonly engine?: "pglite";
+  readonly tracing?: Tracing;
+}
+
+export interface Telemetry {
+  /** is told of the pawl before it works */
+  readonly follow?: (pawl: Pawl) => void;
+  /** what a job carries */
+  readonly traceOf?: (input: Input) => TraceContext | undefined;
+}
+
+export async function connectWith(
+  place: Place,
+  { url = urlOf(place), ...options }: PawlSettings,
+  { follow, traceOf }: Telemetry = {},
+): Promise<Session> {
   let handle: (input: Input) => void = () => {};
   let watched = (): Watched => ({ claims: new Times().spread(), errors: 0, samples: [] });
   const noop = task("bench.noop", async (input: Input) => {
@@ -26,13 +44,19 @@ export async function connectWith(place: Place, options: { readonly engine?: "pg
     parked: task("bench.parked", { limits: [{ key: "key", rate: { limit: 1, per: "1d" } }] }, run),
   };
   const taskOf = (jobs: readonly Planned[]) => (jobs[0]?.limited === undefined ? noop : limited[jobs[0].limited]);
-  const pawl = await open(urlOf(place), { tasks: [noop, ...Object.values(limited)], ...options });
+  const pawl = await open(url, { tasks: [noop, ...Object.values(limited)], ...options });
+  follow?.(pawl);
 
   const optionsOf = ({ input: { due }, tenant }: Planned) => ({
     ...(due === undefined ? {} : { runAt: due }),
     ...(tenant === undefined ? {} : { tenant }),
   });
+  const traced = (input: Input) => {
+    const trace = traceOf?.(input);
+    return trace === undefined ? undefined : { trace };
+  };
   const each = (jobs: readonly Planned[]) => {
+    if (traceOf !== undefined) return { each: traced };
     const [first] = jobs;
     const alike = first === undefined || Object.keys(optionsOf(first)).length === 0;
     return alike ? {} : { each: (_: Input, index: number) => optionsOf(jobs[index] as Planned) };
@@ -95,7 +119,7 @@ function watching(pawl: Pawl): () => Watched {
   };
 }
 
-function urlOf(place: Place): string {
+export function urlOf(place: Place): string {
   if (place.kind === "redis") throw new Error("Pawl has no Redis store yet");
   return place.kind === "postgres" ? place.url : place.folder;
 }
