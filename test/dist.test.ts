@@ -10,6 +10,12 @@ import { temporaryFolder } from "./support/folder.js";
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../", import.meta.url));
 const tsc = join(root, "node_modules/typescript/bin/tsc");
+/** bytes: a line for every file of a package */
+const MOST_OUTPUT = 16 * 1_048_576;
+
+function importsVitest(file: string): boolean {
+  return /(from|import\()\s*["']vitest/.test(readFileSync(file, "utf8"));
+}
 
 /** The package as it is published, built where its dependencies are found, in a node_modules of its own. */
 describe("the published package", () => {
@@ -52,6 +58,22 @@ describe("the published package", () => {
     const built = migrations(join(packed, "dist/store/postgres/migrations"));
     expect(built.length).toBeGreaterThan(0);
     expect(built).toEqual(migrations(join(root, "packages/pawl/src/store/postgres/migrations")));
+  });
+
+  test.each(["pawl", "server"])("of packages/%s holds no tests, and nothing that imports what only they need", { timeout: 90_000 }, async (name) => {
+    const folder = join(root, "packages", name);
+    const { stdout } = await run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: folder, maxBuffer: MOST_OUTPUT });
+    const [{ files }] = JSON.parse(stdout) as [{ files: readonly { path: string }[] }];
+    const code = files.map(({ path }) => path).filter((path) => /\.[jt]s$/.test(path));
+    expect(code).toContain("src/index.ts");
+    expect(code.filter((path) => /\.test\.|conformance/.test(path) || importsVitest(join(folder, path)))).toEqual([]);
+  });
+
+  test("is built without them", () => {
+    const dist = join(packed, "dist");
+    const built = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".js"));
+    expect(built).toContain("index.js");
+    expect(built.filter((file) => importsVitest(join(dist, file)))).toEqual([]);
   });
 
   test("has types by which the README shows nothing that the compiler would refuse", { timeout: 90_000 }, async () => {

@@ -2,6 +2,7 @@ import type { Curve, Scenario } from "../contract.js";
 import { median, rounded } from "../harness/figures.js";
 
 const MB = 2 ** 20;
+const WARM_UP = 500_000;
 
 interface Tenth {
   readonly µs: number;
@@ -18,8 +19,8 @@ export const fanout: Scenario = {
     const streams: (readonly Tenth[])[] = [];
     const samples = await bench.turns(async (turn) => {
       const producer = await turn.start();
-      // Else the start would be slow for being the start, and the end look good beside it.
-      const warmUp = Math.ceil(bench.jobs / 10);
+      // Else the start would be slow for being the start, and the end look good beside it; and the heap takes its size first.
+      const warmUp = Math.min(WARM_UP, bench.jobs);
       await producer.enqueueStream({ count: warmUp });
       const { ms, tenths } = await producer.enqueueStream({ count: bench.jobs });
       const { peakRssBytes } = await producer.usage();

@@ -16,7 +16,7 @@ GOLDEN = 0.6180339887498949
 # Every second and not every five: the setting for those who mind how late jobs are.
 Sidekiq.options[:average_scheduled_poll_interval] = 1
 Sidekiq.logger.level = Logger::FATAL
-Sidekiq.redis = { url: "unix://#{PLACE.fetch("socket")}", size: 20 }
+Sidekiq.redis = { url: "unix://#{PLACE.fetch("socket")}", size: 80 } # 64 threads enqueue at once
 
 def monotonic
   Process.clock_gettime(Process::CLOCK_MONOTONIC, :float_millisecond)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A Pawl worker in Python, with nothing but its standard library.
 
-    PAWL_URL=http://127.0.0.1:7171 PAWL_KEY=pawl_live_… python3 worker.py
+    PAWL_URL=http://127.0.0.1:7295 python3 worker.py    # PAWL_KEY too, where the service asks for a key
 
 It speaks the pull protocol of docs/protocol.md: claim by long poll, renew from a thread of its own, settle in batches,
 hear of cancellations, give back what it cannot finish.
@@ -198,7 +198,7 @@ def resize(photo, context):
 
 if __name__ == "__main__":
     worker = Worker(
-        os.environ.get("PAWL_URL", "http://127.0.0.1:7171"),
+        os.environ.get("PAWL_URL", "http://127.0.0.1:7295"),
         os.environ.get("PAWL_KEY"),
         [{"name": "resize", "handler": resize, "retry": [10, 10], "timeout": "1m"}],
     )

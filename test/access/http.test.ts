@@ -83,6 +83,8 @@ describe("the API with keys of its own", () => {
   });
 
   test("every change of keys and every denial is one entry of the caller's log, and reads are none (S72)", async () => {
+    await api.ask("GET", "/v1/jobs", { key: "nonsense" });
+    const strangers = (await entries()).length;
     const before = (await entries("acme")).length;
     const { key } = (await make(acme, VIEWER)).json();
     await api.ask("GET", `/v1/keys/${key.id}`, { key: acme });
@@ -95,10 +97,10 @@ describe("the API with keys of its own", () => {
       ["keys.create", "allowed"],
     ]);
     expect(fresh[1]).toMatchObject({ actor: `key:${parseApiKey(acme)?.id}`, subject: `key:${key.id}` });
-    const strangers = (await entries()).length;
-    await api.ask("GET", "/v1/jobs", { key: "nonsense" });
-    expect((await entries())[0]).toMatchObject({ actor: "anonymous", outcome: "denied", action: "jobs.list" });
-    expect((await entries()).length).toBe(strangers + 1);
+    for (let n = 0; n < 3; n++) await api.ask("GET", "/v1/jobs", { key: "nonsense" });
+    const anonymous = (await entries()).filter(({ actor }) => actor === "anonymous");
+    expect(anonymous).toMatchObject([{ outcome: "denied", action: "jobs.list" }]);
+    expect((await entries()).length, "this address had its entry of the minute").toBe(strangers);
     expect((await pawl.audit.verify()).ok).toBe(true);
   });
 

@@ -1,9 +1,11 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { open, type Pawl, task } from "pawl";
+import { open, type Pawl, task, type Waiting } from "pawl";
 import { afterEach, describe, expect, test } from "vitest";
 import { HttpConnections } from "../../packages/pawl/src/runtime/http.js";
 import { createApp } from "../../packages/server/src/http/app.js";
+import { Front } from "../../packages/server/src/serve/front.js";
+import { apiRouting } from "../../packages/server/src/serve/routing.js";
 import { service } from "./both.js";
 
 const closing: (() => Promise<unknown> | unknown)[] = [];
@@ -106,12 +108,59 @@ describe("a remote worker whose answers are lost", () => {
   });
 });
 
+/** A port at which nobody listens. */
+async function freePort(): Promise<number> {
+  const closed = createServer();
+  await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
+  const { port } = closed.address() as AddressInfo;
+  await new Promise((resolve) => closed.close(resolve));
+  return port;
+}
+
+/** Opens it with a task to make known, and resolves `waits` with what it waits for. */
+function opening(url: string) {
+  let hears: (what: Waiting) => void = () => {};
+  const waits = new Promise<Waiting>((resolve) => {
+    hears = resolve;
+  });
+  const opened = open(url, { tasks: [task("greet", { queue: "hello" }, () => {})], onWaiting: hears });
+  closing.push(async () => (await opened).close());
+  return { opened, waits };
+}
+
+describe("a service that comes up later", () => {
+  test("is waited for while it has no store yet", async () => {
+    const front = new Front();
+    const { opened, waits } = opening(await front.listen({ host: "127.0.0.1", port: 0 }));
+    expect(await waits).toMatchObject({ for: "server", error: { code: "service_starting" } });
+    const store = await open("memory:", {});
+    const routing = await apiRouting({ pawl: store });
+    closing.unshift(async () => {
+      await Promise.all([front.close(AbortSignal.abort()), routing.close()]);
+      await store.close();
+    });
+    front.handOver(routing.handler);
+    expect(await (await opened).tasks.get("greet")).toMatchObject({ defaults: { queue: "hello" } });
+  });
+
+  test("is waited for while nobody listens there", async () => {
+    const port = await freePort();
+    const { opened, waits } = opening(`http://127.0.0.1:${port}`);
+    expect(await waits).toMatchObject({ for: "server", error: { code: "store_unreachable" } });
+    const store = await open("memory:", {});
+    const app = createApp({ pawl: store });
+    closing.unshift(async () => {
+      await app.close();
+      await store.close();
+    });
+    await app.listen({ host: "127.0.0.1", port });
+    expect(await (await opened).tasks.get("greet")).toMatchObject({ defaults: { queue: "hello" } });
+  });
+});
+
 describe("a service that is not there", () => {
   test("is an error that says so, with its address and without the key", async () => {
-    const closed = createServer();
-    await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve));
-    const { port } = closed.address() as AddressInfo;
-    await new Promise((resolve) => closed.close(resolve));
+    const port = await freePort();
     const pawl = await open(`http://127.0.0.1:${port}`, { key: "pawl_secret" });
     closing.push(() => pawl.close());
     const error = await pawl.info().catch((failed: unknown) => failed);

@@ -30,6 +30,17 @@ describeBoth("a scheduler", (opening) => {
     expect(await job.explain()).toMatchObject({ job: job.id, state: "scheduled", text: expect.stringContaining("") });
   });
 
+  test("keeps the trace that a job is enqueued in, alone, among others and of many", async () => {
+    const { pawl } = await opening();
+    const trace = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", tracestate: "vendor=1" };
+    const alone = await pawl.enqueue("mail", 1, { trace });
+    const together = await Promise.all([pawl.enqueue("mail", 2, { trace }), pawl.enqueue("mail", 3)]);
+    const many = await pawl.enqueueMany("mail", [4, 5], { trace });
+    const views = await Promise.all([alone, ...together, ...many].map((job) => job.get()));
+    expect(views.map((view) => view.trace)).toEqual([trace, trace, undefined, trace, trace]);
+    await expect(pawl.enqueue("mail", 6, { trace: { traceparent: "00-0-0-01" } })).rejects.toMatchObject({ code: "option_invalid" });
+  });
+
   test("answers a second enqueue of a key with the first job, or refuses it", async () => {
     const { pawl } = await opening();
     const first = await pawl.enqueue("mail", 1, { key: "k" });

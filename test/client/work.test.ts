@@ -155,6 +155,13 @@ describeBoth("a worker", (opening) => {
     expect([...ran.values()].every((times) => times === 1)).toBe(true);
   });
 
+  test("refuses an option that does not exist, and names the one that was meant", async () => {
+    const { pawl } = await opening([task("any", () => {})]);
+    const error = await pawl.work({ concurency: 50 } as object).catch((refused: unknown) => refused);
+    expect(error).toMatchObject({ code: "option_invalid", message: expect.stringContaining("did you mean concurrency?") });
+    expect(pawl.localWorkers()).toEqual([]);
+  });
+
   test("goes through middleware, and keeps amounts within what it has", async () => {
     let most = 0;
     let now = 0;

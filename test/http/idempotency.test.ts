@@ -24,6 +24,19 @@ describe("S31: Idempotency-Key", () => {
     expect([again.statusCode, again.body, again.headers["content-type"]]).toEqual([422, refused.body, refused.headers["content-type"]]);
   });
 
+  test("a denial is none: the audit hears of every one (S72)", async () => {
+    api.known.set("mailer", { name: "mailer", tenant: "acme", grants: [{ role: "worker", tasks: ["mail.*"] }] });
+    const claim = { worker: { name: "w", boot: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" }, tasks: [{ name: "pay" }], limit: 1 };
+    for (let n = 0; n < 2; n++) {
+      const denied = await send("denied", claim, "mailer", "/v1/leases");
+      expect([denied.statusCode, denied.headers["idempotency-replayed"]]).toEqual([403, undefined]);
+    }
+    const told = api.audit.filter(({ who }) => who === "mailer");
+    expect(told.map(({ action, decision, reason }) => [action, decision, reason])).toEqual(
+      Array<string[]>(2).fill(["leases.claim", "denied", "forbidden"]),
+    );
+  });
+
   test("a key that was used for something else is refused", async () => {
     await send("reused", { task: "a", input: 1 });
     expect((await send("reused", { task: "a", input: 2 })).json()).toMatchObject({ status: 422, code: "idempotency_key_reused" });

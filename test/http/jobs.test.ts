@@ -50,6 +50,22 @@ describe("jobs over HTTP", () => {
     expect((await pawl.jobs.get(answers[2].id)).input).toBe(3);
   });
 
+  test("a parent that does not exist is the error of its child alone, and nothing is stored twice", async () => {
+    const dependsOn = ["0197a0c0-7d1e-7000-8000-000000000000"];
+    const family = async () => (await api.ask("GET", "/v1/jobs?task=family")).json().jobs.map(({ input }: { input: number }) => input);
+    const jobs = [
+      { task: "family", input: 1 },
+      { task: "family", input: 2, dependsOn },
+      { task: "family", input: 3 },
+    ];
+    const { answers } = (await api.ask("POST", "/v1/jobs/batch", { body: { jobs } })).json();
+    expect(answers).toMatchObject([{ enqueued: "created" }, { error: { status: 422, code: "dependency_unknown" } }, { enqueued: "created" }]);
+    expect((await family()).sort()).toEqual([1, 3]);
+    const atomic = await api.ask("POST", "/v1/jobs/batch", { body: { jobs, atomic: true } });
+    expect(atomic.json()).toMatchObject({ status: 422, code: "dependency_unknown", details: { stored: 2 } });
+    expect((await family()).sort(), "as the error says").toEqual([1, 1, 3, 3]);
+  });
+
   test("an atomic batch stores all or none", async () => {
     const refused = await api.ask("POST", "/v1/jobs/batch", {
       body: {

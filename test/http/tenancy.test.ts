@@ -92,6 +92,34 @@ describe("tenants over HTTP", () => {
     expect((await api.ask("GET", "/v1/jobs?task=mail.send&queue=mail", { key: "mailer" })).statusCode).toBe(200);
   });
 
+  test("S16: a key for some tasks reaches no schedule of others, neither to replace it nor under another tenant's name", async () => {
+    api.known.set("all-mailer", { name: "all-mailer", tenant: undefined, grants: [{ role: "operator", tasks: ["mail.*"], queues: ["mail"] }] });
+    const mail = { task: "mail.send", job: { queue: "mail" }, every: "1h" };
+    const put = (key: string, name: string, body: object) => api.ask("PUT", `/v1/schedules/${name}`, { key, body });
+    for (const [key, name] of [
+      ["mailer", "of-mail"],
+      ["all-mailer", "rent"],
+    ] as const)
+      expect([(await put(key, name, mail)).statusCode, (await put(key, name, mail)).statusCode]).toEqual([200, 200]);
+    await put("acme-admin", "rent", { task: "pay", every: "1h" });
+    expect((await put("mailer", "rent", mail)).json().code).toBe("forbidden");
+    expect((await put("all-mailer", "rent", { ...mail, tenant: "acme" })).json().code).toBe("forbidden");
+    for (const [method, path] of [
+      ["DELETE", ""],
+      ["PATCH", ""],
+      ["GET", ""],
+      ["POST", "/pause"],
+      ["POST", "/trigger"],
+      ["GET", "/ticks"],
+    ] as const) {
+      const body = method === "PATCH" ? { body: { every: "2h" } } : {};
+      const refused = await api.ask(method, `/v1/schedules/rent${path}?tenant=acme`, { key: "all-mailer", ...body });
+      expect([method, path, refused.json().code]).toEqual([method, path, "forbidden"]);
+    }
+    expect(await api.pawl.schedules.get({ name: "rent", tenant: "acme" })).toMatchObject({ task: "pay", every: 3_600_000 });
+    expect((await api.ask("DELETE", "/v1/schedules/rent", { key: "all-mailer" })).statusCode, "its own").toBe(204);
+  });
+
   test("S17: fields that are not a caller's to set are refused by name", async () => {
     for (const field of ["state", "epoch", "attempts", "tenant_id", "id"]) {
       const refused = await api.ask("POST", "/v1/jobs", { body: { task: "a", [field]: "x" } });
@@ -103,7 +131,11 @@ describe("tenants over HTTP", () => {
     expect((await api.ask("POST", "/v1/queues/q/pause", { body: { force: true } })).json()).toMatchObject({ code: "unknown_field" });
   });
 
-  test("tasks of Pawl's own cannot be enqueued by a caller, nor scheduled", async () => {
+  test("tasks of Pawl's own cannot be enqueued by a caller, nor scheduled, nor claimed", async () => {
+    const worker = { name: "w", boot: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" };
+    const claim = (body: object) => api.ask("POST", "/v1/leases", { body: { worker, limit: 1, ...body } });
+    expect((await claim({ tasks: [{ name: "a" }, { name: "pawl.bulk" }] })).json().code).toBe("task_reserved");
+    expect((await claim({ tasks: [{ name: "a" }], queues: [] })).json()).toMatchObject({ code: "field_invalid", pointer: "/queues" });
     for (const [url, body] of [
       ["/v1/jobs", { task: "pawl.bulk", input: { verb: "drop", filter: {} } }],
       ["/v1/jobs/batch", { task: "pawl.bulk", inputs: [{}] }],
@@ -150,5 +182,13 @@ describe("tenants over HTTP", () => {
     const { id } = (await unheard.ask("POST", "/v1/jobs", { body: { task: "a", delay: "1h" } })).json();
     expect((await unheard.ask("POST", `/v1/jobs/${id}/cancel`)).statusCode).toBe(500);
     expect((await unheard.pawl.jobs.get(id)).state).toBe("scheduled");
+  });
+
+  test("S72: who shows no key neither waits for the audit nor learns that it is away", async () => {
+    await using stuck = await openApp({ audit: { record: () => new Promise(() => {}) } });
+    expect((await stuck.ask("GET", "/v1/jobs", { key: "" })).statusCode).toBe(401);
+    await using away = await openApp({ audit: { record: () => Promise.reject(new Error("the audit is away")) } });
+    expect((await away.ask("GET", "/v1/jobs", { key: "" })).statusCode).toBe(401);
+    expect(away.faults).toEqual([new Error("the audit is away")]);
   });
 });

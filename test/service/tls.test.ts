@@ -132,7 +132,8 @@ describe("a service with mutual TLS", () => {
   });
 
   test("S8: refuses a key of another tenant than the certificate's", async () => {
-    expect(await get("/v1/jobs", "globex", `Bearer ${key}`)).toMatchObject({ status: 403, body: { code: "identity_mismatch" } });
+    for (const path of ["/v1/jobs", "/metrics"])
+      expect(await get(path, "globex", `Bearer ${key}`), path).toMatchObject({ status: 403, body: { code: "identity_mismatch" } });
   });
 
   test("takes the tenant's own key; without a key, the certificate is a worker's", async () => {

@@ -7,7 +7,7 @@ const HOW = statement(
   "how_planned",
   "select current_setting('plan_cache_mode') as plans, current_setting('enable_seqscan') as scans, current_setting('jit') as jit",
 );
-const HOT = { ...HOW, hot: true } as const;
+const HOT = { ...HOW, hot: "claim" } as const;
 const AS_EVER = expect.objectContaining({ plans: "auto", scans: "on" });
 const FIXED = { plans: "force_generic_plan", scans: "off", jit: "off" };
 
@@ -23,7 +23,7 @@ for (const name of ["embedded18", "debian15"] as const) {
 
     test("settings of the user's own stay, wherever they were given", async () => {
       await using database = await freshDatabase(name);
-      const mine = { ...statement("own_setting", "select current_setting('work_mem') as mine"), hot: true } as const;
+      const mine = { ...statement("own_setting", "select current_setting('work_mem') as mine"), hot: "settle" } as const;
       for (const config of [
         { ...database.config, options: "-c work_mem=7MB" },
         { connectionString: `${database.url}${database.url.includes("?") ? "&" : "?"}options=${encodeURIComponent("-c work_mem=7MB")}` },

@@ -5,6 +5,7 @@ import { tailSource } from "../../packages/pawl/src/core/id.js";
 import type { NewJob } from "../../packages/pawl/src/core/job.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
+import { DriverError } from "../../packages/pawl/src/store/postgres/errors.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
 import { eventually } from "../support/eventually.js";
 import { describeOn, freshDatabase } from "../support/servers.js";
@@ -74,6 +75,28 @@ describeOn("embedded18", () => {
       expect(callers.filter((text) => /notify/i.test(text))).toEqual([]);
     } finally {
       await listener.end();
+      await store.close();
+    }
+  });
+
+  test("a wake-up that the server will not take is no reason not to store the job", async () => {
+    await using database = await freshDatabase();
+    const inner = pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 });
+    let refused = 0;
+    const full: Driver = {
+      ...inner,
+      query: (asked, values = []) => {
+        if (!asked.text.includes("pg_notify") || values.at(-1) === null) return inner.query(asked, values);
+        refused++;
+        return Promise.reject(new DriverError("refused", "54000", new Error("too many notifications in the NOTIFY queue")));
+      },
+    };
+    const store = await finish(full, { engine: "postgres", place: "test", durability: "process" }, {});
+    try {
+      const [answer] = await store.jobs.enqueue([job()]);
+      expect(answer).toMatchObject({ kind: "created" });
+      expect(refused).toBeGreaterThan(0);
+    } finally {
       await store.close();
     }
   });

@@ -65,7 +65,7 @@ function isService(url: unknown): url is string {
   return typeof url === "string" && /^https?:\/\//i.test(url) && URL.canParse(url);
 }
 
-const SERVICE_KEYS: ReadonlySet<string> = new Set<keyof OpenOptions>(["tasks", "anyTask", "queues", "schedules", "key", "tls"]);
+const SERVICE_KEYS: ReadonlySet<string> = new Set<keyof OpenOptions>(["tasks", "anyTask", "queues", "schedules", "onWaiting", "key", "tls"]);
 
 /** What is about the store itself is for the service to know. */
 async function openService(url: string, options: OpenOptions): Promise<Pawl> {
@@ -74,14 +74,20 @@ async function openService(url: string, options: OpenOptions): Promise<Pawl> {
   const address = new URL(url);
   // It would be in errors and logs: a key is an option, and TLS certificates are.
   if (address.username !== "" || address.password !== "") throw pawlError("store_url", { url: withoutSecrets(url) });
-  const { key, tls, tasks, anyTask, queues, schedules } = options;
+  const { key, tls, tasks, anyTask, queues, schedules, onWaiting } = options;
   if (key !== undefined && (typeof key !== "string" || !/^[\x21-\x7e]{1,512}$/.test(key))) throw invalid("key", "it is not an API key");
   if (tls !== undefined) checkKeys(checkObject("tls", tls), TLS_KEYS, "tls.");
-  const given = { key, tls, tasks, anyTask, queues, schedules };
+  if (onWaiting !== undefined) checkFunction("onWaiting", onWaiting);
+  const given = { key, tls, tasks, anyTask, queues, schedules, onWaiting };
   const { openRemote } = await import("./client/pawl.js");
   const { withRefused } = await import("./client/refusing.js");
-  const remote = await openRemote(address, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), SYSTEM.clock);
-  return withRefused<Pawl>(remote);
+  const release = keepAlive();
+  try {
+    const remote = await openRemote(address, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), SYSTEM.clock);
+    return withRefused<Pawl>(remote);
+  } finally {
+    release();
+  }
 }
 
 const TLS_KEYS: ReadonlySet<string> = new Set<keyof SecureOptions>(["ca", "cert", "key"]);

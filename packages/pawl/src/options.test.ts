@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { exponential } from "./core/retry.js";
 import { type OpenOptions, open } from "./open.js";
-import type { WorkOptions } from "./pawl.js";
 import { openTest } from "./testing/open.js";
+import type { WorkOptions } from "./worker/options.js";
 import { type TaskOptions, task } from "./worker/task.js";
 
 const plain = task("plain", (_: unknown) => {});

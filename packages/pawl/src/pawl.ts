@@ -28,7 +28,7 @@ import { observed } from "./store/observed.js";
 import type { ExportedJob, Store } from "./store/port.js";
 import { Host, type HostOptions } from "./worker/host/host.js";
 import { Looks } from "./worker/host/looks.js";
-import type { WorkerOptions } from "./worker/options.js";
+import { WORK_KEYS, type WorkerOptions, type WorkOptions } from "./worker/options.js";
 import { Worker } from "./worker/worker.js";
 
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
@@ -50,11 +50,6 @@ export interface Pawl extends Operator, AsyncDisposable {
   untilSignal(): Promise<void>;
   /** Lets workers finish (`drain`), stops maintenance, and closes the store. Again is the same. */
   close(): Promise<void>;
-}
-
-export interface WorkOptions extends WorkerOptions {
-  /** on SIGINT or SIGTERM close everything gracefully, on a second one exit at once */
-  readonly signals?: boolean;
 }
 
 export interface PawlOptions extends SchedulerOptions {
@@ -274,28 +269,6 @@ function tracedWork(options: WorkerOptions, tracing: Tracing | undefined): Worke
 const COUNT_KEYS = new Set(["queue", "task"]);
 const MAINTENANCE_KEYS = new Set(["pulse", "sweep", "lease", "prune", "batch"]);
 const KEEP_KEYS = new Set(["finished", "dead", "exportFinished"]);
-const WORK_KEYS = new Set(
-  Object.keys({
-    concurrency: true,
-    queues: true,
-    tasks: true,
-    bands: true,
-    tenants: true,
-    tags: true,
-    amounts: true,
-    reserve: true,
-    slots: true,
-    name: true,
-    lease: true,
-    renewal: true,
-    drain: true,
-    claimBatch: true,
-    middleware: true,
-    poll: true,
-    renewer: true,
-    signals: true,
-  } satisfies Record<keyof WorkOptions, true>),
-);
 
 function upkeepOf({ maintenance = true, keep = {} }: PawlOptions): MaintenanceOptions | undefined {
   checkKeys(checkObject("keep", keep), KEEP_KEYS, "keep.");

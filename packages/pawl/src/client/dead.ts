@@ -1,4 +1,4 @@
-import { isPawlError } from "../core/error.js";
+import { fateOf } from "../core/bulk.js";
 import { checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../scheduler/check.js";
 import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveMany } from "../scheduler/scheduler.js";
 import type { JobView } from "../scheduler/view.js";
@@ -85,12 +85,10 @@ export class RemoteDead implements Dead {
           await change(job, index++);
           report.count++;
         } catch (error) {
-          if (isPawlError(error, "job_state") || isPawlError(error, "job_unknown")) report.skipped++;
-          else if (isPawlError(error) && error.code.startsWith("store_")) throw error;
-          else {
-            report.failed++;
-            if (report.failures.length < FAILURES_SHOWN) report.failures.push({ job: job.id, error });
-          }
+          const fate = fateOf(error);
+          if (fate === "fatal") throw error;
+          report[fate]++;
+          if (fate === "failed" && report.failures.length < FAILURES_SHOWN) report.failures.push({ job: job.id, error });
         }
       }
     } while (after !== undefined && left > 0);

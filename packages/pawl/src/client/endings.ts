@@ -19,7 +19,7 @@ function toldOf({ outcome, next, delay, output, failure, pauses }: Patch): objec
       return output === undefined ? { outcome } : { outcome, output: decode(output) };
     case "failed":
       if (next === "dead") return { outcome, failure: toldFailure(failure), retryable: false };
-      return { outcome, failure: toldFailure(failure), retryAfter: delay ?? 0, limit: pauses?.limit ?? false };
+      return { outcome, failure: toldFailure(failure), retryAfter: delay ?? 0, again: true, limit: pauses?.limit ?? false };
     case "snoozed":
       return { outcome, delay: next === "dead" ? TOO_LONG : (delay ?? 0) };
     case "released":

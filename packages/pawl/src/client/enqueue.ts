@@ -1,5 +1,5 @@
 import { DEFAULTS } from "../core/defaults.js";
-import { isPawlError, pawlError } from "../core/error.js";
+import { type ErrorDetails, isPawlError, pawlError } from "../core/error.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "../scheduler/check.js";
 import { each } from "../scheduler/chunks.js";
 import type { Stored } from "../scheduler/enqueuer.js";
@@ -28,7 +28,8 @@ const AT_ONCE = 2;
 interface Waiting {
   readonly body: string;
   readonly task: string;
-  readonly key: unknown;
+  readonly key: string | undefined;
+  readonly request: string | undefined;
   readonly resolve: (stored: Stored) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -53,7 +54,8 @@ export class RemoteEnqueuer {
     const text = encodeInput(task.name, task.schema, input);
     const body = jobText(task.name, typeof text === "string" ? text : await text, said);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ body, task: task.name, key: options.unique?.key, resolve, reject });
+      const { unique, key = unique?.key, request } = options;
+      this.#waiting.push({ body, task: task.name, key, request, resolve, reject });
       this.#plan();
     });
   }
@@ -127,6 +129,7 @@ export class RemoteEnqueuer {
     let created = 0;
     const fly = async () => {
       const body = bodyOf(task.name, shared, chunk);
+      const count = chunk.length;
       chunk = [];
       size = 0;
       const place = sent++;
@@ -137,7 +140,7 @@ export class RemoteEnqueuer {
             done(stored, place);
           },
           (error: unknown) => {
-            failure ??= { error };
+            failure ??= { error: unknownIf(error, { count }) };
             if (isPawlError(error) && typeof error.details.stored === "number") created += error.details.stored;
           },
         )
@@ -148,7 +151,7 @@ export class RemoteEnqueuer {
     };
     const add = (packed: Packed): Promise<void> | undefined => {
       chunk.push(packed);
-      size += packed.text.length;
+      size += Buffer.byteLength(packed.text);
       return chunk.length >= DEFAULTS.limits.enqueueBatch || size >= MOST_BYTES ? fly() : undefined;
     };
     let index = 0;
@@ -221,7 +224,7 @@ export class RemoteEnqueuer {
   async #send(): Promise<void> {
     let count = 0;
     for (let size = 0; count < this.#waiting.length && count < DEFAULTS.limits.enqueueBatch; count++) {
-      size += (this.#waiting[count] as Waiting).body.length;
+      size += Buffer.byteLength((this.#waiting[count] as Waiting).body);
       if (count > 0 && size > MOST_BYTES) break;
     }
     const batch = this.#waiting.splice(0, count);
@@ -242,7 +245,7 @@ export class RemoteEnqueuer {
         });
       }
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      for (const { key, request, reject } of batch) reject(unknownIf(error, { count: 1, request, key }));
     } finally {
       this.#flying--;
       if (this.#waiting.length > 0) this.#plan();
@@ -253,6 +256,11 @@ export class RemoteEnqueuer {
 
 const OWN = ["key", "unique", "throttle", "debounce", "request"] as const;
 const NO_LANE = { queue: "", band: 5, tenant: "", task: "" } as const;
+
+/** Whether jobs were stored that nothing was heard of is not known; to repeat them with the same request id or key is safe. */
+function unknownIf(error: unknown, details: ErrorDetails): unknown {
+  return isPawlError(error) && error.details.unheard === true ? pawlError("enqueue_unknown", details, error) : error;
+}
 
 function jobText(task: string, input: string, options: Readonly<Record<string, unknown>>): string {
   return `${JSON.stringify({ task, ...options }).slice(0, -1)},"input":${input}}`;

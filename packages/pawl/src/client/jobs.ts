@@ -92,8 +92,8 @@ export class RemoteJobs implements Jobs {
         signal?.throwIfAborted();
         const left = Math.max(0, Math.min(POLL, Math.ceil(end - clock.monotonic())));
         const query = { timeout: left };
-        const call = { method: "GET", path: `${path}/wait`, query, timeout: left + 15_000, ...(signal === undefined ? {} : { signal }) } as const;
-        const view = jobView(await this.wire.json(call));
+        const call = { method: "GET", path: `${path}/wait`, query, timeout: left + 15_000, pool: "waits" } as const;
+        const view = jobView(await this.wire.json(signal === undefined ? call : { ...call, signal }));
         if (isFinished(view.state)) return view;
         if (clock.monotonic() >= end) throw pawlError("wait_timeout", { job: id, timeout });
       }

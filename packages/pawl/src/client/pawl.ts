@@ -7,6 +7,7 @@ import { keepAlive } from "../runtime/alive.js";
 import { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import { exitOn, onStopSignal } from "../runtime/signals.js";
+import { type ServerAway, untilUp } from "../runtime/until-up.js";
 import type { CheckupOptions } from "../scheduler/checkup.js";
 import type { QueueDefaults } from "../scheduler/options.js";
 import { Registry } from "../scheduler/registry.js";
@@ -14,7 +15,7 @@ import type { CodeSchedule } from "../scheduler/schedule.js";
 import type { Info, QueueView, StateCounts, TenantView } from "../scheduler/scheduler.js";
 import type { TaskDefinition } from "../scheduler/tasks.js";
 import type { LiveLaneView, LiveWorkerView, UnservedLane } from "../scheduler/unserved.js";
-import type { WorkerOptions } from "../worker/options.js";
+import { WORK_KEYS, type WorkerOptions, type WorkOptions } from "../worker/options.js";
 import type { AnyTask } from "../worker/task.js";
 import { Worker } from "../worker/worker.js";
 import { RemoteEnqueuer } from "./enqueue.js";
@@ -31,16 +32,23 @@ export interface RemoteOptions extends WireOptions {
   readonly anyTask?: boolean;
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
   readonly schedules?: readonly CodeSchedule[];
+  /** hears that the service is waited for */
+  readonly onWaiting?: (what: ServerAway) => void;
 }
 
-/** Opens a service: its store is elsewhere, and so is its upkeep. The tasks of this process are made known to it. */
-export async function openRemote(url: URL, { tasks, anyTask, queues = {}, schedules, ...how }: RemoteOptions, clock: Clock): Promise<RemotePawl> {
+/**
+ * Opens a service: its store is elsewhere, and so is its upkeep. The tasks of this process are made known to it, as soon as
+ * it is up: all that is said here is safe to repeat.
+ */
+export async function openRemote(url: URL, options: RemoteOptions, clock: Clock): Promise<RemotePawl> {
+  const { tasks, anyTask, queues = {}, schedules, onWaiting, ...how } = options;
   const wire = new Wire(url, how, clock);
+  const wait = { clock, onWaiting };
   try {
     const registry = new Registry(tasks, { find: (name) => ({ name, options: {} }), forget: () => {} }, anyTask);
     const pawl = new RemotePawl(wire, registry, queues);
-    await pawl.publish();
-    for (const { name, task, options } of schedules ?? []) await pawl.schedules.put(name, task as string, options);
+    await untilUp(wait, () => pawl.publish());
+    for (const { name, task, options: times } of schedules ?? []) await untilUp(wait, () => pawl.schedules.put(name, task as string, times));
     return pawl;
   } catch (error) {
     wire.close();
@@ -125,8 +133,9 @@ export class RemotePawl extends RemoteScheduler {
     return this.#events.on(name, listener);
   }
 
-  async work(given: WorkerOptions & { readonly signals?: boolean } = {}): Promise<Worker> {
-    const { signals = false, ...options } = checkObject("options", given) as WorkerOptions & { readonly signals?: boolean };
+  async work(given: WorkOptions = {}): Promise<Worker> {
+    checkKeys(checkObject("options", given), WORK_KEYS);
+    const { signals = false, ...options } = given;
     checkBoolean("signals", signals);
     if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
     const worker = this.#worker(options);

@@ -12,22 +12,31 @@ export interface Problem {
 /** The same error that the call would have thrown where the store is. */
 export function revive(problem: Problem): PawlError {
   const { code, detail, details, request_id: request } = problem;
-  if (typeof code !== "string" || !Object.hasOwn(errorTable, code)) return pawlError("internal", { request: textOf(request) });
-  const known = code as ErrorCode;
+  if (!isKnown(code)) return pawlError("internal", { request: textOf(request) });
   const said = (typeof details === "object" && details !== null ? details : {}) as ErrorDetails;
-  const made = pawlError(known, said);
+  const made = pawlError(code, said);
   return typeof detail === "string"
-    ? new PawlError(known, request === undefined ? said : { ...said, request: textOf(request) }, made.help, detail)
+    ? new PawlError(code, request === undefined ? said : { ...said, request: textOf(request) }, made.help, detail)
     : made;
 }
 
+/** What a proxy answers for a service that it cannot reach. */
+const UNREACHED: ReadonlySet<number> = new Set([502, 503, 504]);
+
 export function problemOf({ text, status }: HttpAnswer): PawlError {
   try {
-    return revive(JSON.parse(text) as Problem);
+    const problem = JSON.parse(text) as Problem;
+    if (isKnown(problem.code) || !UNREACHED.has(status)) return revive(problem);
   } catch {
     // A proxy in between, most likely.
-    return pawlError("store_unreachable", { store: "the service", reason: `it answered ${status} without saying why` });
   }
+  const reason = `it answered ${status} without saying why`;
+  // Unless it says that the request is at fault, it may have passed it on before it gave up.
+  return pawlError("store_unreachable", { store: "the service", reason, ...(status < 500 ? {} : { unheard: true }) });
+}
+
+function isKnown(code: unknown): code is ErrorCode {
+  return typeof code === "string" && Object.hasOwn(errorTable, code);
 }
 
 function textOf(value: unknown): string | undefined {

@@ -5,8 +5,9 @@ import { decode } from "../core/json.js";
 import type { WorkerRef } from "../core/lease.js";
 import type { Claimed, ClaimedJob, LeaseStore, RecordStore, Settled, Store } from "../store/port.js";
 import { endingOf } from "./endings.js";
+import { packs } from "./packs.js";
 import { refusing } from "./refusing.js";
-import type { Wire } from "./wire.js";
+import type { Call, Wire } from "./wire.js";
 
 /** A lease as it came, and ms after the request arrived at which it began. */
 export interface Pulled {
@@ -34,9 +35,8 @@ interface WireLease extends Omit<Pulled, "claimed"> {
   readonly jobs: readonly WireJob[];
 }
 
-/** what the service takes at once */
-const MOST_ENDINGS = 1_000;
-const MOST_BYTES = 4 * 1_048_576;
+/** ms; a renewal that comes later is of no use, and the next try is the renewer's own */
+const RENEW_WITHIN = 5_000;
 
 /**
  * The side of a store that a worker works on, as the pull protocol: it settles, renews and notes through the service,
@@ -54,17 +54,9 @@ export class PullStore {
     this.#worker = worker;
   }
 
-  async claim(ask: object, wait: number, signal: AbortSignal): Promise<readonly Pulled[]> {
-    const body = this.#bodyOf(ask);
-    const { leases } = (await this.#wire.json({
-      method: "POST",
-      path: "/v1/leases",
-      body,
-      // It carries an id of its own.
-      repeatable: true,
-      timeout: wait + 15_000,
-      signal,
-    })) as { leases: readonly WireLease[] };
+  /** It carries an id of its own, so it can be repeated like the rest. */
+  async claim(ask: object, how: Pick<Call, "timeout" | "tries" | "signal">): Promise<readonly Pulled[]> {
+    const { leases } = (await this.#send("/v1/leases", this.#bodyOf(ask), how)) as { leases: readonly WireLease[] };
     const here = this.#wire.clock.monotonic();
     return leases.map(({ lease, now, after, suspect, jobs }) => {
       this.#clock = { store: now, here };
@@ -105,33 +97,21 @@ export class PullStore {
       claimLimited: refused.claimLimited,
       claimSuspect: refused.claimSuspect,
       reap: refused.reap,
-      renew: async (_: WorkerRef, leases) => (await this.#post("renew", { leases })) as { held: readonly LeaseId[] },
+      renew: async (_: WorkerRef, leases) => {
+        const told = await this.#postAll<{ held: readonly LeaseId[] }>("renew", "leases", leases, { timeout: RENEW_WITHIN, tries: 1 });
+        const held = told.flatMap((one) => one.held);
+        if (held.length < leases.length) this.#lose(leases, new Set(held));
+        return { held };
+      },
       intents: async (_: WorkerRef, leases) => {
-        const { cancel } = (await this.#post("notices", { leases })) as { cancel: readonly JobId[] };
-        return cancel.map((job) => ({ job, intent: "cancel" as const }));
+        const told = await this.#postAll<{ cancel: readonly JobId[] }>("notices", "leases", leases);
+        return told.flatMap(({ cancel }) => cancel.map((job) => ({ job, intent: "cancel" as const })));
       },
       settle: async (_: WorkerRef, settlements) => {
-        const answers: Settled[] = [];
-        let batch: string[] = [];
-        let size = 0;
-        const send = async () => {
-          const body = `${this.#bodyOf({}).slice(0, -1)},"endings":[${batch.join(",")}]}`;
-          const told = (await this.#wire.json({ method: "POST", path: "/v1/leases/settle", body, repeatable: true })) as {
-            answers: readonly Settled[];
-          };
-          answers.push(...told.answers);
-          batch = [];
-          size = 0;
-        };
-        for (const settlement of settlements) {
-          const ending = JSON.stringify(endingOf(settlement));
-          if (batch.length >= MOST_ENDINGS || (batch.length > 0 && size + ending.length > MOST_BYTES)) await send();
-          batch.push(ending);
-          size += ending.length;
-        }
-        if (batch.length > 0) await send();
-        for (const { job } of settlements) this.#leaseOf.delete(job);
-        return answers;
+        const told = await this.#postAll<{ answers: readonly Settled[] }>("settle", "endings", settlements.map(endingOf));
+        // It may have come again meanwhile, under another lease.
+        for (const { job, lease } of settlements) if (this.#leaseOf.get(job) === lease) this.#leaseOf.delete(job);
+        return told.flatMap(({ answers }) => answers);
       },
       transaction: async () => {
         throw pawlError("transaction_unsupported", { engine: "remote" });
@@ -150,7 +130,7 @@ export class PullStore {
           ago: Math.max(0, now - at),
           ...(data === undefined ? {} : { data: decode(data) }),
         }));
-        await this.#post("notes", { notes });
+        await this.#postAll("notes", "notes", notes);
       },
       recall: async (job, name) => {
         const { found, value } = (await this.#post("recall", { ...this.#at(job), name })) as { found: boolean; value?: unknown };
@@ -175,12 +155,31 @@ export class PullStore {
     return { lease, job };
   }
 
+  #lose(leases: readonly LeaseId[], held: ReadonlySet<LeaseId>): void {
+    const lost = new Set(leases.filter((lease) => !held.has(lease)));
+    for (const [job, lease] of this.#leaseOf) if (lost.has(lease)) this.#leaseOf.delete(job);
+  }
+
   #bodyOf(body: object): string {
     return JSON.stringify({ worker: this.#worker(), ...body });
   }
 
-  /** All of them can be repeated: the fence and the first record decide. */
   #post(verb: string, body: object): Promise<unknown> {
-    return this.#wire.json({ method: "POST", path: `/v1/leases/${verb}`, body: this.#bodyOf(body), repeatable: true });
+    return this.#send(`/v1/leases/${verb}`, this.#bodyOf(body));
+  }
+
+  /** Many values, in as many calls as it takes. */
+  async #postAll<Told>(verb: string, field: string, values: readonly unknown[], how?: Partial<Call>): Promise<readonly Told[]> {
+    const told: Told[] = [];
+    for (const pack of packs(values.map((value) => JSON.stringify(value)))) {
+      const body = `${this.#bodyOf({}).slice(0, -1)},"${field}":[${pack.join(",")}]}`;
+      told.push((await this.#send(`/v1/leases/${verb}`, body, how)) as Told);
+    }
+    return told;
+  }
+
+  /** All of them can be repeated: the fence and the first record decide. */
+  #send(path: string, body: string, how: Partial<Call> = {}): Promise<unknown> {
+    return this.#wire.json({ ...how, method: "POST", path, body, repeatable: true, pool: "work" });
   }
 }

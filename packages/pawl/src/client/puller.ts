@@ -11,6 +11,8 @@ import type { Pulled, PullStore } from "./pull-store.js";
 
 /** ms that one long poll waits */
 const WAIT = 20_000;
+/** ms that a stop is held up for what may have been missed */
+const MISSED_WITHIN = 2_000;
 const MOST_ASKED = 1_000;
 
 /**
@@ -74,14 +76,17 @@ export class Puller implements Claims {
     const { clock, onClaimed, onError } = this.parts;
     const gone = new AbortController();
     this.#asking = { gone, limit };
-    const sentAt = clock.monotonic();
+    let sentAt = clock.monotonic();
+    const body = { ...this.#serves, limit, free: Math.min(free, limit), wait: WAIT, holding: this.#holding.told(), request: newBootId() };
     let pulled: readonly Pulled[] = [];
     try {
-      const body = { ...this.#serves, limit, free: Math.min(free, limit), wait: WAIT, holding: this.#holding.told(), request: newBootId() };
-      pulled = await this.pull.claim(body, WAIT, gone.signal);
+      pulled = await this.pull.claim(body, { timeout: WAIT + 15_000, signal: gone.signal });
       this.#backoff.reset();
     } catch (error) {
-      if (!gone.signal.aborted) {
+      if (gone.signal.aborted) {
+        sentAt = clock.monotonic();
+        pulled = await this.#missed(body);
+      } else {
         onError("claim", error);
         this.#rest();
       }
@@ -91,6 +96,15 @@ export class Puller implements Claims {
     // It began while the service waited for us, so long after it heard of us: counted from when we spoke, that is never too late.
     for (const { claimed, after, suspect } of pulled) onClaimed(claimed, sentAt + after, suspect);
     this.want();
+  }
+
+  /** What was on its way when it hung up: repeated, it is answered the same, and need not wait for its leases to run out. */
+  async #missed(body: object): Promise<readonly Pulled[]> {
+    try {
+      return await this.pull.claim({ ...body, wait: 0 }, { timeout: MISSED_WITHIN, tries: 1 });
+    } catch {
+      return [];
+    }
   }
 
   #rest(): void {

@@ -1,7 +1,7 @@
-import { pawlError } from "../core/error.js";
+import { PawlError, pawlError } from "../core/error.js";
 import { Backoff } from "../runtime/backoff.js";
 import type { Clock } from "../runtime/clock.js";
-import { type HttpAnswer, HttpConnections, HttpFailure, type SecureOptions, textOf } from "../runtime/http.js";
+import { type HttpAnswer, HttpConnections, HttpFailure, type HttpPool, type SecureOptions, textOf } from "../runtime/http.js";
 import { newBootId } from "../runtime/identity.js";
 import { problemOf } from "./problem.js";
 
@@ -23,6 +23,9 @@ export interface Call {
   readonly signal?: AbortSignal;
   /** whether doing it twice is doing it once: it is then repeated after a failure whose fate is unknown. GET always is */
   readonly repeatable?: boolean;
+  /** how often it is tried; several times unless set */
+  readonly tries?: number;
+  readonly pool?: HttpPool;
 }
 
 const TIMEOUT = 30_000;
@@ -30,7 +33,8 @@ const TRIES = 4;
 
 /**
  * Calls of the service. What failed before it can have been carried out, and what is safe to repeat, is tried again a few
- * times; writes carry an `Idempotency-Key`, where the service keeps them, so that they are.
+ * times; writes carry an `Idempotency-Key`, where the service keeps them, so that they are. The error of a call that may have
+ * been carried out all the same has `unheard` among its details.
  */
 export class Wire {
   readonly #connections: HttpConnections;
@@ -66,6 +70,10 @@ export class Wire {
     const backoff = new Backoff(this.clock, { min: 50, max: 2_000 });
     const keyed = call.method !== "GET" && call.repeatable !== true;
     const idempotency = keyed ? { "idempotency-key": newBootId() } : {};
+    const most = call.tries ?? TRIES;
+    const timeout = call.timeout ?? TIMEOUT;
+    let patience: number | undefined;
+    let unheard = false;
     for (let tries = 1; ; tries++) {
       if (this.#connections.closed) throw pawlError("closed", { what: "pawl" });
       const named = this.#keyless ? {} : idempotency;
@@ -75,9 +83,10 @@ export class Wire {
           method: call.method,
           path: this.#pathOf(call),
           headers: { ...this.#headers, ...named, ...(call.body === undefined ? {} : { "content-type": "application/json" }) },
-          timeout: call.timeout ?? TIMEOUT,
+          timeout,
           ...(call.body === undefined ? {} : { body: call.body }),
           ...(call.signal === undefined ? {} : { signal: call.signal }),
+          ...(call.pool === undefined ? {} : { pool: call.pool }),
         });
         if (answer.status < 400) return answer;
         const problem = problemOf(answer);
@@ -86,14 +95,23 @@ export class Wire {
           this.#keyless = true;
           continue;
         }
-        // It refused before it did anything, or is being done right now.
-        if (tries < TRIES && (code === "idempotency_in_flight" || (safe && PASSING.has(code)))) await this.#rest(backoff, call);
-        else throw problem;
+        if (code === "idempotency_in_flight") {
+          // An earlier try is being served right now. That is no failure, and its answer is worth as long a wait again.
+          patience ??= this.clock.monotonic() + timeout;
+          if (this.clock.monotonic() >= patience) throw unheardOf(problem);
+          tries--;
+        } else {
+          if (!PASSING.has(code)) throw problem;
+          unheard ||= details.unheard === true;
+          if (tries >= most || !safe) throw unheard ? unheardOf(problem) : problem;
+        }
+        await this.#rest(backoff, call);
       } catch (error) {
         if (!(error instanceof HttpFailure)) throw error;
         call.signal?.throwIfAborted();
         if (this.#connections.closed) throw pawlError("closed", { what: "pawl" });
-        if (tries >= TRIES || !(safe || error.unsent)) throw this.#failed(error);
+        unheard ||= !error.unsent;
+        if (tries >= most || !(safe || error.unsent)) throw unheard ? unheardOf(this.#failed(error)) : this.#failed(error);
         await this.#rest(backoff, call);
       }
     }
@@ -124,7 +142,7 @@ export class Wire {
     return `${this.#base}${path}${said.length === 0 ? "" : `?${search}`}`;
   }
 
-  #failed(error: HttpFailure): Error {
+  #failed(error: HttpFailure): PawlError {
     return pawlError(
       "store_unreachable",
       { store: this.url.origin, reason: error.message || (error.cause.code ?? "the connection broke") },
@@ -141,6 +159,10 @@ export class Wire {
       });
     });
   }
+}
+
+function unheardOf({ code, details, help, message, cause }: PawlError): PawlError {
+  return new PawlError(code, { ...details, unheard: true }, help, message, { cause });
 }
 
 /** Errors that pass by themselves. */

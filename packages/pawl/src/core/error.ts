@@ -57,6 +57,10 @@ const table = {
   forbidden: ["this credential may not do {action}: {reason}", "use one whose role, tasks and queues allow it"],
   tenant_mismatch: ["this credential is not for tenant {tenant}", "leave the tenant out, or use a credential of that tenant"],
   identity_mismatch: ["the certificate of the connection is not for this credential", "use a key of the tenant that the certificate names, or none"],
+  caller_foreign: [
+    "without keys the service is for programs of this machine, and this request may be a web page's: {reason}",
+    "ask it as localhost, 127.0.0.1 or [::1], or start it with --auth keys",
+  ],
   task_reserved: ["task {task} is Pawl's own", "use the operation of the API that it belongs to"],
   route_unknown: ["there is no {method} {path}", "see the reference at /v1/docs"],
   method_unknown: ["{path} knows no {method}", "use one of {allowed}"],

@@ -32,6 +32,13 @@ describe("decide", () => {
     expect(judge(FAILED, { spent: 2 })).toEqual({ ...failed, next: "dead", spent: 3 });
   });
 
+  it("retries what was decided by who ran it, but not past a deadline, nor what may run only once", () => {
+    const decided: Outcome = { ...FAILED, retryAfter: 700, again: true };
+    expect(judge(decided, { spent: 9 })).toMatchObject({ next: "scheduled", delay: 700, spent: 10 });
+    expect(judge(decided, { remaining: 500 })).toMatchObject({ next: "dead" });
+    expect(judge(decided, { atMostOnce: true })).toMatchObject({ next: "dead" });
+  });
+
   it("skips the calendar for a retry without delay", () => {
     expect(judge(FAILED, {}, [0])).toEqual({ outcome: "failed", next: "ready", spent: 1, crashes: 0, failure: BROKE });
   });

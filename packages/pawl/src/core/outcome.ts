@@ -13,6 +13,8 @@ export type Outcome =
       readonly failure: Failure;
       readonly retryable: boolean;
       readonly retryAfter?: number;
+      /** with `retryAfter`: whatever the policy here says. Who ran it has asked its own, which only its code can answer */
+      readonly again?: true;
       /** the key that is to rest for as long: whoever answered "later" meant all of its jobs */
       readonly pauses?: Pick<JobLimit, "limit" | "key">;
     }
@@ -95,11 +97,11 @@ export function decide(standing: Standing, outcome: Outcome, retry: Retry, rando
       return decideCrash(standing, outcome.alone);
     case "failed": {
       const used = spent + 1;
-      const { pauses, retryAfter } = outcome;
+      const { pauses, retryAfter, again: decided } = outcome;
       const rest = pauses === undefined || retryAfter === undefined ? {} : { pauses: { ...pauses, for: retryAfter } };
       const failed = { outcome: "failed", spent: used, crashes, failure: outcome.failure, ...rest } as const;
       if (!outcome.retryable || standing.atMostOnce) return { ...failed, next: "dead" };
-      const delay = safely(() => retryDelay(retry, outcome.failure, used, random));
+      const delay = decided === true ? 0 : safely(() => retryDelay(retry, outcome.failure, used, random));
       if (delay === "stop") return { ...failed, next: "dead" };
       return again(standing, { ...failed, next: "scheduled", delay: retryAfter ?? delay });
     }

@@ -1,19 +1,22 @@
 import { type IncomingMessage, Agent as PlainAgent, request as plainRequest, type RequestOptions } from "node:http";
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
 
+/** What a call shares connections with. Those of one pool never wait for one that a call of another holds. */
+export type HttpPool = "calls" | "waits" | "work";
+
 /** Connections to one HTTP server, kept open between calls: `node:http` costs a fraction of what `fetch` does. */
 export class HttpConnections {
   readonly #url: URL;
-  readonly #agent: PlainAgent | SecureAgent;
+  readonly #agents: Readonly<Record<HttpPool, PlainAgent | SecureAgent>>;
   readonly #request: typeof plainRequest;
   #closed = false;
 
   constructor(url: URL, tls: SecureOptions = {}) {
     this.#url = url;
     const secure = url.protocol === "https:";
-    this.#agent = secure
-      ? new SecureAgent({ keepAlive: true, maxSockets: MOST_SOCKETS, ...tls })
-      : new PlainAgent({ keepAlive: true, maxSockets: MOST_SOCKETS });
+    const agent = () =>
+      secure ? new SecureAgent({ keepAlive: true, maxSockets: MOST_SOCKETS, ...tls }) : new PlainAgent({ keepAlive: true, maxSockets: MOST_SOCKETS });
+    this.#agents = { calls: agent(), waits: agent(), work: agent() };
     this.#request = secure ? secureRequest : plainRequest;
   }
 
@@ -22,24 +25,17 @@ export class HttpConnections {
   }
 
   /** Sends a request and answers with the whole body. Rejects if the connection fails, or nothing comes for `timeout` ms. */
-  async send({ method, path, headers, body, timeout, signal }: HttpCall): Promise<HttpAnswer> {
-    const response = await this.open({
-      method,
-      path,
-      headers,
-      timeout,
-      ...(body === undefined ? {} : { body }),
-      ...(signal === undefined ? {} : { signal }),
-    });
+  async send(call: HttpCall): Promise<HttpAnswer> {
+    const response = await this.open(call);
     return { status: response.statusCode ?? 0, headers: response.headers, text: await textOf(response) };
   }
 
   /** The same, with the body as it comes. */
-  open({ method, path, headers, body, timeout, signal }: HttpCall): Promise<IncomingMessage> {
+  open({ method, path, headers, body, timeout, signal, pool = "calls" }: HttpCall): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       const options: RequestOptions = {
         method,
-        agent: this.#agent,
+        agent: this.#agents[pool],
         headers: { ...headers, ...(body === undefined ? {} : { "content-length": Buffer.byteLength(body) }) },
         timeout,
       };
@@ -52,7 +48,7 @@ export class HttpConnections {
 
   close(): void {
     this.#closed = true;
-    this.#agent.destroy();
+    for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 }
 
@@ -91,6 +87,7 @@ export interface HttpCall {
   /** ms without a sign of the server */
   readonly timeout: number;
   readonly signal?: AbortSignal;
+  readonly pool?: HttpPool;
 }
 
 export interface HttpAnswer {

@@ -1,10 +1,10 @@
 import { type Duration, milliseconds } from "../core/duration.js";
-import { isPawlError, type PawlError } from "../core/error.js";
+import { type ErrorCode, isPawlError, type PawlError } from "../core/error.js";
 import { Backoff } from "./backoff.js";
 import type { Clock } from "./clock.js";
 import { seldom } from "./seldom.js";
 
-/** how long to wait for a store that cannot be reached */
+/** how long to wait for a store or a service that cannot be reached */
 export type Patience = Duration | "forever";
 
 export interface Wait {
@@ -26,10 +26,12 @@ const PATIENCE = 30_000;
 export const SAY_EVERY = 5_000;
 /** of a server that is not there: soon after it is, everybody is back, and not all at once */
 const LOOKS = { min: 100, max: 1_000 };
+/** nobody answers, or a service that has no store yet or is being replaced */
+const AWAY: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["store_unreachable", "service_starting", "service_stopping"]);
 
 /**
- * A store that is not up yet, or goes down meanwhile, is waited for; one that refuses us is not. What is attempted must be
- * safe to repeat: it may have been carried out, and only its answer lost.
+ * A store or a service that is not up yet, or goes down meanwhile, is waited for; one that refuses us is not. What is
+ * attempted must be safe to repeat: it may have been carried out, and only its answer lost.
  */
 export async function untilUp<T>({ clock, patience = PATIENCE, onWaiting }: Wait, attempt: () => Promise<T>): Promise<T> {
   const longest = patience === "forever" ? Number.POSITIVE_INFINITY : milliseconds(patience);
@@ -41,7 +43,7 @@ export async function untilUp<T>({ clock, patience = PATIENCE, onWaiting }: Wait
       return await attempt();
     } catch (error) {
       const waited = clock.monotonic() - began;
-      if (!isPawlError(error, "store_unreachable") || waited >= longest) throw error;
+      if (!isPawlError(error) || !AWAY.has(error.code) || waited >= longest) throw error;
       say(() => ({ for: "server", error, waited }));
       await new Promise<void>((resolve) => clock.after(Math.min(backoff.next(), longest - waited), resolve));
     }

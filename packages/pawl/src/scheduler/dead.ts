@@ -1,4 +1,4 @@
-import { isPawlError } from "../core/error.js";
+import { fateOf } from "../core/bulk.js";
 import { maskedMessage } from "../core/fingerprint.js";
 import type { JobFilter, Scope, Store } from "../store/port.js";
 import type { DeadGroup } from "../store/port-dead.js";
@@ -67,12 +67,10 @@ export class ScopedDead implements Dead {
         await change(job, index++);
         report.count++;
       } catch (error) {
-        if (isPawlError(error, "job_state") || isPawlError(error, "job_unknown")) report.skipped++;
-        else if (isPawlError(error) && error.code.startsWith("store_")) throw error;
-        else {
-          report.failed++;
-          if (report.failures.length < FAILURES_SHOWN) report.failures.push({ job: job.id, error });
-        }
+        const fate = fateOf(error);
+        if (fate === "fatal") throw error;
+        report[fate]++;
+        if (fate === "failed" && report.failures.length < FAILURES_SHOWN) report.failures.push({ job: job.id, error });
       }
     };
     for await (const page of this.#pages(filter, most)) {

@@ -1,8 +1,9 @@
 import { type Duration, milliseconds } from "../core/duration.js";
-import { type Pawl, type PawlOptions, startPawl, type WorkOptions } from "../pawl.js";
+import { type Pawl, type PawlOptions, startPawl } from "../pawl.js";
 import type { Jobs, StateCounts } from "../scheduler/scheduler.js";
 import { memoryStore } from "../store/memory/index.js";
 import type { Store } from "../store/port.js";
+import type { WorkOptions } from "../worker/options.js";
 import type { Worker } from "../worker/worker.js";
 import { generator, type VirtualClock, type VirtualClockOptions, virtualClock } from "./clock.js";
 

@@ -67,19 +67,19 @@ export class Caps {
     for (const { lane, quota } of quotas) this.#take(this.caps, lane, -quota);
   }
 
-  /** A job was claimed. */
-  taken(lane: Lane): void {
-    this.#take(this.#kept, lane, 1);
+  /** A job was claimed, or so many. */
+  taken(lane: Lane, count = 1): void {
+    this.#take(this.#kept, lane, count);
   }
 
   /** A job needs no slot any more. */
-  freed(lane: Lane): void {
-    this.#take(this.#bySlot, lane, -1);
+  freed(lane: Lane, count = 1): void {
+    this.#take(this.#bySlot, lane, -count);
   }
 
   /** A handler has ended, or was never called. */
-  ended(lane: Lane): void {
-    this.#take(this.#byHandler, lane, -1);
+  ended(lane: Lane, count = 1): void {
+    this.#take(this.#byHandler, lane, -count);
   }
 
   refreshed(lanes: readonly Lane[]): void {

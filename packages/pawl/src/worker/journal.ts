@@ -5,6 +5,7 @@ import type { WorkerRef } from "../core/lease.js";
 import type { Clock } from "../runtime/clock.js";
 import type { LogEntry, Store } from "../store/port.js";
 import type { Attempt } from "./attempt.js";
+import { isRefused } from "./refused.js";
 
 /** What one attempt has said so far; made with its first word. */
 export class Notes {
@@ -28,6 +29,7 @@ export class Journal {
   #waiting: LogEntry[] = [];
   readonly #progressing = new Set<Attempt>();
   #sending: Promise<void> = Promise.resolve();
+  #size = MOST_PER_CALL;
   #cancelTimer: (() => void) | undefined;
 
   constructor(
@@ -114,11 +116,17 @@ export class Journal {
     }
     if (this.#progressing.size > 0) this.#arm();
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MOST_PER_CALL);
+      const batch = this.#waiting.splice(0, this.#size);
       try {
         await this.store.records.log(this.worker, batch);
-      } catch {
+        this.#size = Math.min(MOST_PER_CALL, this.#size * 2);
+      } catch (error) {
+        const refused = isRefused(error);
+        // Smaller batches find the line at fault, and without it the others are taken.
+        if (refused && batch.length === 1) continue;
+        if (refused) this.#size = Math.floor(batch.length / 2);
         this.#waiting = [...batch, ...this.#waiting].slice(-MOST_WAITING);
+        if (refused) continue;
         this.#arm();
         return;
       }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
+import { pawlError } from "../core/error.js";
 import type { ForeignTransaction, Store } from "../store/port.js";
 import { faultyStore } from "../testing/faulty.js";
 import type { Context } from "./context.js";
@@ -53,6 +54,34 @@ describe("log and progress", () => {
     await world.clock.quiet();
     expect(await world.inner.jobs.logs("everyone", id)).toMatchObject([{ message: "hello" }]);
     expect(await world.state(id)).toBe("succeeded");
+  });
+
+  test("a line that the store refuses is let go, and the others are kept", async () => {
+    const chatty = task("chatty", async (_: unknown, { log }: Context) => {
+      for (let i = 0; i < 100; i++) log.info(`line ${i}`);
+    });
+    let calls = 0;
+    world = new World({
+      tasks: [chatty],
+      around: (store) => ({
+        ...store,
+        records: {
+          ...store.records,
+          log: async (worker, entries) => {
+            calls++;
+            if (entries.some(({ message }) => message === "line 63")) throw pawlError("body_too_large", { limit: 1 });
+            return store.records.log(worker, entries);
+          },
+        },
+      }),
+    });
+    const id = await world.enqueue(chatty);
+    await world.work();
+    await world.clock.advance(5_000);
+    const lines = await world.inner.jobs.logs("everyone", id);
+    expect(lines.map(({ message }) => message)).toEqual(Array.from({ length: 100 }, (_, i) => `line ${i}`).filter((line) => line !== "line 63"));
+    expect(await world.state(id)).toBe("succeeded");
+    expect(calls).toBeLessThan(30);
   });
 
   test("beyond the limit they are dropped, and a last line says how many", async () => {

@@ -45,6 +45,35 @@ export interface WorkerOptions {
   readonly renewer?: Renewer;
 }
 
+/** What `work` takes. */
+export interface WorkOptions extends WorkerOptions {
+  /** on SIGINT or SIGTERM close everything gracefully, on a second one exit at once */
+  readonly signals?: boolean;
+}
+
+export const WORK_KEYS: ReadonlySet<string> = new Set(
+  Object.keys({
+    concurrency: true,
+    queues: true,
+    tasks: true,
+    bands: true,
+    tenants: true,
+    tags: true,
+    amounts: true,
+    reserve: true,
+    slots: true,
+    name: true,
+    lease: true,
+    renewal: true,
+    drain: true,
+    claimBatch: true,
+    middleware: true,
+    poll: true,
+    renewer: true,
+    signals: true,
+  } satisfies Record<keyof WorkOptions, true>),
+);
+
 /** Slots kept free for a band, a tenant, or a tenant's jobs of a band. */
 export interface Reservation {
   readonly band?: number;

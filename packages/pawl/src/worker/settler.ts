@@ -1,4 +1,3 @@
-import { isPawlError } from "../core/error.js";
 import { failure, failureOf } from "../core/failure.js";
 import type { WorkerRef } from "../core/lease.js";
 import type { Patch } from "../core/outcome.js";
@@ -6,6 +5,7 @@ import { Backoff } from "../runtime/backoff.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Settled, Settlement, Store } from "../store/port.js";
 import type { Attempt } from "./attempt.js";
+import { isRefused } from "./refused.js";
 
 /** A settlement on its way, with the attempt it ends. */
 export interface Ending {
@@ -111,7 +111,8 @@ export class Settler {
     this.#calls--;
     this.#underWay -= batch.length;
     this.parts.onError(error);
-    if (isAway(error)) {
+    // It was the moment that failed: then the same is sent again, and nothing is judged by it.
+    if (!isRefused(error)) {
       this.#waiting = [...batch, ...this.#waiting];
       this.#rest(this.#backoff.next());
     } else if (batch.length > 1) {
@@ -155,11 +156,6 @@ export class Settler {
     if (this.pending === 0) for (const resolve of this.#idle.splice(0)) resolve();
     this.parts.onProgress();
   }
-}
-
-/** Whether it was the moment that failed, not what was sent: then the same is sent again, and nothing is judged by it. */
-function isAway(error: unknown): boolean {
-  return !(isPawlError(error, "store_failed") && error.details.lasting === true);
 }
 
 /** An outcome that cannot be stored must not run the job for ever: after a few tries it dies of that, alone. */

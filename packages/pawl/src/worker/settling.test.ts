@@ -84,13 +84,18 @@ describe("settlements", () => {
     expect(await world.outcomes(id)).toEqual(["succeeded"]);
   });
 
-  test("one that the store refuses is found, simplified, and holds up nobody", async () => {
+  test.each([
+    pawlError("store_failed", { operation: "settle", reason: "invalid byte sequence", lasting: true }),
+    pawlError("invalid_json", { reason: "it is deeper than 64" }),
+    pawlError("field_invalid", { field: "/endings/0/failure/kind", reason: "must be one of the allowed values" }),
+    pawlError("body_too_large", { limit: 8_388_608 }),
+  ])("one that the store refuses is found, simplified, and holds up nobody: $code", async (refusal) => {
     let poison = "";
     world = new World({
       tasks: [quick],
       around: settling(async (settlements, real, worker) => {
         if (settlements.some(({ job, patch }) => job === poison && patch.outcome === "succeeded")) {
-          throw pawlError("store_failed", { operation: "settle", reason: "invalid byte sequence", lasting: true });
+          throw refusal;
         }
         return real(worker, settlements);
       }),
@@ -106,13 +111,16 @@ describe("settlements", () => {
     expect((await world.job(poison as never)).failure).toMatchObject({ kind: "output_unencodable" });
   });
 
-  test("a store that fails for any other reason is tried again, and no job is judged by it", async () => {
+  test.each([
+    pawlError("store_failed", { operation: "settle", reason: "canceling statement due to statement timeout", lasting: false }),
+    pawlError("forbidden", { action: "leases.settle", reason: "its key was revoked" }),
+    pawlError("too_many_requests", { what: "a worker's session", retryAfter: 5_000 }),
+  ])("a store that fails for any other reason is tried again, and no job is judged by it: $code", async (failure) => {
     let failures = 20;
     world = new World({
       tasks: [quick],
       around: settling(async (settlements, real, worker) => {
-        if (failures-- > 0)
-          throw pawlError("store_failed", { operation: "settle", reason: "canceling statement due to statement timeout", lasting: false });
+        if (failures-- > 0) throw failure;
         return real(worker, settlements);
       }),
     });

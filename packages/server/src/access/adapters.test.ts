@@ -28,6 +28,7 @@ test("what the API tells is in the log of the caller's tenant, with all that was
     subject: {},
     decision: "denied",
     reason: "unauthenticated",
+    count: 7,
     address: "",
     request: "r2",
   });
@@ -42,7 +43,9 @@ test("what the API tells is in the log of the caller's tenant, with all that was
       details: { job: "1", verb: "cancel" },
     },
   ]);
-  expect((await world.pawl.audit.list()).entries).toMatchObject([{ actor: "anonymous", outcome: "denied", details: { reason: "unauthenticated" } }]);
+  expect((await world.pawl.audit.list()).entries).toMatchObject([
+    { actor: "anonymous", outcome: "denied", details: { reason: "unauthenticated", count: 7 } },
+  ]);
 });
 
 test("an answer is kept for whoever sends the same request with the same key, in any process", async () => {

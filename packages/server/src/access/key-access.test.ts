@@ -53,7 +53,10 @@ describe("a caller with an API key", () => {
 
   test("without a key is not taken for one who guesses", async () => {
     const { text } = await make();
-    for (let n = 0; n < 50; n++) await ask(undefined);
-    expect(await ask(text)).toMatchObject({ tenant: "acme" });
+    for (let n = 0; n < 10; n++) {
+      for (const nothing of [undefined, "nonsense"]) expect(await ask(nothing)).toEqual({ refused: "unauthenticated" });
+    }
+    for (const nothing of [undefined, "nonsense"]) expect(await ask(nothing)).toEqual({ refused: "limited", retryAfter: 3_000 });
+    expect(await ask(text), "not known here yet").toMatchObject({ tenant: "acme" });
   });
 });

@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import type { AuditOutcome, AuditView } from "pawl";
 import { type Anchors, readAnchors } from "../audit/anchor.js";
 import { CliError, EXIT, type ExitCode } from "./exit.js";
+import { whole } from "./flags.js";
 import type { Act, Session } from "./session.js";
 
 interface List {
@@ -54,7 +55,7 @@ async function list({ out, pawl }: Session, { limit, before, outcome, ...texts }
   const given = Object.fromEntries(
     Object.entries({ tenant, actor, action, subject, since, until, outcome }).filter(([, value]) => value !== undefined),
   );
-  const page = { limit: Number(limit), ...(before === undefined ? {} : { before: Number(before) }) };
+  const page = { limit: whole("--limit", limit, 1, 1_000), ...(before === undefined ? {} : { before: whole("--before", before) }) };
   const listing = await (await pawl()).audit.list(given as { outcome?: AuditOutcome }, page);
   out.answer(listing, () => {
     out.table(["PLACE", "AT", "WHO", "DID", "TO", "", "FROM"], listing.entries.map(rowOf));

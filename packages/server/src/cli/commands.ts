@@ -3,7 +3,7 @@ import type { CommandModule } from "./session.js";
 export interface Entry {
   readonly name: string;
   readonly summary: string;
-  /** its arguments, where it has no subcommands */
+  /** its file, which says what it takes and does */
   readonly load: () => Promise<CommandModule>;
 }
 

@@ -1,4 +1,4 @@
-import { createInterface } from "node:readline/promises";
+import { createInterface } from "node:readline";
 import { CliError, EXIT } from "./exit.js";
 import type { Session } from "./session.js";
 
@@ -14,9 +14,13 @@ export async function confirm({ out, signal }: Session, question: string, yes: b
       "give --yes to do it without being asked",
     );
   }
-  const lines = createInterface({ input: stdin, output: process.stderr });
+  stderr.write(`${question} [y/N] `);
+  // Without an output it leaves the terminal as it is, which shows what is typed and makes a signal of Ctrl-C.
+  const lines = createInterface({ input: stdin, signal });
   try {
-    const answer = await lines.question(`${question} [y/N] `, { signal });
+    // An input that ends says nothing, which is no.
+    const { value: answer = "" } = (await lines[Symbol.asyncIterator]().next()) as { readonly value?: string };
+    signal.throwIfAborted();
     if (!/^y(es)?$/i.test(answer.trim())) throw new CliError(EXIT.unconfirmed, "unconfirmed", "nothing was done");
   } finally {
     lines.close();

@@ -1,4 +1,4 @@
-import { isFinished, isPawlError, type JobsFilter, type JobView, type Pawl } from "pawl";
+import { fateOf, isFinished, type JobsFilter, type JobView, type Pawl } from "pawl";
 import { confirm } from "./confirm.js";
 import { CliError, EXIT, type ExitCode, interrupted } from "./exit.js";
 import { period, rate, whole } from "./flags.js";
@@ -84,7 +84,7 @@ async function redrive(pawl: Pawl, { id }: JobView): Promise<"redriven" | "skipp
     await pawl.jobs.redrive(id);
     return "redriven";
   } catch (error) {
-    if (isPawlError(error, "job_state") || isPawlError(error, "job_unknown")) return "skipped";
+    if (fateOf(error) === "skipped") return "skipped";
     throw error;
   }
 }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from "pawl";
 import { CliError, EXIT, type ExitCode } from "./exit.js";
 
 /** An error as every command tells it. */
@@ -8,16 +9,25 @@ export interface Told {
   readonly help?: string;
 }
 
-const UNKNOWN = new Set(["job_unknown", "schedule_unknown", "key_unknown"]);
-const USAGE = new Set(["option_invalid", "duration_invalid", "name_invalid", "zone_unknown", "cron_invalid", "input_invalid", "store_url"]);
+const UNKNOWN: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["job_unknown", "schedule_unknown", "api_key_unknown"]);
+const USAGE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "option_invalid",
+  "duration_invalid",
+  "name_invalid",
+  "zone_unknown",
+  "cron_invalid",
+  "input_invalid",
+  "store_url",
+]);
 
 /** What to do on this command line, where the library's advice is for code. */
-const HELP: Readonly<Record<string, string>> = {
+const HELP: { readonly [Code in ErrorCode]?: string } = {
   schema_missing: "run pawl migrate",
   store_url: 'give --store or PAWL_STORE as "./folder", "postgres://…" or "https://…"',
   job_unknown: "pawl jobs list shows what there is; finished jobs go when their retention ends",
   schedule_unknown: "pawl schedules list shows what there is; give --tenant for one of another tenant",
   job_state: "pawl jobs show ID tells what it is and what can be done next",
+  pepper_missing: "set PAWL_KEYS_PEPPER, or keys.pepper in the configuration",
   option_invalid: "see --help of the command",
 };
 
@@ -39,7 +49,7 @@ export function tell(error: unknown): Told {
 }
 
 interface Coded extends Error {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly help: string;
 }
 

@@ -1,7 +1,7 @@
 import { task } from "pawl";
 import { describe, expect, test } from "vitest";
+import { Rig } from "../../../../test/support/rig.js";
 import { EXIT } from "./exit.js";
-import { Rig } from "./testing/rig.js";
 
 const greet = task("greet", async (input: { name: string }, ctx) => {
   ctx.log.info("hello", { name: input.name });

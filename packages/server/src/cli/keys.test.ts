@@ -1,7 +1,7 @@
 import { parseApiKey } from "pawl";
 import { describe, expect, test } from "vitest";
+import { Rig } from "../../../../test/support/rig.js";
 import { EXIT } from "./exit.js";
-import { Rig } from "./testing/rig.js";
 
 const options = { keys: { pepper: "a pepper of sixteen bytes or more" } };
 
@@ -65,11 +65,26 @@ describe("pawl keys", () => {
     await using rig = await Rig.start(options);
     expect((await rig.do("keys", "create", "ci")).exit).toBe(EXIT.usage);
     expect((await rig.do("keys", "create", "ci", "--role", "viewr")).err).toContain("did you mean viewer");
-    expect((await rig.do("keys", "rotate", "nobody")).err).toContain("there is no API key");
+    const nobody = await rig.do("keys", "rotate", "nobody");
+    expect([nobody.exit, nobody.err]).toEqual([EXIT.unknown, expect.stringContaining("there is no API key")]);
+    for (const what of ["keys", "audit"]) {
+      const { exit, err } = await rig.do(what, "list", "--limit", "many");
+      expect([exit, err]).toEqual([EXIT.usage, "pawl: --limit: many is not a whole number from 1 to 1,000\n"]);
+    }
+    expect((await rig.do("audit", "list", "--before", "-1")).exit).toBe(EXIT.usage);
     expect((await rig.do("audit", "verify", "--anchors", "x")).exit).toBe(EXIT.usage);
     expect((await rig.do("audit", "verify", "--anchors", "/nowhere", "--key", "/nowhere")).err).toContain("cannot be read");
     expect(await rig.pawl.keys.list()).toEqual({ keys: [] });
   });
+});
+
+test("pawl keys without a pepper says which setting is missing", async () => {
+  await using rig = await Rig.start();
+  const { exit, err } = await rig.do("keys", "create", "ci", "--role", "viewer");
+  expect([exit, err]).toEqual([
+    EXIT.failed,
+    "pawl: API keys need a pepper, and there is none\n      set PAWL_KEYS_PEPPER, or keys.pepper in the configuration\n",
+  ]);
 });
 
 describe("pawl migrate --roles", () => {

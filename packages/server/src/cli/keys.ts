@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type Grant, type KeyView, type Pawl, ROLES, type ShownKey } from "pawl";
 import { ofCli } from "./audited.js";
+import { gather, whole } from "./flags.js";
 import type { Act, Session } from "./session.js";
 import type { Cell } from "./table.js";
 
@@ -12,17 +13,15 @@ interface Create {
   readonly lasts?: string;
 }
 
-const several = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
-
 export function build(command: Command, act: Act): void {
   act<Create>(
     command
       .command("create <name>")
       .description("make a key, and show it this once")
-      .requiredOption("--role <role>", `what it may do: ${ROLES.join(", ")}; several if given again`, several)
+      .requiredOption("--role <role>", `what it may do: ${ROLES.join(", ")}; several if given again`, gather)
       .option("--tenant <tenant>", "whose it is; left out: it acts for the whole store")
-      .option("--task <pattern>", "only these tasks; * stands for anything; several if given again", several)
-      .option("--queue <pattern>", "only these queues", several)
+      .option("--task <pattern>", "only these tasks; * stands for anything; several if given again", gather)
+      .option("--queue <pattern>", "only these queues", gather)
       .option("--lasts <duration>", "how long it is good, such as 90d"),
     create,
   );
@@ -63,7 +62,8 @@ async function create({ out, pawl }: Session, { role, tenant, task, queue, lasts
 }
 
 async function list({ out, pawl }: Session, { limit, after }: { limit: string; after?: string }): Promise<void> {
-  const listing = await (await pawl()).keys.list({ limit: Number(limit), ...(after === undefined ? {} : { after }) });
+  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
+  const listing = await (await pawl()).keys.list(page);
   out.answer(listing, () => {
     out.table(["ID", "NAME", "TENANT", "MAY", "CREATED", "USED", "ENDS"], listing.keys.map(rowOf));
     if (listing.next !== undefined) out.note(`there are more: --after ${listing.next}`);

@@ -1,7 +1,7 @@
 import { schedule, task } from "pawl";
 import { describe, expect, test } from "vitest";
+import { Rig } from "../../../../test/support/rig.js";
 import { EXIT } from "./exit.js";
-import { Rig } from "./testing/rig.js";
 
 let down = true;
 const flaky = task("flaky", { retry: 0 }, async (input: number) => {
@@ -90,6 +90,36 @@ describe("pawl dead", () => {
     expect((await rig.do("dead", "drop", "--limit", "2", "-y", "--json")).json).toEqual({ count: 2, skipped: 0, failed: 0 });
     expect((await rig.do("dead", "drop", "-y")).out).toBe("1 job dropped\n");
     expect((await rig.do("dead", "drop", "-y", "--json")).json).toEqual({ count: 0, skipped: 0, failed: 0 });
+  });
+});
+
+describe("a question", () => {
+  const asked = "remove 1 dead job for good? [y/N] ";
+
+  test.each([
+    ["no", "n\n"],
+    ["nothing", "\n"],
+    ["the end of the input", ""],
+  ])("answered with %s leaves things as they are", async (_, input) => {
+    await using rig = await graveyard(1);
+    const { exit, err } = await rig.under({ terminal: true, input }, "dead", "drop");
+    expect([exit, err]).toEqual([EXIT.unconfirmed, `${asked}pawl: nothing was done\n`]);
+    expect(await rig.pawl.dead.count()).toBe(1);
+  });
+
+  test("answered with yes is a command", async () => {
+    await using rig = await graveyard(1);
+    const { exit, out, err } = await rig.under({ terminal: true, input: "yes\n" }, "dead", "drop");
+    expect([exit, out, err]).toEqual([EXIT.done, "1 job dropped\n", asked]);
+  });
+
+  test("that nobody answers is over with Ctrl-C", async () => {
+    await using rig = await graveyard(1);
+    const stop = new AbortController();
+    stop.abort();
+    const { exit } = await rig.under({ terminal: true, input: "yes\n", signal: stop.signal }, "dead", "drop");
+    expect(exit).toBe(EXIT.interrupted);
+    expect(await rig.pawl.dead.count()).toBe(1);
   });
 });
 

@@ -23,16 +23,22 @@ export function judge(settings: Settings, origins: Origins): readonly Problem[] 
   ];
 }
 
+/** Whether it listens at all: for the API, or, where this process has none, for its health and metrics if somebody said where. */
+export function listens({ roles }: Settings, { origin }: Pick<Origins, "origin">): boolean {
+  return roles.includes("api") || origin("listen") !== undefined;
+}
+
 function* ofListening(settings: Settings, { origin }: Origins): Iterable<Problem> {
+  if (!listens(settings, { origin })) return;
   const { host } = settings.listen;
-  if (settings.auth === "none" && settings.roles.includes("api") && !isLoopback(host)) {
+  if (settings.auth === "none" && !isLoopback(host)) {
     yield {
       where: origin("listen") ?? "listen",
       what: `${host} can be reached from other machines, and nobody would have to show a key`,
       help: `say ${flagOf("auth")} keys, or listen on 127.0.0.1`,
     };
   }
-  if (settings.auth === "keys" && settings.roles.includes("api") && settings["keys.pepper"] === undefined) {
+  if (settings.auth === "keys" && settings["keys.pepper"] === undefined) {
     yield {
       where: origin("auth") ?? "auth",
       what: "keys are hashed with a secret, and there is none",

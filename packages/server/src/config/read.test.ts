@@ -82,7 +82,7 @@ describe("the configuration", () => {
     ]);
   });
 
-  test("knows a variable for every setting, and leaves alone what Kubernetes and references put there", async () => {
+  test("knows a variable for every setting, and leaves alone what Kubernetes, references and clients put there", async () => {
     const kubernetes = {
       PAWL_SERVICE_HOST: "10.0.0.1",
       PAWL_PORT: "tcp://10.0.0.1:80",
@@ -91,6 +91,7 @@ describe("the configuration", () => {
     };
     const referred = { PAWL_SECRET: "hunter2", PAWL_STORE: "postgres://me@localhost/app", PAWL_STORE_PASSWORD: "env:PAWL_SECRET" };
     expect(await complaints({ env: { ...kubernetes, ...referred } })).toEqual([]);
+    expect(await complaints({ env: { PAWL_URL: "http://127.0.0.1:7295", PAWL_KEY: "pawl_live_x" } })).toEqual([]);
     const names = SETTING_NAMES.map(variableOf);
     expect(new Set(names).size).toBe(names.length);
     expect(names).toContain("PAWL_TLS_CLIENT_CA");
@@ -119,11 +120,15 @@ describe("what does not go together", () => {
     for (const listen of ["192.168.1.2:80", "[::]:80", "example.org:80"]) expect(await complaints({ flags: { listen } })).toHaveLength(1);
     for (const listen of ["127.0.0.1:80", "[::1]:80", "localhost:80", "127.1.2.3:0"]) expect(await complaints({ flags: { listen } })).toEqual([]);
     expect(await complaints({ flags: { listen: "0.0.0.0:80", auth: "keys", "keys.pepper": "env:P" } })).toEqual([]);
-    expect(await complaints({ flags: { listen: "0.0.0.0:80", roles: "worker" } })).toEqual([]);
+    // Where there is no API there are metrics, which name tenants and tasks of everybody.
+    expect(await complaints({ flags: { listen: "0.0.0.0:80", roles: "worker" } })).toHaveLength(1);
   });
 
   test("keys without the secret they are hashed with, and halves of a certificate", async () => {
-    expect(await complaints({ flags: { auth: "keys" } })).toEqual([expect.stringMatching(/^--auth: .*--keys-pepper file:PATH/)]);
+    const listen = "127.0.0.1:80";
+    for (const flags of [{ auth: "keys" }, { auth: "keys", roles: "worker", listen }])
+      expect(await complaints({ flags })).toEqual([expect.stringMatching(/^--auth: .*--keys-pepper file:PATH/)]);
+    expect(await complaints({ flags: { auth: "keys", roles: "worker" } }), "it answers nobody").toEqual([]);
     expect(await complaints({ flags: { "tls.cert": "a.pem" } })).toEqual(["--tls-cert: it needs tls.key; give that with --tls-key"]);
     expect(await complaints({ flags: { "tls.key": "file:a.pem" } })).toEqual(["--tls-key: it needs tls.cert; give that with --tls-cert"]);
     expect(await complaints({ flags: { "tls.clientCa": "ca.pem" } })).toEqual(["--tls-client-ca: it needs tls.cert; give that with --tls-cert"]);

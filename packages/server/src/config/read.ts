@@ -126,8 +126,8 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 /** What Kubernetes tells every container of a service that is called pawl, or pawl-something. */
 const KUBERNETES = /^PAWL_(.*_)?(SERVICE_(HOST|PORT)(_.*)?|PORT(_\d+_.*)?)$/;
-/** Of the commands that talk to a server, and of the configuration itself. */
-const OTHERS = new Set(["PAWL_CONFIG", "PAWL_KEY"]);
+/** Of the configuration itself, and of the commands and workers that talk to a service. */
+const OTHERS = new Set(["PAWL_CONFIG", "PAWL_KEY", "PAWL_URL"]);
 
 /** A misspelt variable would silently do nothing. Those that hold a secret may have any name. */
 function strangers(env: Environment): readonly Problem[] {

@@ -14,15 +14,18 @@ export interface Credential {
   readonly address: string;
   /** the names in the certificate it showed, where the service asks for one */
   readonly certificate: readonly string[];
+  /** why it may have been sent by a page from elsewhere, for those who ask for nothing else: see foreign.ts */
+  readonly foreign?: string | undefined;
 }
 
 /**
  * `limited`: too many wrong ones from this address; ms until it is worth trying again. `mismatch`: the certificate of the
- * connection names another tenant than the credential.
+ * connection names another tenant than the credential. `foreign`: nobody needs a credential, and this may not be one of them.
  */
 export type Refusal =
   | { readonly refused: "unauthenticated" }
   | { readonly refused: "mismatch" }
+  | { readonly refused: "foreign"; readonly reason: string }
   | { readonly refused: "limited"; readonly retryAfter: number };
 
 /** Tells who calls. Asked once per request, and again every few seconds by what lasts longer. */
@@ -30,7 +33,8 @@ export interface Access {
   authenticate(credential: Credential): Promise<Principal | Refusal>;
 }
 
-/** Without authentication the service listens on loopback only, and whoever reaches it may do everything. */
+/** Without authentication the service listens on loopback only, and every program that reaches it may do everything. */
 export const OPEN_ACCESS: Access = {
-  authenticate: async () => ({ name: "loopback", tenant: undefined, grants: [{ role: "admin" }] }),
+  authenticate: async ({ foreign }) =>
+    foreign === undefined ? { name: "loopback", tenant: undefined, grants: [{ role: "admin" }] } : { refused: "foreign", reason: foreign },
 };

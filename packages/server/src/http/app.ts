@@ -10,8 +10,11 @@ import { namesIn } from "../tls/names.js";
 import { type Access, type Credential, OPEN_ACCESS, type Principal } from "./access.js";
 import type { Audit } from "./audit.js";
 import type { AnyRoute } from "./contract/route.js";
+import { Denials } from "./denials.js";
 import { EventHub, type HubOptions } from "./events/hub.js";
-import { isDenial, type Told, tellDenial } from "./guard.js";
+import { whyForeign } from "./foreign.js";
+import { goneOrStopping } from "./gone.js";
+import { denialOf, isDenial, type Told } from "./guard.js";
 import type { Handled, Parts } from "./handler.js";
 import { parseJson } from "./json.js";
 import { type Answered, pipeline } from "./pipeline.js";
@@ -19,7 +22,7 @@ import { asPawlError, problemOf, retryAfterOf } from "./problem.js";
 import { mayAsk } from "./reach.js";
 import { Readiness } from "./ready.js";
 import type { Replies } from "./replies.js";
-import { routes } from "./routes/index.js";
+import { routes as CONTRACTED } from "./routes/index.js";
 
 export interface AppOptions {
   readonly pawl: Pawl;
@@ -31,8 +34,8 @@ export interface AppOptions {
   readonly tls?: TlsOptions;
   readonly version?: string;
   readonly streams?: HubOptions;
-  /** more routes than those of the contract: `/metrics` for one */
-  readonly more?: readonly Handled[];
+  /** what it serves; left out: the contract */
+  readonly routes?: readonly Handled[];
   /** hears of what went wrong with the service itself, which callers are not told */
   readonly onFault?: (fault: { readonly error: unknown; readonly request: string; readonly route: string }) => void;
 }
@@ -55,7 +58,7 @@ export const PATIENCE = {
 
 /** The API on an open store. It listens when told to; `inject` is for tests. */
 export function createApp(options: AppOptions): App {
-  const { pawl, access = OPEN_ACCESS, audit, onFault } = options;
+  const { pawl, access = OPEN_ACCESS, audit, onFault, routes = CONTRACTED } = options;
   const readiness = new Readiness(pawl);
   const hub = new EventHub(pawl, options.streams);
   const sessions = new Sessions(pawl);
@@ -77,13 +80,15 @@ export function createApp(options: AppOptions): App {
     address: request.ip,
     request: request.id,
   });
+  const denials = audit === undefined ? undefined : new Denials(audit, (error) => onFault?.({ error, request: "", route: "audit" }));
   const deny = async (error: PawlError, route: AnyRoute, request: FastifyRequest) => {
-    if (audit !== undefined && isDenial(error)) await tellDenial(audit, toldOf(route, request), error);
+    if (isDenial(error)) await denials?.tell(denialOf(toldOf(route, request), error));
   };
   const identify = async (request: FastifyRequest): Promise<Principal> => {
     const found = await access.authenticate(credentialOf(request));
     if (!("refused" in found)) return found;
     if (found.refused === "mismatch") throw pawlError("identity_mismatch");
+    if (found.refused === "foreign") throw pawlError("caller_foreign", { reason: found.reason });
     throw found.refused === "limited"
       ? pawlError("too_many_requests", { what: "a wrong credential", retryAfter: found.retryAfter })
       : pawlError("unauthenticated");
@@ -128,9 +133,10 @@ export function createApp(options: AppOptions): App {
     stopping.abort(pawlError("service_stopping"));
     hub.close();
     await sessions.stop();
+    await denials?.stop();
   });
 
-  for (const { route, handler } of [...routes, ...(options.more ?? [])]) {
+  for (const { route, handler } of routes) {
     const serve = pipeline({
       route,
       handler,
@@ -155,7 +161,7 @@ export function createApp(options: AppOptions): App {
               principal,
               scheduler: schedulerFor(principal),
               told: toldOf(route, request),
-              signal: () => goneOrStopping(reply, stopping.signal),
+              signal: () => goneOrStopping(reply.raw, stopping.signal),
               stillAllowed: async () => {
                 const now = await access.authenticate(credentialOf(request)).catch(() => principal);
                 return !("refused" in now) && now.tenant === principal.tenant;
@@ -171,7 +177,7 @@ export function createApp(options: AppOptions): App {
   }
   refuseOtherMethods(
     app,
-    [...routes, ...(options.more ?? [])].map(({ route }) => route),
+    routes.map(({ route }) => route),
     fail,
   );
   return Object.assign(app, { drain: () => readiness.stop() }) as App;
@@ -240,16 +246,8 @@ function send(reply: FastifyReply, { status, media, body, replayed }: Answered):
 function credentialOf(request: FastifyRequest): Credential {
   const socket = request.raw.socket as Partial<TLSSocket>;
   const names = socket.authorized === true ? (socket.getPeerCertificate?.().subjectaltname ?? "") : "";
-  return { authorization: request.headers.authorization, address: request.ip, certificate: namesIn(names) };
-}
-
-/** Aborted when the caller hangs up, or when the service stops. Made for those who wait: most requests do not. */
-function goneOrStopping(reply: FastifyReply, stopping: AbortSignal): AbortSignal {
-  const gone = new AbortController();
-  reply.raw.once("close", () => {
-    if (!reply.raw.writableFinished) gone.abort(pawlError("request_malformed", { reason: "the caller has gone" }));
-  });
-  return AbortSignal.any([gone.signal, stopping]);
+  const { method, headers } = request;
+  return { authorization: headers.authorization, address: request.ip, certificate: namesIn(names), foreign: whyForeign(method, headers) };
 }
 
 /** The scheduler of each tenant is kept: it remembers how the options of tasks are resolved. */

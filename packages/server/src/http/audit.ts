@@ -11,6 +11,8 @@ export interface AuditEntry {
   readonly decision: "allowed" | "denied";
   /** of a denial: the code of the error */
   readonly reason?: string;
+  /** of denials that are told together: how many, of which this is the last */
+  readonly count?: number;
   readonly address: string;
   readonly request: string;
 }

@@ -1,10 +1,11 @@
-import { type AnyTask, type Context, isPawlError, type Jobs, type JobView, milliseconds, NonRetryable, type Pawl, type Scheduler, task } from "pawl";
+import { type AnyTask, type Context, fateOf, type Jobs, type JobView, milliseconds, NonRetryable, type Pawl, type Scheduler, task } from "pawl";
 import type { Audit } from "./audit.js";
 import { type BulkVerb, startBulk } from "./contract/bulk.js";
 import type { BodyOf } from "./contract/route.js";
 import { reader } from "./validate.js";
 
 export const BULK_TASK = "pawl.bulk";
+export const BULK_QUEUE = "pawl";
 
 /** What a bulk operation came to, and, as progress, how far it is. */
 export interface BulkResult {
@@ -27,7 +28,7 @@ const LONGEST = "24h";
 export class BulkTask {
   #pawl: Pawl | undefined;
   #audit: Audit | undefined;
-  readonly task: AnyTask = task(BULK_TASK, { queue: "pawl", timeout: LONGEST, retry: 5 }, (input: unknown, ctx) => this.#run(input, ctx));
+  readonly task: AnyTask = task(BULK_TASK, { queue: BULK_QUEUE, timeout: LONGEST, retry: 5 }, (input: unknown, ctx) => this.#run(input, ctx));
 
   attach(pawl: Pawl, audit?: Audit): void {
     this.#pawl = pawl;
@@ -89,9 +90,9 @@ async function count(tally: { done: number; skipped: number; failed: number }, a
     await act();
     tally.done++;
   } catch (error) {
-    if (isPawlError(error, "job_state") || isPawlError(error, "job_unknown")) tally.skipped++;
-    else if (isPawlError(error) && error.code.startsWith("store_")) throw error;
-    else tally.failed++;
+    const fate = fateOf(error);
+    if (fate === "fatal") throw error;
+    tally[fate]++;
   }
 }
 

@@ -19,11 +19,18 @@ export async function tellAction(audit: Audit, told: Told, asked: Asked): Promis
   await audit.record({ ...entryOf(told), subject: subjectOf(asked), decision: "allowed" });
 }
 
-export async function tellDenial(audit: Audit, told: Told, error: PawlError): Promise<void> {
-  await audit.record({ ...entryOf(told), subject: {}, decision: "denied", reason: error.code });
+export function denialOf(told: Told, { code }: PawlError): AuditEntry {
+  return { ...entryOf(told), subject: {}, decision: "denied", reason: code };
 }
 
-const DENIALS: ReadonlySet<string> = new Set(["unauthenticated", "forbidden", "tenant_mismatch", "identity_mismatch", "task_reserved"]);
+const DENIALS: ReadonlySet<string> = new Set([
+  "unauthenticated",
+  "forbidden",
+  "tenant_mismatch",
+  "identity_mismatch",
+  "caller_foreign",
+  "task_reserved",
+]);
 export function isDenial({ code }: PawlError): boolean {
   return DENIALS.has(code);
 }

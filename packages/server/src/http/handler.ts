@@ -66,6 +66,14 @@ export function on<R extends AnyRoute>(route: R, handler: Handler<R>): Handled {
   return { route, handler: handler as unknown as Handler<AnyRoute> };
 }
 
+/** ms a request is answered on what its credential was worth when it came */
+const BELIEVED = 2_000;
+
+/** Whether who waited since then may still hear what came of it: a key may have been revoked meanwhile. */
+export async function isAllowedStill(since: number, { stillAllowed }: Pick<Call<AnyRoute>, "stillAllowed">): Promise<boolean> {
+  return performance.now() - since <= BELIEVED || stillAllowed();
+}
+
 /** The tenant a caller means where one must be named: its own, the one it asked for, or the default one. */
 export function tenantOf({ tenant }: Principal, asked: string | undefined): string {
   return tenant ?? asked ?? "default";

@@ -4,10 +4,10 @@ import { pawlError, type Scheduler } from "pawl";
 import type { Principal } from "./access.js";
 import type { Audit } from "./audit.js";
 import type { AnyRoute } from "./contract/route.js";
-import { type Told, tellAction } from "./guard.js";
+import { isDenial, type Told, tellAction } from "./guard.js";
 import { type Call, type Handler, type Parts, Raw } from "./handler.js";
 import { checkKey, once, requestIdOf } from "./idempotency.js";
-import { problemOf } from "./problem.js";
+import { asPawlError, problemOf } from "./problem.js";
 import { reachCheck } from "./reach.js";
 import type { Replies } from "./replies.js";
 import { type Asked, reader } from "./validate.js";
@@ -90,14 +90,14 @@ function answered({ status }: AnyRoute, answer: unknown): Answered {
 const JSON_MEDIA = "application/json; charset=utf-8";
 const PROBLEM_MEDIA = "application/problem+json";
 
-/** A refusal is an answer too: repeated, it is the same. */
+/** A refusal is an answer too: repeated, it is the same. A denial is not kept: the audit is to hear of it, every time. */
 async function keepable(act: () => Promise<Answered>, request: string): Promise<{ status: number; body: string }> {
   try {
     const { status, body } = await act();
     return { status, body: body as string };
   } catch (error) {
     const problem = problemOf(error, request);
-    if (problem.status >= 500 || problem.status === 429) throw error;
+    if (problem.status >= 500 || problem.status === 429 || isDenial(asPawlError(error))) throw error;
     return { status: problem.status, body: JSON.stringify(problem) };
   }
 }

@@ -1,11 +1,16 @@
 import type { Grant, Scheduler, Subject } from "pawl";
-import { pawlError, permit } from "pawl";
+import { isPawlError, pawlError, permit } from "pawl";
 import type { Principal } from "./access.js";
 import type { AnyRoute } from "./contract/route.js";
+import { tenantOf } from "./handler.js";
 import type { Asked } from "./validate.js";
 
-/** Names beginning so are Pawl's own tasks: they act for who enqueued them, so only the operation itself may do that. */
+/** Names beginning so are Pawl's own tasks: they act for who enqueued them, so only the operation itself may do that, or run them. */
 const RESERVED = "pawl.";
+
+export function refuseReserved(task: string): void {
+  if (task.startsWith(RESERVED)) throw pawlError("task_reserved", { task });
+}
 
 /**
  * Checks everything a request names against its caller: every tenant anywhere in it, and the tasks and queues it is
@@ -22,7 +27,7 @@ export function reachCheck(route: AnyRoute): (caller: Principal, asked: Asked, s
     if (policy.action === "jobs.write" || policy.action === "schedules.write") checkReserved(asked.body);
     // A worker names its tasks and queues when it claims, and is held to them job by job: see routes/leases.ts.
     if (policy.action === "leases.write" || caller.grants.every(isWhole)) return;
-    for (const subject of await subjectsOf(asked, scheduler)) {
+    for (const subject of await subjectsOf(caller, asked, scheduler)) {
       const { allowed, ...refusal } = permit(caller, policy.action, subject);
       if (!allowed) throw pawlError("forbidden", { action: route.id, reason: `its ${(refusal as { why: string }).why} is not one of its own` });
     }
@@ -58,13 +63,11 @@ interface Named {
 
 function checkReserved(body: unknown): void {
   const { jobs, task } = body as { readonly jobs?: readonly Named[]; readonly task?: string };
-  for (const named of [task, ...(jobs ?? []).map((job) => job.task)]) {
-    if (named?.startsWith(RESERVED)) throw pawlError("task_reserved", { task: named });
-  }
+  for (const named of [task, ...(jobs ?? []).map((job) => job.task)]) if (named !== undefined) refuseReserved(named);
 }
 
 /** What a request is about. What it does not name stands for all of it, which only a credential for all of it may ask for. */
-async function subjectsOf({ params, query, body }: Asked, scheduler: Scheduler): Promise<readonly Subject[]> {
+async function subjectsOf(caller: Principal, { params, query, body }: Asked, scheduler: Scheduler): Promise<readonly Subject[]> {
   if (typeof params.job === "string") return [await laneOf(scheduler.jobs.get(params.job))];
   const { jobs, filter, options, job, ...rest } = (body ?? {}) as Named & {
     readonly jobs?: readonly Named[];
@@ -74,8 +77,20 @@ async function subjectsOf({ params, query, body }: Asked, scheduler: Scheduler):
   };
   if (jobs !== undefined) return jobs.map(named);
   const said = { ...named(params), ...named(query), ...named(rest), ...named(filter), ...named(options), ...named(job) };
-  if (typeof params.schedule === "string" && said.task === undefined) return [await laneOf(scheduler.schedules.get(params.schedule))];
-  return [said];
+  if (typeof params.schedule !== "string") return [said];
+  const { tenant } = { ...rest, ...query } as { readonly tenant?: string };
+  const there = scheduler.schedules.get({ name: params.schedule, tenant: tenantOf(caller, tenant) });
+  // Who puts one in the place of another changes both; only there may be none before.
+  return said.task === undefined ? [await laneOf(there)] : [...(await laneIfAny(there)), said];
+}
+
+async function laneIfAny(found: Promise<Required<Named>>): Promise<readonly Subject[]> {
+  try {
+    return [await laneOf(found)];
+  } catch (error) {
+    if (isPawlError(error, "schedule_unknown")) return [];
+    throw error;
+  }
 }
 
 async function laneOf(found: Promise<Required<Named>>): Promise<Subject> {

@@ -34,6 +34,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   forbidden: 403,
   tenant_mismatch: 403,
   identity_mismatch: 403,
+  caller_foreign: 403,
   task_reserved: 403,
   route_unknown: 404,
   method_unknown: 405,

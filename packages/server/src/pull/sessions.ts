@@ -10,6 +10,7 @@ export interface WorkerName {
 }
 
 interface Session {
+  readonly owner: string;
   readonly host: Host;
   heardAt: number;
   /** calls that are not answered */
@@ -19,12 +20,13 @@ interface Session {
 /** ms of silence after which a worker is gone for this process */
 const QUIET = 60_000;
 const SWEEP = 5_000;
-/** hosted at a time: each costs some memory, and a look at the store now and then */
+/** hosted at a time, of all and of one credential: each costs some memory, and a look at the store now and then */
 const MOST = 10_000;
+const MOST_OF_ONE = 100;
 
 /**
- * The workers that this process hosts. A session is a memory of what was handed out and nothing more: a worker that this
- * process has never heard of, since another one was killed, begins a new one with whatever it asks first.
+ * The workers that this process hosts. A session is a memory of what was handed out and nothing more: it begins with a
+ * claim. What else a worker asks that this process has never heard of, since another one was killed, is answered without.
  */
 export class Sessions {
   readonly #sessions = new Map<string, Session>();
@@ -39,9 +41,19 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  /** Calls the worker's host. It stays while calls are under way. */
+  /** Calls the worker's host, and remembers it from here on. */
+  async claiming<T>(principal: Principal, worker: WorkerName, call: (host: Host) => Promise<T>): Promise<T> {
+    return this.#call(this.#of(principal, worker), call);
+  }
+
+  /** Calls the worker's host, or one for this call alone. */
   async with<T>(principal: Principal, worker: WorkerName, call: (host: Host) => Promise<T>): Promise<T> {
-    const session = this.#of(principal, worker);
+    const session = this.#sessions.get(keyOf(principal, worker));
+    return session === undefined ? call(this.#host(principal, worker)) : this.#call(session, call);
+  }
+
+  /** It stays while calls are under way. */
+  async #call<T>(session: Session, call: (host: Host) => Promise<T>): Promise<T> {
     session.open++;
     try {
       return await call(session.host);
@@ -70,8 +82,10 @@ export class Sessions {
     const key = keyOf(principal, worker);
     let session = this.#sessions.get(key);
     if (session === undefined) {
-      if (this.#sessions.size >= MOST) throw pawlError("too_many_requests", { what: "a worker's session", retryAfter: SWEEP });
-      session = { host: this.#host(principal, worker), heardAt: performance.now(), open: 0 };
+      const owner = ownerOf(principal);
+      const own = [...this.#sessions.values()].filter((other) => other.owner === owner).length;
+      if (own >= MOST_OF_ONE || this.#sessions.size >= MOST) throw pawlError("too_many_requests", { what: "a worker's session", retryAfter: SWEEP });
+      session = { owner, host: this.#host(principal, worker), heardAt: performance.now(), open: 0 };
       this.#sessions.set(key, session);
     }
     return session;
@@ -98,8 +112,12 @@ export class Sessions {
   }
 }
 
-function keyOf({ tenant, name }: Principal, worker: WorkerName): string {
-  return JSON.stringify([tenant, name, worker.name, worker.boot, worker.lease]);
+function ownerOf({ tenant, name }: Principal): string {
+  return JSON.stringify([tenant, name]);
+}
+
+function keyOf(principal: Principal, worker: WorkerName): string {
+  return JSON.stringify([ownerOf(principal), worker.name, worker.boot, worker.lease]);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { listens } from "../config/judge.js";
 import type { Configuration } from "../config/read.js";
 import type { Settings } from "../config/settings.js";
 import type { Secrets } from "../secrets/secrets.js";
@@ -10,12 +11,9 @@ export interface Door {
   close(deadline: AbortSignal): Promise<void>;
 }
 
-/**
- * Opens the door: for the API, or, where this process has none, for its health and metrics if somebody asked for that. Its
- * certificates are those of the files, also after they were renewed.
- */
+/** Opens the door, if there is to be one. Its certificates are those of the files, also after they were renewed. */
 export async function openDoor({ settings, origin }: Configuration, secrets: Secrets, trouble: (error: unknown) => void): Promise<Door | undefined> {
-  if (!settings.roles.includes("api") && origin("listen") === undefined) return undefined;
+  if (!listens(settings, { origin })) return undefined;
   const places = certificatePlaces(settings, secrets);
   const front = new Front(places === undefined ? undefined : { secure: await readCertificates(places), askClients: places.clientCa !== undefined });
   const address = await front.listen(settings.listen, origin("listen"));

@@ -99,19 +99,19 @@ const notYet: RequestListener = (request, response) => {
   else refuse(response, pawlError("service_starting"));
 };
 
-export function pathOf({ url = "/" }: IncomingMessage): string {
+function pathOf({ url = "/" }: IncomingMessage): string {
   return url.split("?")[0] as string;
 }
 
 /** An error as the API tells it, where there is no API. */
-export function refuse(response: ServerResponse, error: unknown): void {
+function refuse(response: ServerResponse, error: unknown): void {
   const problem = problemOf(error);
   const after = retryAfterOf(asPawlError(error));
   if (after !== undefined) response.setHeader("retry-after", after);
   answer(response, problem.status, problem, "application/problem+json");
 }
 
-export function answer(response: ServerResponse, status: number, body: object, type = "application/json"): void {
+function answer(response: ServerResponse, status: number, body: object, type = "application/json"): void {
   const text = JSON.stringify(body);
   response.writeHead(status, { "content-type": type, "content-length": Buffer.byteLength(text), "cache-control": "no-store" });
   response.end(text);

@@ -4,7 +4,7 @@ import { keptReplies } from "../access/kept-replies.js";
 import { anchorsOf } from "../audit/configured.js";
 import { reasonOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
-import { BulkTask } from "../http/bulk-task.js";
+import { BULK_QUEUE, BulkTask } from "../http/bulk-task.js";
 import { schemaCompiler } from "../http/json-schema.js";
 import type { Environment } from "../secrets/secret.js";
 import { Secrets } from "../secrets/secrets.js";
@@ -55,15 +55,13 @@ export async function startService(configuration: Configuration, world: World): 
     bulk.attach(pawl, audit);
     const anchors = await anchorsOf(configuration, secrets, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`));
     const access = accessOf(settings, pawl);
-    const routing = settings.roles.includes("api")
-      ? await apiRouting({
-          pawl,
-          access,
-          audit,
-          replies: keptReplies(pawl.replies),
-          onFault: ({ error, request }) => say(`fault       ${request}: ${reasonOf(error)}`),
-        })
-      : healthRouting(pawl, access);
+    const routing = await (settings.roles.includes("api") ? apiRouting : healthRouting)({
+      pawl,
+      access,
+      audit,
+      replies: keptReplies(pawl.replies),
+      onFault: ({ error, request, route }) => say(`fault       ${request === "" ? route : request}: ${reasonOf(error)}`),
+    });
     door?.front.handOver(routing.handler);
     const worker = settings.roles.includes("worker") ? await pawl.work(workOptions(configuration)) : undefined;
     return running({ configuration, pawl, worker, door, routing, anchors });
@@ -93,7 +91,8 @@ function workOptions({ settings }: Configuration): WorkOptions {
   return {
     drain: settings["shutdown.drain"],
     ...(concurrency === undefined ? {} : { concurrency }),
-    ...(queues === undefined ? {} : { queues }),
+    // Bulk operations are of the service itself: whichever queues its workers are for, they carry them out.
+    ...(queues === undefined ? {} : { queues: [...new Set([...queues, BULK_QUEUE])] }),
     ...(name === undefined ? {} : { name }),
   };
 }

@@ -128,6 +128,7 @@ export function apiKeyTests(test: Test): void {
     expect(await ids(MINE, "c")).toEqual(["a"]);
     expect(await ids("everyone", "c")).toEqual(["b", "a"]);
     expect(await ids("everyone", "nobody")).toEqual([]);
+    expect(await ids(MINE, "b"), "after a key of another tenant, as after one that does not exist").toEqual([]);
   });
 
   test("when a key was used is noted", async (w) => {

@@ -32,7 +32,7 @@ const GET = statement("get_api_key", `select ${FACTS} from pawl.api_key k where 
 const LIST = statement(
   "list_api_keys",
   `select ${FACTS} from pawl.api_key k where ${IN_SCOPE("$1")}
-     and ($2::text is null or (k.created_at, k.id) < (select a.created_at, a.id from pawl.api_key a where a.id = $2))
+     and ($2::text is null or (k.created_at, k.id) < (select k.created_at, k.id from pawl.api_key k where k.id = $2 and ${IN_SCOPE("$1")}))
    order by k.created_at desc, k.id desc limit $3`,
 );
 const LOCK = statement(

@@ -39,9 +39,9 @@ function answer({ parcels, packed, left }: { readonly parcels: string; readonly 
  * - facts are looked up by a sorted array of ids between its ends: one walk through the index of the partitions that
  *   can hold them, where a join would look into every partition for each job. One that is missing dies alone.
  */
-export const CLAIM = hotStatement("claim", claimText(false));
+export const CLAIM = hotStatement("claim", "claim", claimText(false));
 /** The same for jobs of several lanes: which one each is of. */
-export const CLAIM_LANES = hotStatement("claim_lanes", claimText(true));
+export const CLAIM_LANES = hotStatement("claim", "claim_lanes", claimText(true));
 /** The same where the limits that lanes are under have been seen to. */
 export const CLAIM_LIMITED = statement("claim_limited", claimText(true, ""));
 
@@ -50,6 +50,7 @@ export const CLAIM_LIMITED = statement("claim_limited", claimText(true, ""));
  * are parcels after all, and says so (`left`): they may come first.
  */
 export const CLAIM_ROWS = hotStatement(
+  "claim",
   "claim_rows",
   `
   with lane as materialized (

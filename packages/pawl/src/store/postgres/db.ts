@@ -1,6 +1,6 @@
 import type { GateKey } from "../../core/limit.js";
 import type { ForeignTransaction } from "../port.js";
-import type { Driver, Queryable, Row, Statement, Transaction } from "./drivers/driver.js";
+import type { Driver, Hot, Queryable, Row, Statement, Transaction } from "./drivers/driver.js";
 import { asDriverError, DriverError, isTransient, storeError } from "./errors.js";
 import { listenForKnocks, sameKnocks } from "./knocks.js";
 
@@ -26,8 +26,8 @@ export function statement(name: string, text: string): Statement {
 }
 
 /** One that runs for every job. */
-export function hotStatement(name: string, text: string): Statement {
-  return { ...statement(name, text), hot: true };
+export function hotStatement(hot: Hot, name: string, text: string): Statement {
+  return { ...statement(name, text), hot };
 }
 
 /** The store's instant in a statement whose first parameter is `Db.now()`. */

@@ -1,7 +1,9 @@
+import { isPawlError } from "../../core/error.js";
 import { jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import { DriverError } from "./errors.js";
 import { optionsText } from "./options-text.js";
 import { clampDue, type Span } from "./span.js";
 
@@ -16,6 +18,7 @@ export interface Ride {
  * and parcels whose set-up costs more than one job does.
  */
 const ENQUEUE_ONE = hotStatement(
+  "enqueue",
   "enqueue_one",
   `
   with clock as materialized (
@@ -36,8 +39,22 @@ const ENQUEUE_ONE = hotStatement(
 );
 
 export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<{ answers: readonly Enqueued[]; now: number }> {
+  try {
+    return await store(db, on, job, ride);
+  } catch (error) {
+    // A wake-up that the server will not take (its queue is full) is no reason not to store the job.
+    if (ride === undefined || !isRefused(error)) throw error;
+    return store(db, on, job);
+  }
+}
+
+async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<{ answers: readonly Enqueued[]; now: number }> {
   const { queue, band, tenant, task } = job.lane;
   const values = [db.now(), queue, band, tenant, task, job.tail, job.input, optionsText(job) ?? null, ride?.channel ?? null, ride?.payload ?? null];
   const [at] = (await on.query<Span>(ENQUEUE_ONE, values)) as [Span];
   return { now: at.now, answers: [{ kind: "created", id: jobId(clampDue(at.now, at), job.tail) }] };
+}
+
+function isRefused(error: unknown): boolean {
+  return isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "refused";
 }

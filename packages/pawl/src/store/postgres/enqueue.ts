@@ -23,6 +23,7 @@ import { clampDue, type Span } from "./span.js";
  */
 const ENQUEUE = hotStatement(
   "enqueue",
+  "enqueue",
   `
   with clock as materialized (
     select at.now, floor_ms, ceiling_ms,
@@ -74,6 +75,7 @@ const ENQUEUE = hotStatement(
  * transaction is given its id before that.
  */
 const ENQUEUE_NOW = hotStatement(
+  "enqueue",
   "enqueue_now",
   `
   with clock as materialized (
@@ -112,6 +114,7 @@ const ENQUEUE_NOW = hotStatement(
  * per job, and nothing is handed on from one step to the next.
  */
 const ENQUEUE_BULK = hotStatement(
+  "enqueue",
   "enqueue_bulk",
   `
   with clock as materialized (

@@ -6,7 +6,7 @@ import type { Subscription } from "./drivers/driver.js";
 import type { Ride } from "./enqueue-one.js";
 
 /** Its commit need not wait for the disk: what it says is no loss, and the cluster-wide lock it takes is held the shorter. */
-const NOTIFY = hotStatement("notify", "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)::text");
+const NOTIFY = hotStatement("enqueue", "notify", "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)::text");
 
 /** NOTIFY takes a cluster-wide lock at commit: at most one per process and this many ms. */
 const NOTIFY_PACE = 5;

@@ -24,6 +24,7 @@ const LAST_SEQ = "(select case when is_called then last_value else 0 end from pa
  * to which everything was seen: if none was given out since, no lane can be new, and the gaps are left alone.
  */
 const LIVE = hotStatement(
+  "claim",
   "live",
   `
   with recursive known as materialized (

@@ -10,6 +10,7 @@ import { UNFIT } from "./unfit.js";
  * written, is in `settled` of the lease's row, which is read after the lock.
  */
 export const SETTLE_BUNDLED = hotStatement(
+  "settle",
   "settle_bundled",
   `
   with own as materialized (

@@ -34,6 +34,7 @@ import type { Workers } from "./workers.js";
  */
 const SETTLE = hotStatement(
   "settle",
+  "settle",
   `
   with guard as materialized (
     select exists (select from pawl.dependency where parent = any($6::uuid[])) or exists (select from pawl.intent where job = any($6::uuid[])) as raised

@@ -12,6 +12,8 @@ const REGISTER = statement(
 
 /** ms between signs of life of a worker, which asks for its number at every claim. */
 const SIGN_OF_LIFE = 86_400_000;
+/** known by heart; any other is asked for again, which costs one statement */
+const MOST_KNOWN = 20_000;
 
 /** A worker's boot as a small number, so that leases and attempts carry four bytes of it. */
 export class Workers {
@@ -26,6 +28,7 @@ export class Workers {
     // A failed registration is tried again by the next call.
     id.catch(() => this.#ids.delete(worker.boot));
     this.#ids.set(worker.boot, { id, renewAt: now + SIGN_OF_LIFE });
+    if (this.#ids.size > MOST_KNOWN) this.#ids.delete(this.#ids.keys().next().value as string);
     return id;
   }
 

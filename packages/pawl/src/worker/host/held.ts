@@ -4,6 +4,8 @@ import type { Holding } from "./told.js";
 
 /** More lanes than any worker has jobs of, unless it makes them up. */
 export const MOST_LANES = 10_000;
+/** The same of jobs, of all lanes together. */
+export const MOST_HELD = 100_000;
 
 /**
  * How many jobs of each lane the worker has, so that what bounds it (slots, amounts, reservations) holds. Counted by
@@ -36,10 +38,10 @@ export class Held {
     const count = (this.#lanes.get(key)?.count ?? 0) + by;
     if (count === 0) this.#lanes.delete(key);
     else this.#lanes.set(key, { lane, count });
-    for (let i = 0; i < by; i++) this.caps.taken(lane);
-    for (let i = 0; i > by; i--) {
-      this.caps.freed(lane);
-      this.caps.ended(lane);
+    if (by > 0) this.caps.taken(lane, by);
+    if (by < 0) {
+      this.caps.freed(lane, -by);
+      this.caps.ended(lane, -by);
     }
   }
 }

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Pawl } from "../../pawl.js";
+import type { Store } from "../../store/port.js";
+import { faultyStore } from "../../testing/faulty.js";
 import { openTest, type TestPawl } from "../../testing/open.js";
 import type { HandedLease, Host, HostedTask, HostOptions } from "./host.js";
 import type { ToldEnding, ToldOutcome } from "./told.js";
@@ -133,6 +135,39 @@ describe("a worker that runs elsewhere", () => {
     await Promise.all([second.stop(), third.stop()]);
   });
 
+  test("costs one read for each job that this process does not know, however often it is named", async () => {
+    let reads = 0;
+    const counting = (store: Store) =>
+      faultyStore(store, (operation) => {
+        if (operation === "jobs.get") reads++;
+        return undefined;
+      });
+    await using world = await openTest({ work: false, around: counting });
+    const job = await world.pawl.enqueue("resize");
+    const first = hostOf(world.pawl);
+    const { lease } = only(await answered(world, first.claim({ tasks: TASKS, limit: 1, wait: "5s" })));
+    const second = hostOf(world.pawl);
+    const line = { lease, job: job.id, level: "info", message: "hello" } as const;
+    reads = 0;
+    await second.note(new Array<typeof line>(100).fill(line));
+    expect(reads).toBe(1);
+    expect(await job.logs()).toHaveLength(100);
+    await Promise.all([first.stop(), second.stop()]);
+  });
+
+  test("is refused more notes at once than are stored in one go, and nothing is settled", async () => {
+    await using world = await openTest({ work: false });
+    const [job] = await world.pawl.enqueueMany("resize", [1]);
+    const host = hostOf(world.pawl);
+    const leases = await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "5s" }));
+    const notes = new Array<{ level: "info" }>(1_001).fill({ level: "info" });
+    const [ending] = endings(leases, { outcome: "succeeded" });
+    const told = new Array<ToldEnding>(10).fill({ ...(ending as ToldEnding), notes });
+    await expect(host.settle(told)).rejects.toMatchObject({ code: "option_invalid" });
+    expect(await job?.get()).toMatchObject({ state: "running" });
+    await host.stop();
+  });
+
   test("of another boot can neither settle nor renew what is not its own", async () => {
     await using world = await openTest({ work: false });
     const job = await world.pawl.enqueue("resize");
@@ -250,6 +285,16 @@ describe("a worker that runs elsewhere", () => {
     expect(lease.jobs[0]?.timeout).toBe(7_000);
     await host.settle(endings([lease], { outcome: "failed", failure: { message: "no" } }));
     expect(await job.get()).toMatchObject({ state: "dead" });
+    await host.stop();
+  });
+
+  test("decides about a retry itself where only its code can, whichever process hears of it", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const leases = await answered(world, host.claim({ tasks: [{ name: "resize", retry: 0 }], limit: 1, wait: "5s" }));
+    await host.settle(endings(leases, { outcome: "failed", failure: { message: "not yet" }, retryAfter: "1m", again: true }));
+    expect(await job.get()).toMatchObject({ state: "scheduled", attempts: 1 });
     await host.stop();
   });
 

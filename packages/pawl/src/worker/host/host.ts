@@ -22,7 +22,7 @@ import { Reports } from "../reports.js";
 import { type AnyTask, type TaskDefaults, type TaskOptions, task } from "../task.js";
 import { Dispatch } from "./dispatch.js";
 import { Hand } from "./hand.js";
-import { MOST_LANES } from "./held.js";
+import { MOST_HELD, MOST_LANES } from "./held.js";
 import type { Looks } from "./looks.js";
 import { Rebuilt } from "./rebuilt.js";
 import { type Holding, outcomeOf, type ToldEnding, type ToldNote } from "./told.js";
@@ -98,6 +98,8 @@ export interface HostParts {
 
 export const LONGEST_WAIT = 60_000;
 export const MOST_ASKED = 1_000;
+/** that come with endings, of all of them together */
+const MOST_NOTES = 10_000;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
@@ -169,6 +171,7 @@ export class Host {
   /** Records how attempts ended, in order. Again under the same lease, because the answer was lost, answers the same. */
   async settle(endings: readonly ToldEnding[]): Promise<readonly Settled[]> {
     const notes = endings.flatMap(({ lease, job, notes = [] }) => notes.map((note) => ({ lease, job, ...note })));
+    if (notes.length > MOST_NOTES) throw invalid("notes", `there are more than ${MOST_NOTES} of them in one request`);
     if (notes.length > 0) await this.note(notes);
     const found = await this.#find(endings);
     const { clock, store } = this.#parts;
@@ -355,11 +358,18 @@ export class Host {
   async #find(asked: readonly { readonly lease: LeaseId; readonly job: JobId }[]): Promise<readonly (Attempt | undefined)[]> {
     const found = asked.map(({ lease, job }) => this.#hand.find(lease, job));
     if (!found.includes(undefined)) return found;
+    // However often a job is named, it is read once.
+    const reads = new Map<JobId, Promise<ClaimedJob | undefined>>();
+    const readOnce = (job: JobId) => {
+      const read = reads.get(job) ?? this.#rebuilt.job(job);
+      reads.set(job, read);
+      return read;
+    };
     return Promise.all(
       found.map(async (known, place) => {
         if (known !== undefined) return known;
         const { lease, job } = asked[place] as (typeof asked)[number];
-        const read = await this.#rebuilt.job(job);
+        const read = await readOnce(job);
         if (read === undefined || this.#options.allows?.(read.lane) === false) return undefined;
         return this.#rebuilt.attempt(lease, read, await this.#planOf(read.lane));
       }),
@@ -390,6 +400,8 @@ function checkBoot(boot: string): BootId {
 
 function checkHolding(holding: readonly Holding[]): readonly Holding[] {
   if (checkArray("holding", holding).length > MOST_LANES) throw invalid("holding", `it names more than ${MOST_LANES} lanes`);
-  for (const { count } of holding) checkWhole("holding.count", count, 0, 100_000);
+  let sum = 0;
+  for (const { count } of holding) sum += checkWhole("holding.count", count, 0, MOST_HELD);
+  if (sum > MOST_HELD) throw invalid("holding", `it counts more than ${MOST_HELD} jobs`);
   return holding;
 }

@@ -17,6 +17,8 @@ export type ToldOutcome =
       readonly retryable?: boolean;
       /** how long to wait, whatever the task's retry policy says */
       readonly retryAfter?: Duration;
+      /** with `retryAfter`: it is tried again even if that policy would stop here */
+      readonly again?: boolean;
       /** with `retryAfter`: the limit whose key rests as long; false: none. Left out: the first it is under */
       readonly limit?: string | false;
     }
@@ -39,6 +41,7 @@ export const TOLD_KINDS = [
   "error",
   "timeout",
   "deadline",
+  "expired",
   "interrupted",
   "undecodable",
   "output_unencodable",
@@ -81,11 +84,11 @@ export function outcomeOf(told: ToldOutcome, limits: readonly JobLimit[] | undef
       return encoded.ok ? { kind: "succeeded", output: encoded.text } : unencodable(encoded.reason);
     }
     case "failed": {
-      const { failure, retryable = true, retryAfter } = told;
+      const { failure, retryable = true, retryAfter, again = false } = told;
       const outcome = { kind: "failed", failure: recorded(failure), retryable } as const;
       if (!retryable || retryAfter === undefined) return outcome;
       const pauses = pausedKey(limits, told);
-      return { ...outcome, retryAfter: milliseconds(retryAfter), ...(pauses === undefined ? {} : { pauses }) };
+      return { ...outcome, retryAfter: milliseconds(retryAfter), ...(again ? { again } : {}), ...(pauses === undefined ? {} : { pauses }) };
     }
     case "snoozed":
       return { kind: "snoozed", delay: milliseconds(told.delay) };

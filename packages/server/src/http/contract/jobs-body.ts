@@ -1,4 +1,4 @@
-import type { EnqueueOptions, Retry } from "pawl";
+import type { EnqueueOptions, Retry, ScheduledJobOptions, TaskDefaults, TaskDefinition } from "pawl";
 import Type from "typebox";
 import { Anything, as, closed, Duration, Instant, JobId, optional, QueueName, TaskName, TenantName, text } from "./schemas.js";
 
@@ -14,6 +14,9 @@ const RetryPolicy = as<Retry>({
   description: 'how many retries; their delays, such as ["1s", "1m"]; or { "kind": "exponential", … }',
 });
 
+/** An option that the library gets and a body here does not is one that callers elsewhere cannot use: it does not compile. */
+type Every<Option extends string> = Readonly<Record<Option, unknown>>;
+
 const SHARED = {
   queue: optional(QueueName),
   priority: optional(Priority),
@@ -23,7 +26,7 @@ const SHARED = {
   expire: optional(Duration),
   crashLimit: optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
   spread: optional(Duration),
-};
+} satisfies Every<keyof TaskDefaults>;
 
 /** What the jobs of a task are unless they say otherwise. */
 export const TASK_DEFAULTS = {
@@ -32,7 +35,7 @@ export const TASK_DEFAULTS = {
   limits: optional(as<readonly object[]>({ type: "array", maxItems: 8, items: { type: "object" }, description: "see docs/limits.md" })),
   needs: optional(as<object>({ type: "object", description: "what a worker must have to run it: tags and amounts" })),
   breaker: optional(as<false | object>({ type: ["boolean", "object"], description: "when its breakers open; false: it has none" })),
-};
+} satisfies Every<Exclude<keyof TaskDefinition, "inputSchema">>;
 
 /** What a job is enqueued with, but for its time: schedules have that of their own. */
 export const JOB_OPTIONS = {
@@ -54,7 +57,7 @@ export const JOB_OPTIONS = {
       description: "keys of the task's limits, by their names; null: not limited",
     }),
   ),
-};
+} satisfies Every<keyof ScheduledJobOptions>;
 
 export const ENQUEUE_OPTIONS = {
   ...JOB_OPTIONS,
@@ -66,6 +69,13 @@ export const ENQUEUE_OPTIONS = {
   request: optional(text(256, "repeating an enqueue with its request id answers with its first job, for a day")),
   dependsOn: optional(Type.Array(JobId, { maxItems: 1_000 })),
   onDeath: optional(Type.Union([Type.Literal("die"), Type.Literal("run"), Type.Literal("wait")])),
-};
+  trace: optional(
+    closed(
+      { traceparent: text(55, "version, trace, span and flags"), tracestate: optional(text(512, "what tracers add to it")) },
+      "the trace it belongs to, as W3C Trace Context has it",
+    ),
+  ),
+  // Transactions are of a process that has the database open.
+} satisfies Every<Exclude<keyof EnqueueOptions, "tx">>;
 
 export const NewJob = closed({ task: TaskName, input: optional(Anything), ...ENQUEUE_OPTIONS }, "A job to enqueue.");

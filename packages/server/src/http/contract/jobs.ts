@@ -53,7 +53,8 @@ export const enqueueBatch = route({
   summary: "Store many jobs, with an answer for each",
   description:
     "`jobs` for jobs of any tasks, each with options of its own; or `task` and `inputs` for many of one task, which is the fastest, with options they " +
-    "share. With `atomic` all are stored or none, and what is wrong with one is the error of the request; otherwise those that can be stored are.",
+    "share. With `atomic` all are stored or none, and what is wrong with one is the error of the request; otherwise those that can be stored are. Only a " +
+    "parent that does not exist is found too late for that: then the error is `dependency_unknown`, and its `stored` says how many were stored.",
   policy: ENQUEUE,
   body: closed({
     jobs: optional(Type.Array(NewJob, { minItems: 1, maxItems: MOST_IN_BATCH })),

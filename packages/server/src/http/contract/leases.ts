@@ -25,7 +25,6 @@ const Worker = closed(
 const LeaseNumber = as<LeaseId>({ type: "string", pattern: "^[0-9]{1,18}$", description: "the number of a lease" });
 const JobId = as<OwnJobId>({ ...AnyJobId });
 const Leases = Type.Array(LeaseNumber, { maxItems: MOST_LEASES });
-const Names = (name: ReturnType<typeof text>) => Type.Array(name, { maxItems: 1_000 });
 const Band = Type.Integer({ minimum: 0, maximum: 9 });
 const Counts = as<Readonly<Record<string, number>>>({ type: "object", maxProperties: 100, additionalProperties: { type: "number" } });
 
@@ -81,10 +80,10 @@ export const claim = route({
     wait: optional(as<number | string>({ ...Duration, description: "how long to wait; not at all unless set, 60 s at most" })),
     request: optional(text(256, "an id of this claim")),
     concurrency: optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "handlers at a time; 10 unless set" })),
-    queues: optional(Names(QueueName)),
+    queues: optional(Type.Array(QueueName, { minItems: 1, maxItems: 1_000, description: "all unless set" })),
     bands: optional(Type.Array(Band, { maxItems: 10 })),
     tenants: optional(Type.Array(TenantName, { maxItems: 1_000 })),
-    tags: optional(Names(text(128, "a tag"))),
+    tags: optional(Type.Array(text(128, "a tag"), { maxItems: 1_000 })),
     amounts: optional(Counts),
     reserve: optional(
       Type.Array(closed({ band: optional(Band), tenant: optional(TenantName), slots: Type.Integer({ minimum: 1 }) }), { maxItems: 100 }),
@@ -92,10 +91,19 @@ export const claim = route({
     slots: optional(closed({ queues: optional(Counts), tasks: optional(Counts) })),
     holding: optional(
       Type.Array(
-        closed({ task: TaskName, queue: QueueName, priority: Band, tenant: TenantName, count: Type.Integer({ minimum: 0, maximum: 100_000 }) }),
+        // Names as jobs have them that were enqueued beside the store: what it was given it must be able to name.
+        closed({
+          task: text(128, "the task of the lane"),
+          queue: text(128, "the queue of the lane"),
+          priority: Band,
+          tenant: Type.String({ minLength: 1, maxLength: 128, description: "the tenant of the lane", "x-names": "tenant" }),
+          count: Type.Integer({ minimum: 0, maximum: 100_000 }),
+        }),
         {
           maxItems: 10_000,
-          description: "what it has in hand; to be sent by workers with amounts, slots or reservations, if the service has several processes",
+          description:
+            "what it has in hand, 100,000 jobs at most; to be sent by workers with amounts, slots or reservations, if the service has several " +
+            "processes",
         },
       ),
     ),
@@ -197,6 +205,7 @@ const Ending = closed({
   ),
   retryable: optional(Type.Boolean({ description: "of failed: false if no retry will help" })),
   retryAfter: optional(as<number | string>({ ...Duration, description: "of failed: how long to wait, whatever its retry policy says" })),
+  again: optional(Type.Boolean({ description: "with retryAfter: true if it is to be tried again even where its retry policy would stop" })),
   limit: optional(
     as<string | false>({ type: ["string", "boolean"], description: "with retryAfter: the limit whose key rests as long; false: none" }),
   ),

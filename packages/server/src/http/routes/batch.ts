@@ -1,4 +1,4 @@
-import { type EnqueueOptions, isPawlError, pawlError, type Scheduler } from "pawl";
+import { type EnqueueOptions, isPawlError, type PawlError, pawlError, type Scheduler } from "pawl";
 import { type BatchItem, enqueueBatch } from "../contract/jobs.js";
 import type { BodyOf } from "../contract/route.js";
 import { on } from "../handler.js";
@@ -62,13 +62,25 @@ async function eachForItself(scheduler: Scheduler, items: readonly Item[]): Prom
   }
   for (const own of places.values()) {
     const group = own.map((place) => items[place] as Item);
-    const stored = await allOrNone(scheduler, group).catch((error: unknown) => {
-      if (isRefusal(error)) return Promise.all(group.map((item) => alone(scheduler, item)));
-      throw error;
-    });
+    // That a parent does not exist is found out when the others are stored already.
+    const stored = group.some(({ options }) => options?.dependsOn !== undefined) ? await apart(scheduler, group) : await together(scheduler, group);
     for (const [index, place] of own.entries()) answers[place] = stored[index] as BatchItem;
   }
   return answers;
+}
+
+async function together(scheduler: Scheduler, group: readonly Item[]): Promise<readonly BatchItem[]> {
+  try {
+    return await allOrNone(scheduler, group);
+  } catch (error) {
+    if (isRefusal(error) && !hasStored(error)) return apart(scheduler, group);
+    throw error;
+  }
+}
+
+/** They meet again in the scheduler, which stores what comes at once together and answers for each. */
+function apart(scheduler: Scheduler, group: readonly Item[]): Promise<readonly BatchItem[]> {
+  return Promise.all(group.map((item) => alone(scheduler, item)));
 }
 
 async function alone(scheduler: Scheduler, { task, input, options }: Item): Promise<BatchItem> {
@@ -80,7 +92,12 @@ async function alone(scheduler: Scheduler, { task, input, options }: Item): Prom
   }
 }
 
-/** Something is wrong with a job, and not with the service: nothing of its call was stored. */
-function isRefusal(error: unknown): boolean {
+/** Something is wrong with a job, and not with the service. */
+function isRefusal(error: unknown): error is PawlError {
   return isPawlError(error) && STATUS[error.code] < 500;
+}
+
+/** Then to go on with each alone would store some of them twice. */
+function hasStored({ details }: PawlError): boolean {
+  return typeof details.stored === "number" && details.stored > 0;
 }

@@ -1,4 +1,4 @@
-import { type EnqueueOptions, isPawlError, type Job } from "pawl";
+import { type EnqueueOptions, isPawlError, type Job, type JobView, pawlError } from "pawl";
 import {
   cancelJob,
   dropJob,
@@ -16,7 +16,7 @@ import {
   waitForJob,
 } from "../contract/jobs.js";
 import type { EnqueuedAnswer } from "../contract/jobs-answer.js";
-import { on } from "../handler.js";
+import { type Call, isAllowedStill, on } from "../handler.js";
 
 export function enqueuedAnswer({ id, task, enqueued, replaced }: Job): EnqueuedAnswer {
   return { id, task, enqueued, ...(replaced === undefined ? {} : { replaced }) };
@@ -24,6 +24,15 @@ export function enqueuedAnswer({ id, task, enqueued, replaced }: Job): EnqueuedA
 
 /** ms */
 const WAIT = 30_000;
+
+async function waited({ params, query: { timeout = WAIT }, scheduler, signal }: Call<typeof waitForJob>): Promise<JobView> {
+  try {
+    return await scheduler.jobs.wait(params.job, { timeout, signal });
+  } catch (error) {
+    if (isPawlError(error, "wait_timeout")) return scheduler.jobs.get(params.job);
+    throw error;
+  }
+}
 
 export const jobs = [
   on(enqueueJob, async ({ body: { task, input, ...options }, scheduler, requestId }) => {
@@ -37,13 +46,11 @@ export const jobs = [
   on(jobHistory, async ({ params, scheduler }) => ({ attempts: await scheduler.jobs.history(params.job) })),
   on(jobLogs, async ({ params, scheduler }) => ({ lines: await scheduler.jobs.logs(params.job) })),
   on(explainJob, ({ params, scheduler }) => scheduler.jobs.explain(params.job)),
-  on(waitForJob, async ({ params, query: { timeout = WAIT }, scheduler, signal }) => {
-    try {
-      return await scheduler.jobs.wait(params.job, { timeout, signal });
-    } catch (error) {
-      if (isPawlError(error, "wait_timeout")) return scheduler.jobs.get(params.job);
-      throw error;
-    }
+  on(waitForJob, async (call) => {
+    const arrivedAt = performance.now();
+    const job = await waited(call);
+    if (!(await isAllowedStill(arrivedAt, call))) throw pawlError("unauthenticated");
+    return job;
   }),
   on(cancelJob, ({ params, body, scheduler }) => scheduler.jobs.cancel(params.job, body.reason)),
   on(pauseJob, ({ params, scheduler }) => scheduler.jobs.pause(params.job)),

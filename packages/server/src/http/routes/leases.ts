@@ -1,22 +1,36 @@
-import { type ClaimAsk, type Holding, type HostedTask, milliseconds, pawlError, permit, type ToldEnding, type ToldOutcome } from "pawl";
+import {
+  type ClaimAsk,
+  type HandedLease,
+  type Holding,
+  type Host,
+  type HostedTask,
+  milliseconds,
+  pawlError,
+  permit,
+  type ToldEnding,
+  type ToldOutcome,
+} from "pawl";
 import { claimAnswer } from "../../pull/answer.js";
 import type { Principal } from "../access.js";
 import { claim, note, notices, recall, record, renew, retire, settle } from "../contract/leases.js";
 import type { BodyOf } from "../contract/route.js";
-import { on, Raw } from "../handler.js";
+import { isAllowedStill, on, Raw } from "../handler.js";
+import { refuseReserved } from "../reach.js";
 
 /** ms that a recorded effect is remembered, unless it says otherwise */
 const RECORD_TTL = 30 * 86_400_000;
 
 export const leases = [
-  on(claim, ({ body, principal, parts, signal }) => {
+  on(claim, (call) => {
+    const { body, principal, parts, signal } = call;
     const arrivedAt = performance.now();
     checkReach(principal, body);
-    return parts.sessions.with(
-      principal,
-      body.worker,
-      async (host) => new Raw("application/json; charset=utf-8", claimAnswer(await host.claim(askOf(body, signal)), arrivedAt)),
-    );
+    return parts.sessions.claiming(principal, body.worker, async (host) => {
+      const leases = await host.claim(askOf(body, signal));
+      if (await isAllowedStill(arrivedAt, call)) return new Raw("application/json; charset=utf-8", claimAnswer(leases, arrivedAt));
+      await giveBack(host, leases);
+      throw pawlError("unauthenticated");
+    });
   }),
   on(renew, ({ body, principal, parts }) => parts.sessions.with(principal, body.worker, (host) => host.renew(body.leases))),
   on(notices, ({ body, principal, parts }) =>
@@ -53,6 +67,7 @@ export const leases = [
 /** What a worker asks to run must be its credential's, every task in every queue: then whatever it is given is. */
 function checkReach(principal: Principal, { tasks, queues }: BodyOf<typeof claim>): void {
   for (const { name: task } of tasks) {
+    refuseReserved(task);
     for (const queue of queues ?? [undefined]) {
       const permission = permit(principal, "leases.write", { task, ...(queue === undefined ? {} : { queue }) });
       if (permission.allowed) continue;
@@ -60,6 +75,11 @@ function checkReach(principal: Principal, { tasks, queues }: BodyOf<typeof claim
       throw pawlError("forbidden", { action: claim.id, reason });
     }
   }
+}
+
+async function giveBack(host: Host, leases: readonly HandedLease[]): Promise<void> {
+  const endings = leases.flatMap(({ lease, jobs }) => jobs.map(({ id }): ToldEnding => ({ lease, job: id, told: { outcome: "released" } })));
+  if (endings.length > 0) await host.settle(endings);
 }
 
 function askOf({ worker: _, holding, tasks, ...asked }: BodyOf<typeof claim>, signal: AbortSignal): ClaimAsk {

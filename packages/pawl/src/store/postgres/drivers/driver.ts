@@ -7,9 +7,12 @@ export interface Statement {
   /** unique per text; the name of its prepared form where those are used */
   readonly name: string;
   readonly text: string;
-  /** one of the few that run for every job: planned once, on connections of its own where there are several */
-  readonly hot?: true;
+  /** one of the few that run for every job: planned once, on connections of their kind where there are enough */
+  readonly hot?: Hot;
 }
+
+/** Kinds of hot statements. Each keeps to its own connections, so that it meets one that has planned it already. */
+export type Hot = "enqueue" | "claim" | "settle";
 
 export type Row = object;
 

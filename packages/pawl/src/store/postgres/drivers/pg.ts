@@ -2,7 +2,7 @@ import type pg from "pg";
 import { Limiter } from "../../../runtime/limiter.js";
 import { DriverError, poisonsConnection } from "../errors.js";
 import { Connections } from "./connections.js";
-import type { Driver, Listener, Row, Statement, Transaction } from "./driver.js";
+import type { Driver, Hot, Listener, Row, Statement, Transaction } from "./driver.js";
 import { pgListen } from "./pg-listen.js";
 import { sqlState } from "./sql-state.js";
 
@@ -16,9 +16,9 @@ export interface PgOptions {
   readonly statementTimeout: number;
 }
 
-const DEFAULT_POOL = 14;
-/** Connections for the hot statements: claims and settlements two each at a time, enqueues two. More would only plan the same again. */
-const MOST_HOT = 4;
+const DEFAULT_POOL = 16;
+/** Connections for each kind of hot statement: as many as a process has of it on its way at once. */
+const FOR_HOT: Readonly<Record<Hot, number>> = { enqueue: 3, claim: 2, settle: 2 };
 /**
  * How the hot statements are planned: once per connection instead of six times, never for tables as they happen to be at
  * that moment (they may be empty, and hold a million rows a second later), and never compiled.
@@ -28,14 +28,17 @@ const HOT_SETTINGS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=of
 /** Postgres over the network or a socket. Nothing here relies on session state, so a transaction pooler may sit between. */
 export function pgDriver(options: PgOptions): Driver {
   const { max: most = DEFAULT_POOL, ...config } = options.config;
-  const forHot = Math.min(MOST_HOT, Math.floor(most / 3));
-  const main = new Connections({ ...config, query_timeout: options.statementTimeout, max: most - forHot });
-  const hot = forHot === 0 ? undefined : new Connections(hotConfig({ ...config, query_timeout: options.statementTimeout, max: forHot }));
+  const forHot = shareOf(most);
+  const forOthers = most - forHot.enqueue - forHot.claim - forHot.settle;
+  const connections = (max: number, how: pg.PoolConfig) => new Connections({ ...how, query_timeout: options.statementTimeout, max });
+  const main = connections(forOthers, config);
+  const apart = (kind: Hot) => connections(forHot[kind], hotConfig(config));
+  const hot: Readonly<Record<Hot, Connections>> = { enqueue: apart("enqueue"), claim: apart("claim"), settle: apart("settle") };
   // Transactions leave some connections to the statements that their own work may wait for.
-  const transactions = new Limiter(Math.max(1, most - forHot - 2));
+  const transactions = new Limiter(Math.max(1, forOthers - 2));
   let prepare = options.prepare !== false;
   /** Poolers may take no settings with a connection: then those without can be had, and those with them never. */
-  let mayBeHot = hot !== undefined;
+  let mayBeHot = forHot.claim > 0;
 
   async function send(
     on: Connections,
@@ -71,11 +74,13 @@ export function pgDriver(options: PgOptions): Driver {
   return {
     kind: "pg",
     async query<R extends Row>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
-      if (statement.hot !== true || hot === undefined || !mayBeHot) return ask<R>(main, statement, values);
+      if (statement.hot === undefined || !mayBeHot) return ask<R>(main, statement, values);
+      const on = hot[statement.hot];
       try {
-        return await ask<R>(hot, statement, values);
+        return await ask<R>(on, statement, values);
       } catch (error) {
-        if (hot.connected || !(error instanceof DriverError && error.fate === "unsent")) throw error;
+        const taken = Object.values(hot).some(({ connected }) => connected);
+        if (taken || !(error instanceof DriverError && error.fate === "unsent")) throw error;
         const answer = await ask<R>(main, statement, values);
         mayBeHot = false;
         return answer;
@@ -127,7 +132,7 @@ export function pgDriver(options: PgOptions): Driver {
     renewalLink: () => ({ kind: "pg", config: { ...(options.config as Record<string, unknown>) } }),
 
     async close(): Promise<void> {
-      await Promise.all([main.close(), hot?.close()]);
+      await Promise.all([main, ...Object.values(hot)].map((one) => one.close()));
     },
   };
 }
@@ -151,7 +156,14 @@ async function plain(client: pg.PoolClient, text: string): Promise<pg.QueryResul
   }
 }
 
-function hotConfig(config: HotConfig): HotConfig {
+/** Of few connections none is set apart; of some, one for each kind. */
+function shareOf(most: number): Readonly<Record<Hot, number>> {
+  if (most >= 12) return FOR_HOT;
+  const each = most >= 6 ? 1 : 0;
+  return { enqueue: each, claim: each, settle: each };
+}
+
+function hotConfig(config: pg.PoolConfig): pg.PoolConfig {
   const [address, query = ""] = (config.connectionString ?? "").split("?", 2);
   const parameters = new URLSearchParams(query);
   const inUrl = parameters.get("options");
@@ -162,4 +174,3 @@ function hotConfig(config: HotConfig): HotConfig {
   }
   return { ...config, options: config.options === undefined ? HOT_SETTINGS : `${config.options} ${HOT_SETTINGS}` };
 }
-type HotConfig = pg.PoolConfig & { readonly max: number };

@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
 import { type OpenOptions, open, type Pawl } from "pawl";
-import type { ExitCode } from "../exit.js";
-import type { Io, Sink } from "../output.js";
-import { run } from "../program.js";
+import type { ExitCode } from "../../packages/server/src/cli/exit.js";
+import type { Io, Sink } from "../../packages/server/src/cli/output.js";
+import { run } from "../../packages/server/src/cli/program.js";
 
 export interface Ran {
   readonly exit: ExitCode;
@@ -15,6 +15,7 @@ export interface Ran {
 export interface Terms {
   /** whether it speaks to a terminal */
   readonly terminal?: boolean;
+  /** what it reads; at a terminal, what somebody types */
   readonly input?: string;
   readonly env?: Io["env"];
   readonly signal?: AbortSignal;
@@ -36,7 +37,7 @@ export class Rig implements AsyncDisposable {
   async under({ terminal = false, input, env = {}, signal = new AbortController().signal }: Terms, ...argv: readonly string[]): Promise<Ran> {
     const [stdout, out] = sink(terminal);
     const [stderr, err] = sink(terminal);
-    const stdin = Object.assign(Readable.from(input === undefined ? [] : [input]), { isTTY: false });
+    const stdin = Object.assign(Readable.from(input === undefined ? [] : [input]), { isTTY: terminal && input !== undefined });
     const exit = await run(argv, { io: { stdin, stdout, stderr, env }, signal: () => signal, openTarget: async () => kept(this.pawl) });
     const text = out.join("");
     return {

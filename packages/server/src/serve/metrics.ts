@@ -1,0 +1,19 @@
+import { route } from "../http/contract/route.js";
+import { type Handled, on, Raw } from "../http/handler.js";
+import type { Metrics } from "../telemetry/metrics.js";
+
+/** Not of the contract, since Prometheus says what it is; asked for and denied as what is. */
+const metricsRoute = route({
+  id: "metrics",
+  method: "GET",
+  path: "/metrics",
+  summary: "What Prometheus scrapes",
+  // They name tenants and tasks of everybody.
+  policy: { action: "workers.read", scope: "everyone" },
+  status: 200,
+  answer: { means: "The metrics.", media: "text/plain" },
+});
+
+export function metricsHandled(metrics: Metrics): Handled {
+  return on(metricsRoute, async () => new Raw(metrics.contentType, await metrics.text()));
+}
