@@ -1,14 +1,11 @@
 import type { Finding } from "./core/doctor.js";
 import type { Duration } from "./core/duration.js";
-import { pawlError } from "./core/error.js";
 import { EVENT_NAMES, type EventName, type Events } from "./core/event.js";
-import { checkBoolean, checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole } from "./core/option.js";
+import { checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole } from "./core/option.js";
 import { Maintenance, type MaintenanceOptions } from "./maintenance/maintenance.js";
-import { keepAlive } from "./runtime/alive.js";
 import { Bus } from "./runtime/bus.js";
 import { systemClock } from "./runtime/clock.js";
 import { systemRandomBytes } from "./runtime/random.js";
-import { exitOn, onStopSignal } from "./runtime/signals.js";
 import { type Audit, auditOf } from "./scheduler/audit.js";
 import { type BreakersOperator, breakersOf } from "./scheduler/breakers.js";
 import { type CheckupOptions, checkup } from "./scheduler/checkup.js";
@@ -28,7 +25,8 @@ import { observed } from "./store/observed.js";
 import type { ExportedJob, Store } from "./store/port.js";
 import { Host, type HostOptions } from "./worker/host/host.js";
 import { Looks } from "./worker/host/looks.js";
-import { WORK_KEYS, type WorkerOptions, type WorkOptions } from "./worker/options.js";
+import { Household } from "./worker/household.js";
+import type { WorkerOptions, WorkOptions } from "./worker/options.js";
 import { Worker } from "./worker/worker.js";
 
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
@@ -111,10 +109,8 @@ class LocalPawl extends LocalScheduler implements Pawl {
   readonly limits: LimitsOperator;
   readonly audit: Audit;
   readonly replies: Replies;
-  readonly #workers = new Set<Worker>();
+  readonly #household = new Household(() => this.#end());
   #looks: Looks | undefined;
-  readonly #atEnd: (() => void)[] = [];
-  #closing: Promise<void> | undefined;
 
   constructor(
     private readonly store: Store,
@@ -179,33 +175,18 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return this.bus.on(name, listener);
   }
 
-  async work(given: WorkOptions = {}): Promise<Worker> {
-    checkKeys(checkObject("options", given), WORK_KEYS);
-    const { signals = false, ...options } = given;
-    checkBoolean("signals", signals);
-    if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
+  work(options: WorkOptions = {}): Promise<Worker> {
     const { registry, queues: defaults, tracing } = this.parts;
-    const worker = new Worker({
-      store: this.store,
-      bus: this.bus,
-      clock: this.surroundings.clock,
-      tasks: registry.all,
-      defaults,
-      options: tracedWork(options, tracing),
-    });
-    this.#workers.add(worker);
-    const release = keepAlive();
-    void worker.stopped.finally(() => {
-      release();
-      this.#workers.delete(worker);
-    });
-    await worker.start();
-    if (signals) void this.untilSignal();
-    return worker;
+    const { store, bus } = this;
+    const { clock } = this.surroundings;
+    return this.#household.work(
+      options,
+      (own) => new Worker({ store, bus, clock, tasks: registry.all, defaults, options: tracedWork(own, tracing) }),
+    );
   }
 
   host(worker: HostOptions): Host {
-    if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
+    this.#household.checkOpen();
     const { store, bus } = this;
     const { clock } = this.surroundings;
     const { registry, queues: defaults } = this.parts;
@@ -217,7 +198,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   localWorkers(): readonly Worker[] {
-    return [...this.#workers];
+    return this.#household.workers;
   }
 
   depths(of?: DepthsOf): Promise<Depths> {
@@ -225,33 +206,18 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   untilSignal(): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = onStopSignal((signal, count) => {
-        if (count === 1) void this.close();
-        else {
-          for (const worker of this.#workers) worker.kill();
-          exitOn(signal);
-        }
-      });
-      // However it comes to its end, the signals of the process are its own again.
-      this.#atEnd.push(stop, resolve);
-    });
+    return this.#household.untilSignal();
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#end().finally(() => {
-      for (const call of this.#atEnd) call();
-    });
-    return this.#closing;
+    return this.#household.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  /** Handlers may still enqueue while they finish, so what they need goes last. */
   async #end(): Promise<void> {
-    await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await this.parts.batcher.idle();
     this.parts.waiters.close();
     this.#looks?.stop();

@@ -1,4 +1,4 @@
-import { fateOf } from "../core/bulk.js";
+import { BulkTally } from "../scheduler/bulk-tally.js";
 import { checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../scheduler/check.js";
 import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveMany } from "../scheduler/scheduler.js";
 import type { JobView } from "../scheduler/view.js";
@@ -10,7 +10,6 @@ import type { Wire } from "./wire.js";
 
 /** What the service does in one request. */
 const MOST = 1_000;
-const FAILURES_SHOWN = 20;
 
 /** Dead jobs by filter, through the service: a thousand to a request, until there are none left or enough is done. */
 export class RemoteDead implements Dead {
@@ -52,7 +51,7 @@ export class RemoteDead implements Dead {
   }
 
   async #bulk(verb: "redrive" | "drop", filter: DeadFilter, limit: number | undefined, how: object): Promise<BulkReport> {
-    const report = { count: 0, skipped: 0, failed: 0, failures: [] as BulkReport["failures"][number][] };
+    const tally = new BulkTally();
     const body = { ...how, filter: this.#filter(filter) };
     let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
     while (left > 0) {
@@ -60,19 +59,19 @@ export class RemoteDead implements Dead {
       const done = (await this.wire.post(`/v1/dead/${verb}`, { ...body, limit: asked })) as Omit<BulkReport, "failures"> & {
         failures: readonly Failed[];
       };
-      report.count += done.count;
-      report.skipped += done.skipped;
-      report.failed += done.failed;
-      for (const { job, error } of done.failures) if (report.failures.length < FAILURES_SHOWN) report.failures.push({ job, error: failureOf(error) });
+      tally.count += done.count;
+      tally.skipped += done.skipped;
+      tally.failed += done.failed;
+      for (const { job, error } of done.failures) tally.show({ job, error: failureOf(error) });
       left -= asked;
       // What could not be changed is still dead, and would come again and again.
       if (done.count + done.skipped + done.failed < asked || done.count === 0) break;
     }
-    return report;
+    return tally.report();
   }
 
   async #each(filter: DeadFilter, limit: number | undefined, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
-    const report = { count: 0, skipped: 0, failed: 0, failures: [] as BulkReport["failures"][number][] };
+    const tally = new BulkTally();
     let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
     let index = 0;
     let after: string | undefined;
@@ -80,19 +79,9 @@ export class RemoteDead implements Dead {
       const page = await this.list(filter, { limit: Math.min(500, left), ...(after === undefined ? {} : { after }) });
       left -= page.jobs.length;
       after = page.next;
-      for (const job of page.jobs) {
-        try {
-          await change(job, index++);
-          report.count++;
-        } catch (error) {
-          const fate = fateOf(error);
-          if (fate === "fatal") throw error;
-          report[fate]++;
-          if (fate === "failed" && report.failures.length < FAILURES_SHOWN) report.failures.push({ job: job.id, error });
-        }
-      }
+      for (const job of page.jobs) await tally.change(job.id, () => change(job, index++));
     } while (after !== undefined && left > 0);
-    return report;
+    return tally.report();
   }
 
   #filter(filter: DeadFilter): Readonly<Record<string, unknown>> {

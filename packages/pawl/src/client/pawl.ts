@@ -1,12 +1,9 @@
 import type { Finding } from "../core/doctor.js";
-import { pawlError } from "../core/error.js";
 import { EVENT_NAMES, type EventName, type Events } from "../core/event.js";
 import type { WorkerRef } from "../core/lease.js";
-import { checkBoolean, checkFunction, checkKeys, checkObject, checkOneOf } from "../core/option.js";
-import { keepAlive } from "../runtime/alive.js";
+import { checkFunction, checkKeys, checkObject, checkOneOf } from "../core/option.js";
 import { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
-import { exitOn, onStopSignal } from "../runtime/signals.js";
 import { type ServerAway, untilUp } from "../runtime/until-up.js";
 import type { CheckupOptions } from "../scheduler/checkup.js";
 import type { QueueDefaults } from "../scheduler/options.js";
@@ -15,7 +12,8 @@ import type { CodeSchedule } from "../scheduler/schedule.js";
 import type { Info, QueueView, StateCounts, TenantView } from "../scheduler/scheduler.js";
 import type { TaskDefinition } from "../scheduler/tasks.js";
 import type { LiveLaneView, LiveWorkerView, UnservedLane } from "../scheduler/unserved.js";
-import { WORK_KEYS, type WorkerOptions, type WorkOptions } from "../worker/options.js";
+import { Household } from "../worker/household.js";
+import type { WorkerOptions, WorkOptions } from "../worker/options.js";
 import type { AnyTask } from "../worker/task.js";
 import { Worker } from "../worker/worker.js";
 import { RemoteEnqueuer } from "./enqueue.js";
@@ -68,9 +66,7 @@ export class RemotePawl extends RemoteScheduler {
   readonly #bus = new Bus();
   readonly #events: RemoteEvents;
   readonly #defaults: Readonly<Record<string, QueueDefaults>>;
-  readonly #workers = new Set<Worker>();
-  readonly #atEnd: (() => void)[] = [];
-  #closing: Promise<void> | undefined;
+  readonly #household = new Household(() => this.#end());
 
   constructor(wire: Wire, registry: Registry, defaults: Readonly<Record<string, QueueDefaults>>) {
     const enqueuer = new RemoteEnqueuer(wire, defaults);
@@ -133,45 +129,20 @@ export class RemotePawl extends RemoteScheduler {
     return this.#events.on(name, listener);
   }
 
-  async work(given: WorkOptions = {}): Promise<Worker> {
-    checkKeys(checkObject("options", given), WORK_KEYS);
-    const { signals = false, ...options } = given;
-    checkBoolean("signals", signals);
-    if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
-    const worker = this.#worker(options);
-    this.#workers.add(worker);
-    const release = keepAlive();
-    void worker.stopped.finally(() => {
-      release();
-      this.#workers.delete(worker);
-    });
-    await worker.start();
-    if (signals) void this.untilSignal();
-    return worker;
+  work(options: WorkOptions = {}): Promise<Worker> {
+    return this.#household.work(options, (own) => this.#worker(own));
   }
 
   localWorkers(): readonly Worker[] {
-    return [...this.#workers];
+    return this.#household.workers;
   }
 
   untilSignal(): Promise<void> {
-    return new Promise((resolve) => {
-      const stop = onStopSignal((signal, count) => {
-        if (count === 1) void this.close();
-        else {
-          for (const worker of this.#workers) worker.kill();
-          exitOn(signal);
-        }
-      });
-      this.#atEnd.push(stop, resolve);
-    });
+    return this.#household.untilSignal();
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#end().finally(() => {
-      for (const call of this.#atEnd) call();
-    });
-    return this.#closing;
+    return this.#household.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -200,7 +171,6 @@ export class RemotePawl extends RemoteScheduler {
   }
 
   async #end(): Promise<void> {
-    await Promise.all([...this.#workers].map((worker) => worker.stop()));
     await this.#enqueuer.idle();
     this.#events.close();
     this.#wire.close();

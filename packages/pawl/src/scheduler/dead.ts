@@ -1,7 +1,7 @@
-import { fateOf } from "../core/bulk.js";
 import { maskedMessage } from "../core/fingerprint.js";
 import type { JobFilter, Scope, Store } from "../store/port.js";
 import type { DeadGroup } from "../store/port-dead.js";
+import { BulkTally } from "./bulk-tally.js";
 import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "./check.js";
 import { checkFilter, checkPage } from "./filter.js";
 import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveMany } from "./scheduler.js";
@@ -9,7 +9,6 @@ import { type JobView, viewOf } from "./view.js";
 
 const PAGE = 500;
 const AT_ONCE = 16;
-const FAILURES_SHOWN = 20;
 
 /** Dead jobs, by filter: pages through them and uses the verbs of single jobs, so that one bad job stops nothing. */
 export class ScopedDead implements Dead {
@@ -60,23 +59,13 @@ export class ScopedDead implements Dead {
 
   async #each(filter: DeadFilter, limit: number | undefined, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
     const most = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
-    const report = { count: 0, skipped: 0, failed: 0, failures: [] as { job: JobView["id"]; error: unknown }[] };
+    const tally = new BulkTally();
     let index = 0;
-    const one = async (job: JobView) => {
-      try {
-        await change(job, index++);
-        report.count++;
-      } catch (error) {
-        const fate = fateOf(error);
-        if (fate === "fatal") throw error;
-        report[fate]++;
-        if (fate === "failed" && report.failures.length < FAILURES_SHOWN) report.failures.push({ job: job.id, error });
-      }
-    };
+    const one = (job: JobView) => tally.change(job.id, () => change(job, index++));
     for await (const page of this.#pages(filter, most)) {
       for (let at = 0; at < page.length; at += AT_ONCE) await Promise.all(page.slice(at, at + AT_ONCE).map(one));
     }
-    return report;
+    return tally.report();
   }
 
   /** Pages go from newest to oldest by id, so jobs that leave or come back meanwhile are not seen twice. */

@@ -69,6 +69,18 @@ const ENQUEUE = hotStatement(
   select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from clock`,
 );
 
+/** The instant with the prefix of ids due at it, and a number for each of the parcels in the array `parcels`, which takes the transaction's id first. */
+function clockAndNumbers(parcels: string): string {
+  return `clock as materialized (
+    select at.now, floor_ms, ceiling_ms, pg_current_xact_id() as xact,
+      lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') as prefix
+    from pawl.span, (select ${NOW} as now) at limit 1
+  ),
+  numbers as materialized (
+    select array(select nextval('pawl.ready_seq') from unnest(${parcels}::int[]) where c.xact is not null) as seq from clock c
+  )`;
+}
+
 /**
  * The same for a batch of which every job is due at once and none has a timer: most batches. Many jobs of one lane go
  * into parcels, the others become rows of `ready`. The numbers of parcels are drawn before the jobs are stored, so the
@@ -78,14 +90,7 @@ const ENQUEUE_NOW = hotStatement(
   "enqueue",
   "enqueue_now",
   `
-  with clock as materialized (
-    select at.now, floor_ms, ceiling_ms, pg_current_xact_id() as xact,
-      lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') as prefix
-    from pawl.span, (select ${NOW} as now) at limit 1
-  ),
-  numbers as materialized (
-    select array(select nextval('pawl.ready_seq') from unnest($13::int[]) where c.xact is not null) as seq from clock c
-  ),
+  with ${clockAndNumbers("$13")},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
     select c.now, c.now, (c.prefix || g.tail)::uuid, ($3::int2[])[coalesce(g.lane, 1)], ($2::text[])[coalesce(g.lane, 1)], ($4::text[])[coalesce(g.lane, 1)],
@@ -117,14 +122,7 @@ const ENQUEUE_BULK = hotStatement(
   "enqueue",
   "enqueue_bulk",
   `
-  with clock as materialized (
-    select at.now, floor_ms, ceiling_ms, pg_current_xact_id() as xact,
-      lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') as prefix
-    from pawl.span, (select ${NOW} as now) at limit 1
-  ),
-  numbers as materialized (
-    select array(select nextval('pawl.ready_seq') from unnest($10::int[]) where c.xact is not null) as seq from clock c
-  ),
+  with ${clockAndNumbers("$10")},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
     select c.now, c.now, (c.prefix || g.tail)::uuid, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, n.seq[g.parcel]
