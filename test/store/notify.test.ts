@@ -49,7 +49,7 @@ describeOn("embedded18", () => {
     await listener.connect();
     const heard: string[] = [];
     listener.on("notification", ({ payload }) => heard.push(payload ?? ""));
-    await listener.query("listen pawl");
+    await listener.query('listen "pawl.work"');
     try {
       const began = performance.now();
       for (let round = 0; round < 100; round++) {
@@ -76,6 +76,39 @@ describeOn("embedded18", () => {
     } finally {
       await listener.end();
       await store.close();
+    }
+  });
+
+  test("a process that looks for no work is not woken by jobs of others, and is from the moment it does", async () => {
+    await using database = await freshDatabase();
+    const open = () =>
+      finish(
+        pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 }),
+        { engine: "postgres", place: "test", durability: "process" },
+        {},
+      );
+    const [producer, other] = [await open(), await open()];
+    const heard: string[] = [];
+    other.onHint(({ kind }) => heard.push(kind));
+    const tell = async () => {
+      heard.length = 0;
+      await producer.jobs.enqueue([job()]);
+    };
+    try {
+      await eventually("both hear", () => producer.hearsOthers() && other.hearsOthers());
+      await tell();
+      producer.hint({ kind: "intent" }); // later, by the channel that everybody hears
+      await eventually("the other hears that", () => heard.includes("intent"));
+      expect(heard).not.toContain("ready");
+
+      heard.length = 0;
+      await other.lanes.live(undefined, ["notify"]);
+      await eventually("it looks once it hears of work, since it may have missed some", () => heard.includes("lanes"));
+      await tell();
+      await eventually("it is told of the job", () => heard.includes("ready"));
+    } finally {
+      await producer.close();
+      await other.close();
     }
   });
 

@@ -17,7 +17,7 @@ function nobody(code?: string): { readonly driver: Driver; asked: number; closed
     query: refuse,
     transaction: refuse,
     script: refuse,
-    listen: () => ({ close: async () => {} }),
+    listen: () => ({ also: () => {}, close: async () => {} }),
     renewalLink: () => undefined,
     close: async () => {
       server.closed = true;

@@ -14,6 +14,8 @@ const NOTIFY_PACE = 5;
 const RIDE_AFTER = 10;
 /** More lanes than this in one message say no more than "look". */
 const MOST_LANES = 40;
+/** bytes of a message; NOTIFY takes less than 8,000 */
+const LONGEST = 7_900;
 /** ms between proofs that LISTEN still hears; a pooler or a dead link is silent, not broken */
 const CANARY_PACE = 10_000;
 const CANARY_PATIENCE = 3_000;
@@ -49,6 +51,9 @@ export class Hints {
   #canaryTimer: (() => void) | undefined;
   #closed = false;
   readonly #channel: string;
+  /** Of jobs that are ready: those who look for none are not woken by each that comes. */
+  readonly #workChannel: string;
+  #looksForWork = false;
 
   constructor(
     readonly db: Db,
@@ -58,6 +63,8 @@ export class Hints {
     readonly others: boolean,
   ) {
     this.#channel = db.schema;
+    // A channel's name is at most 63 bytes. Two schemas that differ behind that wake each other for nothing.
+    this.#workChannel = `${db.schema.slice(0, 58)}.work`;
     if (others) this.#listen();
   }
 
@@ -85,6 +92,13 @@ export class Hints {
     });
   }
 
+  /** From now on somebody here looks for work. */
+  hearWork(): void {
+    if (this.#looksForWork) return;
+    this.#looksForWork = true;
+    this.#subscription?.also(this.#workChannel);
+  }
+
   hears(): boolean {
     return !this.others || (this.#canary > 0 && this.#heard >= this.#canary - 1);
   }
@@ -109,7 +123,7 @@ export class Hints {
     const now = this.clock.monotonic();
     if (!this.others || this.#closed || this.#timer !== undefined || now - this.#lastSent < RIDE_AFTER) return undefined;
     this.#lastSent = now;
-    return { channel: this.#channel, payload: JSON.stringify({ from: this.self, hints: [{ kind: "ready", lanes }] } satisfies Message) };
+    return { channel: this.#workChannel, payload: JSON.stringify({ from: this.self, hints: [{ kind: "ready", lanes }] } satisfies Message) };
   }
 
   /** Here only: the others were told by a ride. */
@@ -136,8 +150,9 @@ export class Hints {
     this.#timer = undefined;
     this.#lastSent = this.clock.monotonic();
     const hints: Hint[] = [];
-    if (this.#look || this.#lanes.size > MOST_LANES) hints.push({ kind: "lanes" });
-    else if (this.#lanes.size > 0) hints.push({ kind: "ready", lanes: [...this.#lanes.values()] });
+    if (this.#look) hints.push({ kind: "lanes" });
+    else if (this.#lanes.size > 0)
+      this.#notify(this.#workChannel, [this.#lanes.size > MOST_LANES ? { kind: "lanes" } : { kind: "ready", lanes: [...this.#lanes.values()] }]);
     if (this.#dueIn !== undefined) hints.push({ kind: "scheduled", dueIn: this.#dueIn });
     if (this.#tickIn !== undefined) hints.push({ kind: "tick", dueIn: this.#tickIn });
     if (this.#admitIn !== undefined) hints.push({ kind: "admit", dueIn: this.#admitIn });
@@ -148,14 +163,16 @@ export class Hints {
     this.#admitIn = undefined;
     this.#intent = false;
     this.#look = false;
-    if (hints.length > 0) this.#notify({ from: this.self, hints });
+    if (hints.length > 0) this.#notify(this.#channel, hints);
   }
 
   /** A hint that cannot be sent is a hint lost: the others poll. */
-  #notify(message: Message): void {
-    let payload = JSON.stringify(message);
-    if (Buffer.byteLength(payload) > 7_900) payload = JSON.stringify({ from: this.self, hints: [{ kind: "lanes" }] });
-    this.db.query(NOTIFY, [this.#channel, payload]).catch(() => {});
+  #notify(channel: string, hints: readonly Hint[], canary?: number): void {
+    const message = (hints: readonly Hint[]) =>
+      JSON.stringify({ from: this.self, hints, ...(canary === undefined ? {} : { canary }) } satisfies Message);
+    const whole = message(hints);
+    const payload = Buffer.byteLength(whole) > LONGEST ? message([{ kind: "lanes" }]) : whole;
+    this.db.query(NOTIFY, [channel, payload]).catch(() => {});
   }
 
   #listen(): void {
@@ -170,6 +187,7 @@ export class Hints {
         this.#heard = 0;
       },
     });
+    if (this.#looksForWork) this.#subscription.also(this.#workChannel);
   }
 
   #receive(payload: string): void {
@@ -195,7 +213,7 @@ export class Hints {
     this.#canaryTimer?.();
     if (this.#closed) return;
     this.#canary++;
-    this.#notify({ from: this.self, hints: [], canary: this.#canary });
+    this.#notify(this.#channel, [], this.#canary);
     const sent = this.#canary;
     this.#canaryTimer = this.clock.after(CANARY_PATIENCE, () => {
       if (this.#heard < sent && this.#hasHeard) this.#relisten();

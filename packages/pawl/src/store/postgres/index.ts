@@ -185,7 +185,10 @@ export function postgresStore({
       transaction: (work) => db.transaction((tx) => work(sameKnocks(tx, { query: (text, values) => tx.run(text, values) }))),
     },
     lanes: {
-      live: (queues, tasks) => live(db, bounds, queues, tasks),
+      live(queues, tasks) {
+        hints.hearWork();
+        return live(db, bounds, queues, tasks);
+      },
       async pause(kind, name) {
         await pauseLanes(db, kind, name);
       },

@@ -5,6 +5,9 @@ import { hangUp } from "./pg-hang-up.js";
 import { Unreplicated } from "./pg-replication.js";
 import { sqlState } from "./sql-state.js";
 
+/** ms that one is kept at hand after its last use; the pool closes it after as long again */
+const AT_HAND = 60_000;
+
 /**
  * A pool whose users wait in order and without a time limit (the pool's own limit is for connecting), that survives its
  * connections' deaths, and closes them for good.
@@ -15,21 +18,29 @@ export class Connections {
   readonly #clients = new Set<pg.PoolClient>();
   readonly #unreplicated = new Unreplicated();
   readonly #statements: Limiter;
+  /** Those nobody uses, the last used one last: the pool would take a turn of the event loop to hand one out. */
+  #atHand: { readonly client: pg.PoolClient; readonly since: number }[] = [];
+  readonly #sweep: NodeJS.Timeout;
+  #closed = false;
   #connected = false;
   /** The server's last silence. Who stood in line since before need not find it out again, one time-out after the other. */
   #silence: { readonly at: number; readonly error: DriverError } | undefined;
 
   constructor(config: pg.PoolConfig & { readonly max: number }) {
-    this.#pool = new pg.Pool({ connectionTimeoutMillis: 5_000, idleTimeoutMillis: 60_000, keepAlive: true, application_name: "pawl", ...config });
+    this.#pool = new pg.Pool({ connectionTimeoutMillis: 5_000, idleTimeoutMillis: AT_HAND, keepAlive: true, application_name: "pawl", ...config });
     this.#statements = new Limiter(config.max);
     // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => {
-      client.on("error", () => {});
+      client.on("error", () => this.#letGo((one) => one.client === client, true));
       this.#unreplicated.watch(client);
-      client.once("end", () => this.#clients.delete(client));
+      client.once("end", () => {
+        this.#clients.delete(client);
+        this.#letGo((one) => one.client === client, true);
+      });
       this.#clients.add(client);
     });
+    this.#sweep = setInterval(() => this.#letGo(({ since }) => performance.now() - since >= AT_HAND), AT_HAND).unref();
   }
 
   /** whether one was ever to be had */
@@ -40,7 +51,7 @@ export class Connections {
   async use<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const asked = performance.now();
     return this.#statements.run(async () => {
-      const client = await this.take(asked);
+      const client = this.#atHand.pop()?.client ?? (await this.#connect(asked));
       let broken = false;
       try {
         return await work(client);
@@ -48,13 +59,23 @@ export class Connections {
         broken = error instanceof DriverError && poisonsConnection(error.code);
         throw error;
       } finally {
-        client.release(broken);
+        this.giveBack(client, broken);
       }
     });
   }
 
-  /** One to be released by whoever asked for it, at the moment `asked`. */
+  /** One to be given back by whoever asked for it, at the moment `asked`. */
   async take(asked: number): Promise<pg.PoolClient> {
+    return this.#atHand.pop()?.client ?? this.#connect(asked);
+  }
+
+  giveBack(client: pg.PoolClient, broken: boolean): void {
+    // Who waits for the pool waits for those it handed out.
+    if (broken || this.#closed || !this.#clients.has(client) || this.#pool.waitingCount > 0) client.release(broken);
+    else this.#atHand.push({ client, since: performance.now() });
+  }
+
+  async #connect(asked: number): Promise<pg.PoolClient> {
     if (this.#silence !== undefined && this.#silence.at >= asked) throw this.#silence.error;
     try {
       const client = await this.#pool.connect();
@@ -73,7 +94,17 @@ export class Connections {
     this.#unreplicated.check(client);
   }
 
+  #letGo(which: (one: { readonly client: pg.PoolClient; readonly since: number }) => boolean, broken = false): void {
+    const gone = this.#atHand.filter(which);
+    if (gone.length === 0) return;
+    this.#atHand = this.#atHand.filter((one) => !gone.includes(one));
+    for (const { client } of gone) client.release(broken);
+  }
+
   async close(): Promise<void> {
+    this.#closed = true;
+    clearInterval(this.#sweep);
+    this.#letGo(() => true);
     await this.#pool.end();
     await Promise.all([...this.#clients].map(hangUp));
   }

@@ -26,6 +26,8 @@ export interface Transaction extends Queryable {
 }
 
 export interface Subscription {
+  /** Hears another channel as well, for as long as this lasts; `up` says from when on. */
+  also(channel: string): void;
   close(): Promise<void>;
 }
 

@@ -10,14 +10,17 @@ const LONGEST_RETRY = 5_000;
  * (a pooler, a blackhole): whoever uses this probes it and calls for a new one by closing this one.
  */
 export function pgListen(config: pg.ClientConfig, channel: string, listener: Listener): Subscription {
+  const channels = new Set([channel]);
   let closed = false;
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
+  let hears = false;
 
   function lost(which: pg.Client, error: unknown): void {
     if (which !== client) return;
     client = undefined;
+    hears = false;
     which.removeAllListeners("notification");
     void hangUp(which);
     if (closed) return;
@@ -33,20 +36,32 @@ export function pgListen(config: pg.ClientConfig, channel: string, listener: Lis
     next.on("error", (error) => lost(next, error));
     next.on("end", () => lost(next, new Error("the connection ended")));
     next.on("notification", (message) => {
-      if (message.channel === channel) listener.message(message.payload ?? "");
+      if (channels.has(message.channel)) listener.message(message.payload ?? "");
     });
     next
       .connect()
-      .then(() => next.query(`listen ${pg.escapeIdentifier(channel)}`))
-      .then(() => {
-        failures = 0;
-        if (next === client) listener.up();
-      })
+      .then(() => hear(next))
       .catch((error: unknown) => lost(next, error));
+  }
+
+  /** Says `listen` for all of them, which is harmless to repeat. */
+  async function hear(on: pg.Client): Promise<void> {
+    const names = [...channels];
+    await on.query(names.map((name) => `listen ${pg.escapeIdentifier(name)}`).join(";"));
+    if (on !== client) return;
+    if (names.length < channels.size) return hear(on);
+    failures = 0;
+    hears = true;
+    listener.up();
   }
 
   connect();
   return {
+    also(name) {
+      channels.add(name);
+      const current = client;
+      if (current !== undefined && hears) hear(current).catch((error: unknown) => lost(current, error));
+    },
     async close() {
       closed = true;
       clearTimeout(timer);

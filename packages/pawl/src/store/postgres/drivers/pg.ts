@@ -109,7 +109,7 @@ export function pgDriver(options: PgOptions): Driver {
           }
           throw error;
         } finally {
-          client.release(broken);
+          main.giveBack(client, broken);
         }
       });
     },
@@ -121,7 +121,7 @@ export function pgDriver(options: PgOptions): Driver {
         await plain(client, text);
         broken = false;
       } finally {
-        client.release(broken);
+        main.giveBack(client, broken);
       }
     },
 

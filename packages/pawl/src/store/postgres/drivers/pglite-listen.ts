@@ -18,8 +18,13 @@ export class PgliteChannels {
       () => stillThere(() => listener.up()),
       (error: unknown) => stillThere(() => listener.down(error)),
     );
+    const more: Subscription[] = [];
     return {
+      also: (another) => {
+        more.push(this.listen(client, another, listener));
+      },
       close: async () => {
+        await Promise.all(more.map((each) => each.close()));
         if (!channel.listeners.delete(listener) || channel.listeners.size > 0) return;
         this.#channels.delete(name);
         await client.ask({ kind: "unlisten", channel: name }).catch(() => {}); // then nothing is heard anyway
