@@ -8,6 +8,7 @@ import { fairness } from "./fairness.js";
 import { fanout } from "./fanout.js";
 import { herd } from "./herd.js";
 import { idle } from "./idle.js";
+import { journey } from "./journey.js";
 import { latency } from "./latency.js";
 import { lateness } from "./lateness.js";
 import { limits } from "./limits.js";
@@ -38,6 +39,7 @@ export const SCENARIOS: readonly Scenario[] = [
   limits,
   embedded,
   cost,
+  journey,
   telemetry,
   service,
   workers,
