@@ -11,10 +11,10 @@ export type { DeathPolicy } from "./core/dependency.js";
 export { CHECKS, type Check, type Finding } from "./core/doctor.js";
 export { type Duration, milliseconds } from "./core/duration.js";
 export { type ErrorCode, type ErrorDetails, errorTable, isPawlError, PawlError, pawlError } from "./core/error.js";
-export type { EventName, Events } from "./core/event.js";
+export type { EventName, Events, JobVerb } from "./core/event.js";
 export type { CapStanding, KeyStanding, Parent, Reason } from "./core/explain.js";
 export { type Failure, type FailureKind, NonRetryable, RetryAfter, Snooze } from "./core/failure.js";
-export { GuessLimit } from "./core/guess-limit.js";
+export { blockOf, GuessLimit } from "./core/guess-limit.js";
 export type { JobId, LeaseId } from "./core/id.js";
 export { FINISHED, isFinished, type LogLevel, PENDING, type Priority, STATES, type State } from "./core/job.js";
 export type { JsonSchema, SchemaCompiler } from "./core/json-schema.js";
@@ -39,7 +39,9 @@ export type { Rate, RateOptions } from "./core/rate.js";
 export { exponential, type Retry, rules } from "./core/retry.js";
 export type { MissedPolicy, OverlapPolicy, ScheduleRef, SkipReason, TickStamp, TickWay } from "./core/schedule.js";
 export type { DstNote, DstPolicy } from "./core/schedule-rule.js";
-export type { TraceContext } from "./core/trace.js";
+export { OWN_TENANT } from "./core/tenant.js";
+export { TOLD_EVENTS, type ToldEvent } from "./core/told.js";
+export { isSampled, type TraceContext, traceOfHeaders } from "./core/trace.js";
 export type { MaintenanceOptions } from "./maintenance/maintenance.js";
 export { type OpenOptions, open, type Waiting } from "./open.js";
 export type { KeepOptions, Pawl, PawlOptions } from "./pawl.js";
@@ -48,10 +50,14 @@ export type { Audit, AuditListing, AuditMark, AuditQuery, AuditReport, AuditView
 export type { BreakerListing, BreakersOperator, BreakerView } from "./scheduler/breakers.js";
 export type { CheckupOptions } from "./scheduler/checkup.js";
 export type { Depths, DepthsOf } from "./scheduler/depths.js";
+export type { Encryption, EncryptionOptions, MasterKeyView } from "./scheduler/encryption.js";
 export type { Explanation } from "./scheduler/explain.js";
+export type { ClusterEvents, EventBatch, EventPage, EventPosition, EventTail } from "./scheduler/follower.js";
 export type { KeyListing, KeyRing, Keys, KeysOptions, KeyView, NewKey, ShownKey } from "./scheduler/keys.js";
 export type { LimitListing, LimitsFilter, LimitsOperator, LimitView } from "./scheduler/limits-view.js";
 export type {
+  BatchJob,
+  BatchOptions,
   DebounceOptions,
   EnqueueOptions,
   JobReference,
@@ -74,6 +80,9 @@ export {
 } from "./scheduler/schedule.js";
 export type { ScheduleView, TickView } from "./scheduler/schedule-view.js";
 export type {
+  AttemptPage,
+  Batch,
+  BatchAnswer,
   BulkReport,
   Dead,
   DeadFilter,
@@ -85,8 +94,10 @@ export type {
   JobPage,
   Jobs,
   JobsFilter,
+  LogPage,
   Named,
   Operator,
+  PartOptions,
   QueueView,
   RedriveHow,
   RedriveMany,
@@ -106,7 +117,11 @@ export type {
   Schedules,
   SchedulesFilter,
 } from "./scheduler/schedules.js";
+export type { OneSeries, SeriesOf, SeriesPointView, SeriesView } from "./scheduler/series.js";
 export type { TaskDefinition, Tasks } from "./scheduler/tasks.js";
+export type { ExportEntry } from "./scheduler/tenant-export.js";
+export type { PurgeOptions, PurgeProgress, PurgeView } from "./scheduler/tenant-purge.js";
+export type { LocalTenants, Tenants } from "./scheduler/tenants.js";
 export type { EnqueueSpan, TracedEnqueue, Tracing } from "./scheduler/tracing.js";
 export type { LiveLaneView, LiveWorkerView, UnservedLane } from "./scheduler/unserved.js";
 export type { AttemptView, JobView, LogView } from "./scheduler/view.js";
@@ -118,7 +133,18 @@ export type { Begun, Reply, ReplyRef } from "./store/port-replies.js";
 export { rolesScript } from "./store/postgres/roles.js";
 export type { Context, Middleware } from "./worker/context.js";
 export type { ClaimAsk, HandedJob, HandedLease, Host, HostedTask, HostOptions, HostRenewal } from "./worker/host/host.js";
-export { type Holding, TOLD_KINDS, type ToldEnding, type ToldFailure, type ToldKind, type ToldNote, type ToldOutcome } from "./worker/host/told.js";
+export {
+  checkEnding,
+  type Holding,
+  TOLD_KINDS,
+  type ToldEnding,
+  type ToldFailure,
+  type ToldKind,
+  type ToldNote,
+  type ToldOutcome,
+  type ToldRun,
+} from "./worker/host/told.js";
+export type { PulledAnswers, PulledEnding, PulledJob, PulledLease, PulledNotices, PulledRecord, PulledRenewal } from "./worker/host/wire.js";
 export type { Reservation, WorkerOptions, WorkOptions } from "./worker/options.js";
 export { type AnyTask, type InputOf, type OutputOf, type PriorityName, type Task, type TaskDefaults, type TaskOptions, task } from "./worker/task.js";
 export type { RunningJob, Worker, WorkerStatus } from "./worker/worker.js";

@@ -65,7 +65,16 @@ function isService(url: unknown): url is string {
   return typeof url === "string" && /^https?:\/\//i.test(url) && URL.canParse(url);
 }
 
-const SERVICE_KEYS: ReadonlySet<string> = new Set<keyof OpenOptions>(["tasks", "anyTask", "queues", "schedules", "onWaiting", "key", "tls"]);
+const SERVICE_KEYS: ReadonlySet<string> = new Set<keyof OpenOptions>([
+  "tasks",
+  "anyTask",
+  "queues",
+  "schedules",
+  "tracing",
+  "onWaiting",
+  "key",
+  "tls",
+]);
 
 /** What is about the store itself is for the service to know. */
 async function openService(url: string, options: OpenOptions): Promise<Pawl> {
@@ -74,11 +83,11 @@ async function openService(url: string, options: OpenOptions): Promise<Pawl> {
   const address = new URL(url);
   // It would be in errors and logs: a key is an option, and TLS certificates are.
   if (address.username !== "" || address.password !== "") throw pawlError("store_url", { url: withoutSecrets(url) });
-  const { key, tls, tasks, anyTask, queues, schedules, onWaiting } = options;
+  const { key, tls, tasks, anyTask, queues, schedules, tracing, onWaiting } = options;
   if (key !== undefined && (typeof key !== "string" || !/^[\x21-\x7e]{1,512}$/.test(key))) throw invalid("key", "it is not an API key");
   if (tls !== undefined) checkKeys(checkObject("tls", tls), TLS_KEYS, "tls.");
   if (onWaiting !== undefined) checkFunction("onWaiting", onWaiting);
-  const given = { key, tls, tasks, anyTask, queues, schedules, onWaiting };
+  const given = { key, tls, tasks, anyTask, queues, schedules, tracing, onWaiting };
   const { openRemote } = await import("./client/pawl.js");
   const { withRefused } = await import("./client/refusing.js");
   const release = keepAlive();
@@ -127,6 +136,8 @@ const OPEN_KEYS = new Set<keyof OpenOptions>([
   "maintenance",
   "keep",
   "keys",
+  "encryption",
+  "redact",
   "migrate",
   "engine",
   "onWaiting",
@@ -146,6 +157,7 @@ const POSTGRES_CHECKS: { readonly [K in keyof PostgresChoices]: (option: string,
   listenUrl(option, value) {
     if (typeof value !== "string" || !/^postgres(ql)?:\/\//i.test(value)) throw invalid(option, "it is not a postgres:// URL");
   },
+  password: checkFunction,
   prepare(option, value) {
     if (value !== false) checkOneOf(option, value, ["auto"]);
   },

@@ -1,5 +1,6 @@
 import type { Finding } from "./core/doctor.js";
 import type { Duration } from "./core/duration.js";
+import { isPawlError } from "./core/error.js";
 import { EVENT_NAMES, type EventName, type Events } from "./core/event.js";
 import { checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole } from "./core/option.js";
 import { Maintenance, type MaintenanceOptions } from "./maintenance/maintenance.js";
@@ -10,23 +11,31 @@ import { type Audit, auditOf } from "./scheduler/audit.js";
 import { type BreakersOperator, breakersOf } from "./scheduler/breakers.js";
 import { type CheckupOptions, checkup } from "./scheduler/checkup.js";
 import { type Depths, type DepthsOf, depthsOf } from "./scheduler/depths.js";
+import { checkOpens, type Encryption, type EncryptionOptions, encryptionOf, vaultOf } from "./scheduler/encryption.js";
+import { type ClusterEvents, clusterEvents } from "./scheduler/follower.js";
 import { type KeyRing, type KeysOptions, keyRing } from "./scheduler/keys.js";
 import { type LimitsOperator, limitsOperator } from "./scheduler/limits-view.js";
 import { LocalScheduler } from "./scheduler/local.js";
-import { queuesOf, sum, tenantsOf } from "./scheduler/named.js";
+import { queuesOf, sum } from "./scheduler/named.js";
 import { type SchedulerOptions, type SchedulerParts, type Surroundings, schedulerParts } from "./scheduler/parts.js";
 import { type Replies, repliesOf } from "./scheduler/replies.js";
-import type { Info, Named, Operator, QueueView, StateCounts, TenantView } from "./scheduler/scheduler.js";
+import type { Info, Named, Operator, QueueView, StateCounts } from "./scheduler/scheduler.js";
 import { declareSchedules } from "./scheduler/schedules.js";
+import { type SeriesOf, type SeriesView, seriesOf } from "./scheduler/series.js";
 import { KnownTasks, type Tasks } from "./scheduler/tasks.js";
-import type { Tracing } from "./scheduler/tracing.js";
+import { Teller } from "./scheduler/teller.js";
+import { type LocalTenants, StoredTenants } from "./scheduler/tenants.js";
+import { tracedWork } from "./scheduler/tracing.js";
 import { type LiveLaneView, type LiveWorkerView, liveLanes, liveWorkers, type UnservedLane, unserved } from "./scheduler/unserved.js";
 import { observed } from "./store/observed.js";
-import type { ExportedJob, Store } from "./store/port.js";
+import type { ExportedJob, Pulse, Store } from "./store/port.js";
+import { sealedStore } from "./store/sealed/index.js";
+import type { Vault } from "./store/sealed/vault.js";
+import { telling } from "./store/telling.js";
 import { Host, type HostOptions } from "./worker/host/host.js";
 import { Looks } from "./worker/host/looks.js";
 import { Household } from "./worker/household.js";
-import type { WorkerOptions, WorkOptions } from "./worker/options.js";
+import type { WorkOptions } from "./worker/options.js";
 import { Worker } from "./worker/worker.js";
 
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
@@ -36,6 +45,11 @@ export interface Pawl extends Operator, AsyncDisposable {
   /** who did what, and who was not let */
   readonly audit: Audit;
   readonly replies: Replies;
+  /** what happens in every process on the store, for services on top of Pawl; `on` tells of this process alone */
+  readonly events: ClusterEvents;
+  readonly tenants: LocalTenants;
+  /** the keys that what jobs hold is sealed with; see docs/protection.md */
+  readonly encryption: Encryption;
   /** Starts a worker in this process, for the tasks given to `open`. */
   work(options?: WorkOptions): Promise<Worker>;
   /** Claims and settles here for a worker that runs elsewhere: what the service's pull protocol is made of. */
@@ -56,6 +70,8 @@ export interface PawlOptions extends SchedulerOptions {
   readonly keep?: KeepOptions;
   /** what API keys are made with; without it there are none */
   readonly keys?: KeysOptions;
+  /** seals what jobs hold before it is stored: inputs, outputs, failures, progress, logs. See docs/protection.md */
+  readonly encryption?: EncryptionOptions;
 }
 
 export interface KeepOptions {
@@ -63,6 +79,8 @@ export interface KeepOptions {
   readonly finished?: Duration;
   /** how long dead ones are */
   readonly dead?: Duration;
+  /** how long the time series of counts are */
+  readonly series?: Duration;
   /** sees finished jobs before they are let go; if it throws, they stay */
   readonly exportFinished?: MaintenanceOptions["exportFinished"];
 }
@@ -84,17 +102,21 @@ export async function startPawl(
 ): Promise<Pawl> {
   try {
     const bus = new Bus();
-    const seen = observed(store, bus, surroundings.clock);
+    const vault = options.encryption === undefined ? undefined : vaultOf(store, surroundings, options.encryption);
+    const seen = telling(observed(vault === undefined ? store : sealedStore(store, vault), bus, surroundings.clock), bus);
     const parts = schedulerParts(seen, bus, surroundings, options);
     const upkeep = upkeepOf(options);
     const keys = keyRing(seen, surroundings, options.keys);
     const { app, schedules } = options;
     await persist(() => seen.tasks.publish(parts.registry.records()));
     if (schedules !== undefined) await persist(() => declareSchedules(parts, app, schedules));
-    const maintenance =
-      upkeep === undefined ? undefined : new Maintenance({ store: seen, bus, clock: surroundings.clock, tails: parts.tails, options: upkeep });
+    const { clock } = surroundings;
+    const teller = new Teller({ store: seen, bus, clock, pulsed: upkeep !== undefined, discreet: vault !== undefined });
+    const onPulse = ({ watched }: Pulse) => teller.saw(watched);
+    const maintenance = upkeep === undefined ? undefined : new Maintenance({ store: seen, bus, clock, tails: parts.tails, options: upkeep, onPulse });
+    teller.start();
     await maintenance?.start();
-    return new LocalPawl(seen, bus, surroundings, parts, maintenance, keys);
+    return new LocalPawl(seen, bus, surroundings, parts, maintenance, teller, keys, vault);
   } catch (error) {
     await store.close();
     throw error;
@@ -104,11 +126,13 @@ export async function startPawl(
 class LocalPawl extends LocalScheduler implements Pawl {
   readonly queues: Named<"queue", QueueView>;
   readonly tasks: Tasks;
-  readonly tenants: Named<"tenant", TenantView>;
+  readonly tenants: LocalTenants;
   readonly breakers: BreakersOperator;
   readonly limits: LimitsOperator;
   readonly audit: Audit;
   readonly replies: Replies;
+  readonly encryption: Encryption;
+  readonly events: ClusterEvents;
   readonly #household = new Household(() => this.#end());
   #looks: Looks | undefined;
 
@@ -118,22 +142,38 @@ class LocalPawl extends LocalScheduler implements Pawl {
     private readonly surroundings: Surroundings,
     private readonly parts: SchedulerParts,
     private readonly maintenance: Maintenance | undefined,
+    private readonly teller: Teller,
     readonly keys: KeyRing,
+    private readonly vault: Vault | undefined,
   ) {
     super(parts);
     this.queues = queuesOf(store, Object.keys(parts.queues));
     this.breakers = breakersOf(store);
     this.limits = limitsOperator(store);
     this.tasks = new KnownTasks(store, parts.registry, parts.registry.directory.compile);
-    this.tenants = tenantsOf(store);
     this.audit = auditOf(store);
+    this.encryption = encryptionOf(vault);
+    this.tenants = new StoredTenants(store, surroundings.clock, (tenant) => {
+      const { limits, breakers, audit } = this;
+      return { limits, breakers, audit, scheduler: this.as({ tenant }), keys: keys.as({ tenant }) };
+    });
     this.replies = repliesOf(store);
+    this.events = clusterEvents({
+      store,
+      clock: surroundings.clock,
+      onWatched: (watched) => teller.saw(watched),
+      onError: (error) => bus.emit("duty.failed", { duty: "follow events", error }),
+    });
   }
 
   async counts(of: { readonly queue?: string; readonly task?: string } = {}): Promise<StateCounts> {
     checkKeys(checkObject("of", of), COUNT_KEYS);
     const rows = await this.store.records.counts();
     return sum(rows.filter(({ queue, task }) => (of.queue ?? queue) === queue && (of.task ?? task) === task));
+  }
+
+  series(of?: SeriesOf): Promise<SeriesView> {
+    return seriesOf(this.store, of);
   }
 
   lanes(): Promise<readonly LiveLaneView[]> {
@@ -175,7 +215,9 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return this.bus.on(name, listener);
   }
 
-  work(options: WorkOptions = {}): Promise<Worker> {
+  async work(options: WorkOptions = {}): Promise<Worker> {
+    this.#household.checkOpen();
+    await this.#checkOpens();
     const { registry, queues: defaults, tracing } = this.parts;
     const { store, bus } = this;
     const { clock } = this.surroundings;
@@ -217,32 +259,37 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return this.close();
   }
 
+  /** What it cannot know it finds out with every job. */
+  async #checkOpens(): Promise<void> {
+    try {
+      await checkOpens(this.store, this.vault);
+    } catch (error) {
+      if (isPawlError(error, "encryption_missing") || isPawlError(error, "master_key_missing")) throw error;
+    }
+  }
+
   async #end(): Promise<void> {
     await this.parts.batcher.idle();
     this.parts.waiters.close();
     this.#looks?.stop();
     await this.maintenance?.stop();
+    await this.teller.stop();
     await this.store.close();
   }
 }
 
-/** What follows jobs stands around everything else that does. What is wrong with the others is found where they are read. */
-function tracedWork(options: WorkerOptions, tracing: Tracing | undefined): WorkerOptions {
-  const { middleware = [] } = options;
-  return tracing === undefined || !Array.isArray(middleware) ? options : { ...options, middleware: [tracing.attempt, ...middleware] };
-}
-
 const COUNT_KEYS = new Set(["queue", "task"]);
 const MAINTENANCE_KEYS = new Set(["pulse", "sweep", "lease", "prune", "batch"]);
-const KEEP_KEYS = new Set(["finished", "dead", "exportFinished"]);
+const KEEP_KEYS = new Set(["finished", "dead", "series", "exportFinished"]);
 
 function upkeepOf({ maintenance = true, keep = {} }: PawlOptions): MaintenanceOptions | undefined {
   checkKeys(checkObject("keep", keep), KEEP_KEYS, "keep.");
-  const { finished, dead, exportFinished } = keep;
+  const { finished, dead, series, exportFinished } = keep;
   if (exportFinished !== undefined) checkFunction("keep.exportFinished", exportFinished);
   const kept = {
     ...(finished === undefined ? {} : { finished: checkPeriod("keep.finished", finished) }),
     ...(dead === undefined ? {} : { dead: checkPeriod("keep.dead", dead) }),
+    ...(series === undefined ? {} : { series: checkPeriod("keep.series", series) }),
     ...(exportFinished === undefined ? {} : { exportFinished }),
   };
   if (typeof maintenance === "boolean") return maintenance ? kept : undefined;

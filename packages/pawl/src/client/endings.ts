@@ -1,6 +1,8 @@
 import { decode } from "../core/json.js";
 import type { Patch } from "../core/outcome.js";
 import type { Settlement } from "../store/port.js";
+import type { ToldFailure, ToldOutcome } from "../worker/host/told.js";
+import type { PulledEnding } from "../worker/host/wire.js";
 
 /** ms; past every deadline, so that a snooze which was too long here is too long there */
 const TOO_LONG = 50 * 365 * 86_400_000;
@@ -9,11 +11,11 @@ const TOO_LONG = 50 * 365 * 86_400_000;
  * What the worker here decided, in the words of the protocol: its code may hold a retry policy that only it can answer.
  * The service decides again, and comes to the same, but for deadlines and what people asked of the job meanwhile.
  */
-export function endingOf({ lease, job, patch, startedAt, finishedAt }: Settlement): object {
+export function endingOf({ lease, job, patch, startedAt, finishedAt }: Settlement): PulledEnding {
   return { lease, job, took: Math.max(0, finishedAt - startedAt), ...toldOf(patch) };
 }
 
-function toldOf({ outcome, next, delay, output, failure, pauses }: Patch): object {
+function toldOf({ outcome, next, delay, output, failure, pauses }: Patch): ToldOutcome {
   switch (outcome) {
     case "succeeded":
       return output === undefined ? { outcome } : { outcome, output: decode(output) };
@@ -31,6 +33,6 @@ function toldOf({ outcome, next, delay, output, failure, pauses }: Patch): objec
   }
 }
 
-function toldFailure(failure: Patch["failure"]): object {
-  return failure ?? { message: "no reason was given" };
+function toldFailure(failure: Patch["failure"]): ToldFailure {
+  return (failure as ToldFailure | undefined) ?? { message: "no reason was given" };
 }

@@ -7,10 +7,10 @@ import type { Call, Wire } from "./wire.js";
 const task = { name: "t", options: {} };
 
 function enqueuer(error: PawlError): RemoteEnqueuer {
-  const json = async () => {
+  const call = async () => {
     throw error;
   };
-  return new RemoteEnqueuer({ json, clock: virtualClock() } as unknown as Wire, {});
+  return new RemoteEnqueuer({ json: call, call, clock: virtualClock() } as unknown as Wire, {});
 }
 
 test("jobs that nothing was heard of may be stored, and the error says how to repeat them", async () => {
@@ -23,11 +23,12 @@ test("jobs that nothing was heard of may be stored, and the error says how to re
 
 test("many are sent in bodies that the service takes, counted in bytes", async () => {
   const sizes: number[] = [];
-  const json = async ({ body = "" }: Call) => {
+  const call = async ({ body = "" }: Call) => {
     sizes.push(Buffer.byteLength(body));
-    return { answers: (JSON.parse(body) as { inputs: unknown[] }).inputs.map(() => ({ enqueued: "created" })) };
+    const answers = (JSON.parse(body) as { inputs: unknown[] }).inputs.map(() => ({ enqueued: "created" }));
+    return { status: 200, headers: {}, text: JSON.stringify({ answers }) };
   };
-  const remote = new RemoteEnqueuer({ json, clock: virtualClock() } as unknown as Wire, {});
+  const remote = new RemoteEnqueuer({ call, clock: virtualClock() } as unknown as Wire, {});
   // Three bytes each: few characters, many bytes.
   expect(await remote.many(task, undefined, new Array<string>(10).fill("€".repeat(300_000)))).toHaveLength(10);
   expect(Math.max(...sizes)).toBeLessThan(5 * 1_048_576);

@@ -1,25 +1,20 @@
 import { DEFAULTS } from "../core/defaults.js";
-import { type ErrorDetails, isPawlError, pawlError } from "../core/error.js";
+import { isPawlError, pawlError } from "../core/error.js";
+import type { StoredBatch } from "../scheduler/batch.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "../scheduler/check.js";
 import { each } from "../scheduler/chunks.js";
-import type { Stored } from "../scheduler/enqueuer.js";
+import { checkShared, type Stored } from "../scheduler/enqueuer.js";
 import { encodeInput } from "../scheduler/input.js";
-import { withLimits } from "../scheduler/limits.js";
-import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "../scheduler/options.js";
+import { checkRequest } from "../scheduler/once.js";
+import type { BatchOptions, EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "../scheduler/options.js";
 import type { TaskLike } from "../scheduler/plan.js";
-import { wireOptions } from "./options.js";
-import { type Problem, revive } from "./problem.js";
+import { type Answer, askBatch, type BatchItem, sendBatch } from "./batch.js";
+import { toldOptions, wireOptions } from "./options.js";
+import { bodyOf, jobText, type Packed, unknownIf } from "./packed.js";
+import { revive } from "./problem.js";
 import type { Wire } from "./wire.js";
 
 type Inputs = Iterable<unknown> | AsyncIterable<unknown>;
-type Answer = (Stored & { readonly task: string }) | { readonly error: Problem };
-
-/** A job on its way: JSON already, since inputs were read to be checked. */
-interface Packed {
-  readonly text: string;
-  /** whether it is of its task and nothing else: such ones share what is said of them */
-  readonly plain: boolean;
-}
 
 /** bytes of a request, below what the service takes */
 const MOST_BYTES = 4 * 1_048_576;
@@ -50,7 +45,7 @@ export class RemoteEnqueuer {
   }
 
   async one(task: TaskLike, tenant: string | undefined, input: unknown, options: EnqueueOptions = {}): Promise<Stored> {
-    const said = this.#optionsOf(task, tenant, input, options);
+    const said = toldOptions(task, this.queues, tenant, input, options);
     const text = encodeInput(task.name, task.schema, input);
     const body = jobText(task.name, typeof text === "string" ? text : await text, said);
     return new Promise((resolve, reject) => {
@@ -69,7 +64,7 @@ export class RemoteEnqueuer {
       tenant,
       inputs,
       options,
-      (body) => this.#batch(body),
+      (body) => this.#batch(body, options?.request !== undefined),
       (stored, chunk) => {
         chunks[chunk] = stored;
       },
@@ -87,7 +82,7 @@ export class RemoteEnqueuer {
       tenant,
       inputs,
       shared,
-      (body) => this.#patiently(() => this.#batch(body), longest),
+      (body) => this.#patiently(() => this.#batch(body, shared.request !== undefined), longest),
       (stored) => {
         summary.count += stored.length;
         for (const { enqueued } of stored) summary[enqueued]++;
@@ -97,19 +92,13 @@ export class RemoteEnqueuer {
     return summary;
   }
 
+  batch(tenant: string | undefined, jobs: readonly BatchItem[], options: BatchOptions): Promise<StoredBatch> {
+    return sendBatch(this.#wire, jobs, options, (task, input, own) => toldOptions(task, this.queues, tenant, input, own));
+  }
+
   /** Resolves when everything is answered. */
   async idle(): Promise<void> {
     if (this.#waiting.length > 0 || this.#flying > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
-  }
-
-  #optionsOf(task: TaskLike, tenant: string | undefined, input: unknown, options: EnqueueOptions): Readonly<Record<string, unknown>> {
-    const said = wireOptions(task, this.queues, tenant, options);
-    if (task.options.limits === undefined) return said;
-    // Keys that only this code can compute are computed here.
-    const { options: limited } = withLimits({ lane: NO_LANE, options: undefined }, task, input, options.limitKeys);
-    const keys = Object.fromEntries((task.options.limits ?? []).map(({ name }) => [name, null as string | null]));
-    for (const { limit, key } of limited?.limits ?? []) keys[limit] = key;
-    return { ...said, limitKeys: keys };
   }
 
   async #inChunks(
@@ -120,7 +109,7 @@ export class RemoteEnqueuer {
     send: (body: string) => Promise<readonly Stored[]>,
     done: (stored: readonly Stored[], chunk: number) => void,
   ): Promise<void> {
-    const { shared, pack } = this.#packer(task, tenant, options);
+    const { shared, request, pack } = this.#packer(task, tenant, options);
     const flying = new Set<Promise<void>>();
     let failure: { readonly error: unknown } | undefined;
     let chunk: Packed[] = [];
@@ -128,11 +117,13 @@ export class RemoteEnqueuer {
     let sent = 0;
     let created = 0;
     const fly = async () => {
-      const body = bodyOf(task.name, shared, chunk);
+      const place = sent++;
+      // The same inputs make the same chunks: each is known by its number.
+      const once = request === undefined ? undefined : `${request}/${place}`;
+      const body = bodyOf(task.name, shared, chunk, once);
       const count = chunk.length;
       chunk = [];
       size = 0;
-      const place = sent++;
       const flight: Promise<void> = send(body)
         .then(
           (stored) => {
@@ -140,7 +131,7 @@ export class RemoteEnqueuer {
             done(stored, place);
           },
           (error: unknown) => {
-            failure ??= { error: unknownIf(error, { count }) };
+            failure ??= { error: unknownIf(error, { count, request }) };
             if (isPawlError(error) && typeof error.details.stored === "number") created += error.details.stored;
           },
         )
@@ -171,9 +162,10 @@ export class RemoteEnqueuer {
 
   /** Resolves what they share once; those with limits or options of their own say theirs. */
   #packer(task: TaskLike, tenant: string | undefined, options: ManyOptions<unknown> = {}) {
-    const { each: ownOf, ...rest } = checkObject("options", options) as ManyOptions<unknown>;
+    const { each: ownOf, request, ...rest } = checkObject("options", options) as ManyOptions<unknown>;
     if (ownOf !== undefined) checkFunction("each", ownOf);
-    for (const name of OWN) if (name in rest) throw invalid(name, "it would be the same for all of them: give each its own with each(input)");
+    if (request !== undefined) checkRequest(request);
+    checkShared(rest);
     const shared = wireOptions(task, this.queues, tenant, rest);
     const limited = task.options.limits !== undefined;
     const pack = (input: unknown, index: number): Packed | Promise<Packed> => {
@@ -181,19 +173,19 @@ export class RemoteEnqueuer {
       if (own !== undefined && (checkObject("what each answers", own) as EnqueueOptions).tx !== undefined)
         throw invalid("tx", "all of them share it: give it beside each, not inside");
       const plain = own === undefined && !limited;
-      const said = plain ? undefined : this.#optionsOf(task, tenant, input, { ...rest, ...own });
+      const said = plain ? undefined : toldOptions(task, this.queues, tenant, input, { ...rest, ...own });
       const text = encodeInput(task.name, task.schema, input);
       const packed = (encoded: string): Packed => ({ plain, text: said === undefined ? encoded : jobText(task.name, encoded, said) });
       return typeof text === "string" ? packed(text) : text.then(packed);
     };
-    return { shared, pack };
+    return { shared, request, pack };
   }
 
-  async #batch(body: string): Promise<readonly Stored[]> {
-    const { answers } = (await this.#wire.json({ method: "POST", path: "/v1/jobs/batch", body })) as { answers: readonly Answer[] };
+  async #batch(body: string, once: boolean): Promise<readonly Stored[]> {
+    const { answers, repeated } = await askBatch(this.#wire, body);
     return answers.map((answer) => {
       if ("error" in answer) throw revive(answer.error);
-      return answer;
+      return once && repeated && answer.enqueued === "created" ? { ...answer, enqueued: "existing" } : answer;
     });
   }
 
@@ -235,7 +227,7 @@ export class RemoteEnqueuer {
         only.resolve((await this.#wire.json({ method: "POST", path: "/v1/jobs", body: only.body })) as Stored);
       } else {
         const body = `{"jobs":[${batch.map((waiting) => waiting.body).join(",")}]}`;
-        const { answers } = (await this.#wire.json({ method: "POST", path: "/v1/jobs/batch", body })) as { answers: readonly Answer[] };
+        const { answers } = await askBatch(this.#wire, body);
         batch.forEach(({ task, key, resolve, reject }, place) => {
           const answer = answers[place] as Answer;
           if ("error" in answer) reject(revive(answer.error));
@@ -252,23 +244,4 @@ export class RemoteEnqueuer {
       else if (this.#flying === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
-}
-
-const OWN = ["key", "unique", "throttle", "debounce", "request"] as const;
-const NO_LANE = { queue: "", band: 5, tenant: "", task: "" } as const;
-
-/** Whether jobs were stored that nothing was heard of is not known; to repeat them with the same request id or key is safe. */
-function unknownIf(error: unknown, details: ErrorDetails): unknown {
-  return isPawlError(error) && error.details.unheard === true ? pawlError("enqueue_unknown", details, error) : error;
-}
-
-function jobText(task: string, input: string, options: Readonly<Record<string, unknown>>): string {
-  return `${JSON.stringify({ task, ...options }).slice(0, -1)},"input":${input}}`;
-}
-
-/** Many alike say what they share once; as soon as one differs, each says its own. */
-function bodyOf(task: string, shared: Readonly<Record<string, unknown>>, chunk: readonly Packed[]): string {
-  if (chunk.every(({ plain }) => plain))
-    return `{"task":${JSON.stringify(task)},"options":${JSON.stringify(shared)},"atomic":true,"inputs":[${chunk.map(({ text }) => text).join(",")}]}`;
-  return `{"atomic":true,"jobs":[${chunk.map(({ plain, text }) => (plain ? jobText(task, text, shared) : text)).join(",")}]}`;
 }

@@ -5,11 +5,23 @@ import { keepAlive } from "../runtime/alive.js";
 import { checkDuration, checkKeys, checkObject, invalid, show } from "../scheduler/check.js";
 import type { Stored } from "../scheduler/enqueuer.js";
 import type { Explanation } from "../scheduler/explain.js";
-import { checkFilter, checkPage } from "../scheduler/filter.js";
+import { checkFilter, checkPage, checkPart } from "../scheduler/filter.js";
 import { idOf } from "../scheduler/given.js";
 import { JobHandle } from "../scheduler/handle.js";
 import type { JobReference } from "../scheduler/options.js";
-import type { Job, JobChange, JobPage, Jobs, JobsFilter, RedriveHow, WaitOptions } from "../scheduler/scheduler.js";
+import { allParts } from "../scheduler/pages.js";
+import type {
+  AttemptPage,
+  Job,
+  JobChange,
+  JobPage,
+  Jobs,
+  JobsFilter,
+  LogPage,
+  PartOptions,
+  RedriveHow,
+  WaitOptions,
+} from "../scheduler/scheduler.js";
 import type { AttemptView, JobView, LogView } from "../scheduler/view.js";
 import type { Scope } from "../store/port.js";
 import { attemptView, explanation, jobView, logView } from "./views.js";
@@ -34,17 +46,34 @@ export class RemoteJobs implements Jobs {
   }
 
   async list(filter?: JobsFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
-    return pageOf(await this.wire.get("/v1/jobs", { ...queryOf(this.scope, filter), ...checkPage(page) }));
+    const { bytes: _, ...asked } = checkPage(page);
+    return pageOf(await this.wire.get("/v1/jobs", { ...queryOf(this.scope, filter), ...asked }));
   }
 
   async history(job: JobReference): Promise<readonly AttemptView[]> {
-    const { attempts } = (await this.wire.get(`${await this.#own(job)}/history`)) as { attempts: readonly unknown[] };
-    return attempts.map(attemptView);
+    return allParts(async (after) => {
+      const { attempts: items, ...next } = await this.historyPage(job, { after });
+      return { items, ...next };
+    });
+  }
+
+  async historyPage(job: JobReference, page?: PartOptions): Promise<AttemptPage> {
+    const { limit, after } = checkPart(page);
+    const { attempts, ...next } = (await this.wire.get(`${await this.#own(job)}/history`, { limit, after })) as unknown as AttemptPage;
+    return { attempts: attempts.map(attemptView), ...next };
   }
 
   async logs(job: JobReference): Promise<readonly LogView[]> {
-    const { lines } = (await this.wire.get(`${await this.#own(job)}/logs`)) as { lines: readonly unknown[] };
-    return lines.map(logView);
+    return allParts(async (after) => {
+      const { lines: items, ...next } = await this.logPage(job, { after });
+      return { items, ...next };
+    });
+  }
+
+  async logPage(job: JobReference, page?: PartOptions): Promise<LogPage> {
+    const { limit, after } = checkPart(page);
+    const { lines, ...next } = (await this.wire.get(`${await this.#own(job)}/logs`, { limit, after })) as unknown as LogPage;
+    return { lines: lines.map(logView), ...next };
   }
 
   async explain(job: JobReference): Promise<Explanation> {

@@ -2,6 +2,7 @@ import { pawlError } from "../core/error.js";
 import { publishedRetry, storedRetry } from "../core/retry.js";
 import type { DEFAULT_KEYS } from "../scheduler/check.js";
 import { idOf, readOptions } from "../scheduler/given.js";
+import { withLimits } from "../scheduler/limits.js";
 import type { EnqueueOptions, QueueDefaults } from "../scheduler/options.js";
 import type { TaskLike } from "../scheduler/plan.js";
 import type { TaskDefaults } from "../worker/task.js";
@@ -31,6 +32,24 @@ export function wireOptions(
     if (value !== undefined) said[name] = value;
   }
   return { ...said, ...jobOptionsOf(options), ...(tenant === undefined ? {} : { tenant }) };
+}
+
+const NO_LANE = { queue: "", band: 5, tenant: "", task: "" } as const;
+
+/** The same of one job, with the keys of its limits: those that only this code can compute are computed here. */
+export function toldOptions(
+  task: TaskLike,
+  queues: Readonly<Record<string, QueueDefaults>>,
+  tenant: string | undefined,
+  input: unknown,
+  options: EnqueueOptions,
+): WireOptions {
+  const said = wireOptions(task, queues, tenant, options);
+  if (task.options.limits === undefined) return said;
+  const { options: limited } = withLimits({ lane: NO_LANE, options: undefined }, task, input, options.limitKeys);
+  const keys = Object.fromEntries(task.options.limits.map(({ name }) => [name, null as string | null]));
+  for (const { limit, key } of limited?.limits ?? []) keys[limit] = key;
+  return { ...said, limitKeys: keys };
 }
 
 export function jobOptionsOf({ dependsOn, retry, tx: _, ...plain }: EnqueueOptions): WireOptions {

@@ -5,24 +5,32 @@ import { checkFunction, checkKeys, checkObject, checkOneOf } from "../core/optio
 import { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import { type ServerAway, untilUp } from "../runtime/until-up.js";
+import type { Audit } from "../scheduler/audit.js";
 import type { CheckupOptions } from "../scheduler/checkup.js";
+import type { KeyRing } from "../scheduler/keys.js";
 import type { QueueDefaults } from "../scheduler/options.js";
 import { Registry } from "../scheduler/registry.js";
 import type { CodeSchedule } from "../scheduler/schedule.js";
-import type { Info, QueueView, StateCounts, TenantView } from "../scheduler/scheduler.js";
+import type { Info, QueueView, StateCounts } from "../scheduler/scheduler.js";
+import { checkSeries, type SeriesOf, type SeriesView } from "../scheduler/series.js";
 import type { TaskDefinition } from "../scheduler/tasks.js";
+import type { LocalTenants } from "../scheduler/tenants.js";
+import { checkTracing, type Tracing, tracedWork } from "../scheduler/tracing.js";
 import type { LiveLaneView, LiveWorkerView, UnservedLane } from "../scheduler/unserved.js";
 import { Household } from "../worker/household.js";
 import type { WorkerOptions, WorkOptions } from "../worker/options.js";
 import type { AnyTask } from "../worker/task.js";
 import { Worker } from "../worker/worker.js";
+import { RemoteAudit, RemoteKeys } from "./access.js";
 import { RemoteEnqueuer } from "./enqueue.js";
 import { RemoteEvents } from "./events.js";
 import { RemoteBreakers, RemoteNamed, RemoteTasks } from "./named.js";
 import { PullStore } from "./pull-store.js";
 import { Puller } from "./puller.js";
+import { withRefused } from "./refusing.js";
 import { RemoteScheduler } from "./scheduler.js";
-import { workerView } from "./views.js";
+import { RemoteTenants } from "./tenants.js";
+import { seriesView, workerView } from "./views.js";
 import { Wire, type WireOptions } from "./wire.js";
 
 export interface RemoteOptions extends WireOptions {
@@ -30,6 +38,8 @@ export interface RemoteOptions extends WireOptions {
   readonly anyTask?: boolean;
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
   readonly schedules?: readonly CodeSchedule[];
+  /** follows what this process enqueues and runs */
+  readonly tracing?: Tracing;
   /** hears that the service is waited for */
   readonly onWaiting?: (what: ServerAway) => void;
 }
@@ -39,12 +49,13 @@ export interface RemoteOptions extends WireOptions {
  * it is up: all that is said here is safe to repeat.
  */
 export async function openRemote(url: URL, options: RemoteOptions, clock: Clock): Promise<RemotePawl> {
-  const { tasks, anyTask, queues = {}, schedules, onWaiting, ...how } = options;
+  const { tasks, anyTask, queues = {}, schedules, tracing, onWaiting, ...how } = options;
+  if (tracing !== undefined) checkTracing(tracing);
   const wire = new Wire(url, how, clock);
   const wait = { clock, onWaiting };
   try {
     const registry = new Registry(tasks, { find: (name) => ({ name, options: {} }), forget: () => {} }, anyTask);
-    const pawl = new RemotePawl(wire, registry, queues);
+    const pawl = new RemotePawl(wire, registry, queues, tracing);
     await untilUp(wait, () => pawl.publish());
     for (const { name, task, options: times } of schedules ?? []) await untilUp(wait, () => pawl.schedules.put(name, task as string, times));
     return pawl;
@@ -58,8 +69,10 @@ export async function openRemote(url: URL, options: RemoteOptions, clock: Clock)
 export class RemotePawl extends RemoteScheduler {
   readonly queues: RemoteNamed<"queue", QueueView>;
   readonly tasks: RemoteTasks;
-  readonly tenants: RemoteNamed<"tenant", TenantView>;
+  readonly tenants: LocalTenants;
   readonly breakers: RemoteBreakers;
+  readonly keys: KeyRing;
+  readonly audit: Audit;
   readonly #wire: Wire;
   readonly #registry: Registry;
   readonly #enqueuer: RemoteEnqueuer;
@@ -68,9 +81,14 @@ export class RemotePawl extends RemoteScheduler {
   readonly #defaults: Readonly<Record<string, QueueDefaults>>;
   readonly #household = new Household(() => this.#end());
 
-  constructor(wire: Wire, registry: Registry, defaults: Readonly<Record<string, QueueDefaults>>) {
+  constructor(
+    wire: Wire,
+    registry: Registry,
+    defaults: Readonly<Record<string, QueueDefaults>>,
+    private readonly tracing?: Tracing,
+  ) {
     const enqueuer = new RemoteEnqueuer(wire, defaults);
-    super({ wire, registry, enqueuer });
+    super({ wire, registry, enqueuer, ...(tracing === undefined ? {} : { tracing }) });
     this.#wire = wire;
     this.#registry = registry;
     this.#enqueuer = enqueuer;
@@ -78,8 +96,10 @@ export class RemotePawl extends RemoteScheduler {
     this.#events = new RemoteEvents(wire, this.#bus);
     this.queues = new RemoteNamed(wire, "queue");
     this.tasks = new RemoteTasks(wire);
-    this.tenants = new RemoteNamed(wire, "tenant");
+    this.tenants = withRefused<LocalTenants>(new RemoteTenants(wire));
     this.breakers = new RemoteBreakers(wire);
+    this.keys = withRefused<KeyRing>(new RemoteKeys(wire), "pawl.keys");
+    this.audit = withRefused<Audit>(new RemoteAudit(wire), "pawl.audit");
   }
 
   /** Makes the tasks of this code known, if the credential may: a worker says what it needs to with every claim. */
@@ -96,6 +116,13 @@ export class RemotePawl extends RemoteScheduler {
   async counts(of: { readonly queue?: string; readonly task?: string } = {}): Promise<StateCounts> {
     checkKeys(checkObject("of", of), COUNT_KEYS);
     return (await this.#wire.get("/v1/counts", of)) as StateCounts;
+  }
+
+  async series(of: SeriesOf = {}): Promise<SeriesView> {
+    const { last, step, from, to, ...asked } = checkSeries(of);
+    const since = from === undefined ? { last: `${last}ms` } : { from: new Date(from) };
+    const until = to === undefined ? {} : { to: new Date(to) };
+    return seriesView(await this.#wire.get("/v1/series", { ...asked, ...since, ...until, step: `${step}ms` }));
   }
 
   async unserved(): Promise<readonly UnservedLane[]> {
@@ -163,7 +190,7 @@ export class RemotePawl extends RemoteScheduler {
       clock: this.#wire.clock,
       tasks: this.#registry.all,
       defaults: this.#defaults,
-      options,
+      options: tracedWork(options, this.tracing),
       claims: (parts) => new Puller(parts, pull),
     });
     ref = worker.ref;

@@ -1,9 +1,9 @@
 import { pawlError } from "../core/error.js";
 import type { JobId, LeaseId } from "../core/id.js";
-import type { JobOptions, Priority } from "../core/job.js";
 import { decode } from "../core/json.js";
 import type { WorkerRef } from "../core/lease.js";
-import type { Claimed, ClaimedJob, LeaseStore, RecordStore, Settled, Store } from "../store/port.js";
+import type { Claimed, ClaimedJob, LeaseStore, RecordStore, Store } from "../store/port.js";
+import type { PulledAnswers, PulledJob, PulledLease, PulledNotices, PulledRecord, PulledRenewal } from "../worker/host/wire.js";
 import { endingOf } from "./endings.js";
 import { packs } from "./packs.js";
 import { refusing } from "./refusing.js";
@@ -14,25 +14,6 @@ export interface Pulled {
   readonly claimed: Claimed;
   readonly after: number;
   readonly suspect: boolean;
-}
-
-interface WireJob {
-  readonly id: JobId;
-  readonly task: string;
-  readonly queue: string;
-  readonly priority: Priority;
-  readonly tenant: string;
-  readonly attempt: number;
-  readonly input: unknown;
-  readonly unreadable?: true;
-  readonly dueAt: number;
-  readonly crashes: number;
-  readonly options?: JobOptions;
-}
-interface WireLease extends Omit<Pulled, "claimed"> {
-  readonly lease: LeaseId;
-  readonly now: number;
-  readonly jobs: readonly WireJob[];
 }
 
 /** ms; a renewal that comes later is of no use, and the next try is the renewer's own */
@@ -56,7 +37,7 @@ export class PullStore {
 
   /** It carries an id of its own, so it can be repeated like the rest. */
   async claim(ask: object, how: Pick<Call, "timeout" | "tries" | "signal">): Promise<readonly Pulled[]> {
-    const { leases } = (await this.#send("/v1/leases", this.#bodyOf(ask), how)) as { leases: readonly WireLease[] };
+    const { leases } = (await this.#send("/v1/leases", this.#bodyOf(ask), how)) as { leases: readonly PulledLease[] };
     const here = this.#wire.clock.monotonic();
     return leases.map(({ lease, now, after, suspect, jobs }) => {
       this.#clock = { store: now, here };
@@ -98,20 +79,21 @@ export class PullStore {
       claimSuspect: refused.claimSuspect,
       reap: refused.reap,
       renew: async (_: WorkerRef, leases) => {
-        const told = await this.#postAll<{ held: readonly LeaseId[] }>("renew", "leases", leases, { timeout: RENEW_WITHIN, tries: 1 });
+        const told = await this.#postAll<PulledRenewal>("renew", "leases", leases, { timeout: RENEW_WITHIN, tries: 1 });
         const held = told.flatMap((one) => one.held);
         if (held.length < leases.length) this.#lose(leases, new Set(held));
         return { held };
       },
       intents: async (_: WorkerRef, leases) => {
-        const told = await this.#postAll<{ cancel: readonly JobId[] }>("notices", "leases", leases);
+        const told = await this.#postAll<PulledNotices>("notices", "leases", leases);
         return told.flatMap(({ cancel }) => cancel.map((job) => ({ job, intent: "cancel" as const })));
       },
       settle: async (_: WorkerRef, settlements) => {
-        const told = await this.#postAll<{ answers: readonly Settled[] }>("settle", "endings", settlements.map(endingOf));
+        const told = await this.#postAll<PulledAnswers>("settle", "endings", settlements.map(endingOf));
         // It may have come again meanwhile, under another lease.
         for (const { job, lease } of settlements) if (this.#leaseOf.get(job) === lease) this.#leaseOf.delete(job);
-        return told.flatMap(({ answers }) => answers);
+        // What the service makes no sense of is not going to be settled, however often it is told: its lease runs out.
+        return told.flatMap(({ answers }) => answers.map((answer) => (answer === "refused" ? "stale" : answer)));
       },
       transaction: async () => {
         throw pawlError("transaction_unsupported", { engine: "remote" });
@@ -125,15 +107,18 @@ export class PullStore {
       log: async (_: WorkerRef, entries) => {
         const { store, here } = this.#clock;
         const now = store + this.#wire.clock.monotonic() - here;
-        const notes = entries.map(({ at, data, ...entry }) => ({
-          ...entry,
+        const notes = entries.map(({ lease, job, level, message, at, data }) => ({
+          lease,
+          job,
+          level,
+          message,
           ago: Math.max(0, now - at),
           ...(data === undefined ? {} : { data: decode(data) }),
         }));
         await this.#postAll("notes", "notes", notes);
       },
       recall: async (job, name) => {
-        const { found, value } = (await this.#post("recall", { ...this.#at(job), name })) as { found: boolean; value?: unknown };
+        const { found, value } = (await this.#post("recall", { ...this.#at(job), name })) as PulledRecord;
         return found ? JSON.stringify(value) : undefined;
       },
       record: async (_: WorkerRef, { lease, job, name, value, ttl }) => {
@@ -143,7 +128,7 @@ export class PullStore {
     };
   }
 
-  #took(lease: LeaseId, { id, task, queue, priority, tenant, attempt, input, unreadable, dueAt, crashes, options }: WireJob): ClaimedJob {
+  #took(lease: LeaseId, { id, task, queue, priority, tenant, attempt, input, unreadable, dueAt, crashes, options }: PulledJob): ClaimedJob {
     this.#leaseOf.set(id, lease);
     const text = unreadable === true ? undefined : JSON.stringify(input);
     return { id, lane: { queue, band: priority, tenant, task }, input: text, options, dueAt, spent: attempt - 1, crashes };

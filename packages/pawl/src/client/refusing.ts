@@ -17,11 +17,11 @@ function isAsked(name: PropertyKey): boolean {
 }
 
 /** The one, with everything it lacks of the other refused. */
-export function withRefused<Whole extends object>(part: Partial<Whole> & object): Whole {
+export function withRefused<Whole extends object>(part: Partial<Whole> & object, what = "pawl"): Whole {
   const bound = new Map<PropertyKey, unknown>();
   return new Proxy(part, {
     get(target, name) {
-      if (!(name in target)) return isAsked(name) ? undefined : refusing(`pawl.${String(name)}`);
+      if (!(name in target)) return isAsked(name) ? undefined : refusing(`${what}.${String(name)}`);
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
       // Its private parts know only itself.

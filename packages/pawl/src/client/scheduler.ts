@@ -1,10 +1,12 @@
 import { checkName } from "../core/name.js";
+import { checkBatch, taskOrRefusal } from "../scheduler/batch.js";
 import { checkKeys, checkObject, invalid, show } from "../scheduler/check.js";
-import { JobHandle } from "../scheduler/handle.js";
-import type { EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "../scheduler/options.js";
+import { batchOf, JobHandle } from "../scheduler/handle.js";
+import type { BatchJob, BatchOptions, EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "../scheduler/options.js";
 import type { Registry } from "../scheduler/registry.js";
-import type { Dead, Job, Scheduler } from "../scheduler/scheduler.js";
+import type { Batch, Dead, Job, Scheduler } from "../scheduler/scheduler.js";
 import type { Schedules } from "../scheduler/schedules.js";
+import { type Tracing, traced } from "../scheduler/tracing.js";
 import type { Scope } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
 import { RemoteDead } from "./dead.js";
@@ -18,6 +20,7 @@ export interface RemoteParts {
   readonly wire: Wire;
   readonly registry: Registry;
   readonly enqueuer: RemoteEnqueuer;
+  readonly tracing?: Tracing;
 }
 
 /** The scheduler of one scope, through the service. */
@@ -40,13 +43,46 @@ export class RemoteScheduler implements Scheduler {
   async enqueue<Out>(given: AnyTask | string, input?: unknown, options?: EnqueueOptions): Promise<Job<Out>> {
     const found = this.#parts.registry.find(given);
     const task = found instanceof Promise ? await found : found;
-    return new JobHandle<Out>(this.jobs, task.name, await this.#parts.enqueuer.one(task, this.#tenant(options), input, options));
+    const { enqueuer, tracing } = this.#parts;
+    const stored = await traced(
+      tracing,
+      { task: task.name, verb: "enqueue" },
+      options,
+      (own) => enqueuer.one(task, this.#tenant(options), input, own),
+      ({ id }) => ({ jobs: 1, job: id }),
+    );
+    return new JobHandle<Out>(this.jobs, task.name, stored);
   }
 
   async enqueueMany<Out>(given: AnyTask | string, inputs: readonly unknown[], options?: ManyOptions<never>): Promise<readonly Job<Out>[]> {
     const task = await this.#parts.registry.find(given);
-    const stored = await this.#parts.enqueuer.many(task, this.#tenant(options), inputs, options as ManyOptions<unknown> | undefined);
+    const { enqueuer, tracing } = this.#parts;
+    const stored = await traced(
+      tracing,
+      { task: task.name, verb: "enqueueMany" },
+      options as ManyOptions<unknown> | undefined,
+      (own) => enqueuer.many(task, this.#tenant(options), inputs, own),
+      ({ length }) => ({ jobs: length }),
+    );
     return stored.map((one) => new JobHandle<Out>(this.jobs, task.name, one));
+  }
+
+  async enqueueBatch(jobs: readonly BatchJob[], options: BatchOptions = {}): Promise<Batch> {
+    const { all, task } = checkBatch(jobs, options);
+    const { enqueuer, registry, tracing } = this.#parts;
+    const stored = await traced(
+      tracing,
+      { task, verb: "enqueueBatch" },
+      options,
+      async (own) => {
+        const items = await Promise.all(
+          all.map(async (job) => ({ ...job, options: { ...traceIn(own), ...job.options }, task: await taskOrRefusal(registry, job.task) })),
+        );
+        return enqueuer.batch(this.#tenant(undefined), items, options);
+      },
+      ({ answers }) => ({ jobs: answers.length }),
+    );
+    return batchOf(this.jobs, stored);
   }
 
   async enqueueStream(
@@ -55,7 +91,14 @@ export class RemoteScheduler implements Scheduler {
     options?: StreamOptions<never>,
   ): Promise<StreamSummary> {
     const task = await this.#parts.registry.find(given);
-    return this.#parts.enqueuer.stream(task, this.#tenant(options), inputs, options as StreamOptions<unknown> | undefined);
+    const { enqueuer, tracing } = this.#parts;
+    return traced(
+      tracing,
+      { task: task.name, verb: "enqueueStream" },
+      options as StreamOptions<unknown> | undefined,
+      (own) => enqueuer.stream(task, this.#tenant(options), inputs, own),
+      ({ count }) => ({ jobs: count }),
+    );
   }
 
   as(scope: { readonly tenant: string }): Scheduler {
@@ -75,3 +118,7 @@ export class RemoteScheduler implements Scheduler {
 }
 
 const SCOPE_KEYS = new Set(["tenant"]);
+
+function traceIn(options: BatchOptions | undefined): Pick<BatchOptions, "trace"> {
+  return options?.trace === undefined ? {} : { trace: options.trace };
+}

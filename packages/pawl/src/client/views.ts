@@ -1,8 +1,11 @@
+import type { AuditView } from "../scheduler/audit.js";
 import type { BreakerView } from "../scheduler/breakers.js";
 import type { Explanation } from "../scheduler/explain.js";
+import type { KeyView } from "../scheduler/keys.js";
 import type { ScheduleView, TickView } from "../scheduler/schedule-view.js";
 import type { DeadGroupView } from "../scheduler/scheduler.js";
 import type { BackfillReport, PreviewedTick } from "../scheduler/schedules.js";
+import type { SeriesPointView, SeriesView } from "../scheduler/series.js";
 import type { LiveWorkerView } from "../scheduler/unserved.js";
 import type { AttemptView, JobView, LogView } from "../scheduler/view.js";
 
@@ -24,6 +27,8 @@ export const scheduleView = withDates<ScheduleView>(["at", "start", "end", "miss
 export const tickView = withDates<Record<string, unknown>>(["at", "firedAt", "from", "to", "into"]) as unknown as (told: unknown) => TickView;
 export const previewedTick = withDates<PreviewedTick>(["at", "firesAt"]);
 export const breakerView = withDates<BreakerView>(["since", "probeAt"]);
+export const keyView = withDates<KeyView>(["createdAt", "expiresAt", "revokedAt", "lastUsedAt"]);
+export const auditView = withDates<AuditView>(["at"]);
 export const workerView = withDates<LiveWorkerView>(["since"]);
 
 const group = withDates<DeadGroupView>(["firstSeen", "lastSeen"]);
@@ -35,4 +40,11 @@ export function deadGroup(told: unknown): DeadGroupView {
 export function backfillReport(told: unknown): BackfillReport {
   const report = told as BackfillReport;
   return { ...report, missing: report.missing.map((at) => new Date(at)) };
+}
+
+const span = withDates<SeriesView>(["from", "to"]);
+const point = withDates<SeriesPointView>(["at"]);
+export function seriesView(told: unknown): SeriesView {
+  const view = span(told);
+  return { ...view, series: view.series.map((one) => ({ ...one, points: one.points.map(point) })) };
 }

@@ -1,4 +1,5 @@
 import { PawlError, pawlError } from "../core/error.js";
+import { keepAlive } from "../runtime/alive.js";
 import { Backoff } from "../runtime/backoff.js";
 import type { Clock } from "../runtime/clock.js";
 import { type HttpAnswer, HttpConnections, HttpFailure, type HttpPool, type SecureOptions, textOf } from "../runtime/http.js";
@@ -150,14 +151,17 @@ export class Wire {
     );
   }
 
-  #rest(backoff: Backoff, { signal }: Call): Promise<void> {
-    return new Promise((resolve) => {
+  /** Between two tries no socket is open, but somebody waits for the answer: the process must not end for want of work. */
+  async #rest(backoff: Backoff, { signal }: Call): Promise<void> {
+    const release = keepAlive();
+    await new Promise<void>((resolve) => {
       const cancel = this.clock.after(backoff.next(), resolve);
       signal?.addEventListener("abort", () => {
         cancel();
         resolve();
       });
     });
+    release();
   }
 }
 
@@ -165,5 +169,12 @@ function unheardOf({ code, details, help, message, cause }: PawlError): PawlErro
   return new PawlError(code, { ...details, unheard: true }, help, message, { cause });
 }
 
-/** Errors that pass by themselves. */
-const PASSING: ReadonlySet<string> = new Set(["store_unreachable", "service_stopping", "service_starting", "store_closed", "closed"]);
+/** Errors that pass by themselves, and one that a repetition with the same key clears up. */
+const PASSING: ReadonlySet<string> = new Set([
+  "enqueue_unknown",
+  "store_unreachable",
+  "service_stopping",
+  "service_starting",
+  "store_closed",
+  "closed",
+]);

@@ -80,6 +80,10 @@ export const DEFAULTS = {
     finished: 30 * 86_400_000,
     /** ms dead jobs are kept */
     dead: 90 * 86_400_000,
+    /** ms the time series of counts are */
+    series: 7 * 86_400_000,
+    /** ms what happened is kept for who watches */
+    events: 10 * 60_000,
     /** ms a request id answers with its first job */
     request: 86_400_000,
   },

@@ -37,6 +37,7 @@ const table = {
     "{kind} {name} takes no more jobs for now, by the {limit} it is limited to",
     "enqueue again in {retryAfter} ms, or have the limit raised",
   ],
+  request_reused: ["request id {request} was used for other jobs", "use a new one for every new call"],
   dependency_unknown: ["job {job} depends on {parent}, which does not exist", "enqueue the parent first"],
   // the attempt
   lease_lost: ["the lease on job {job} is lost", "another worker may hold it now: stop, and let it go"],
@@ -81,6 +82,14 @@ const table = {
   api_key_unknown: ["there is no API key {key}", "check its id, which is the third part of the key, and its tenant"],
   api_key_revoked: ["API key {key} is revoked", "create another one"],
   pepper_missing: ["API keys need a pepper, and there is none", "open the store with keys: { pepper }, the same in every process"],
+  // protection
+  payload_unreadable: ["{what} of job {job} is sealed and cannot be read: {reason}", "see docs/protection.md for where its key should be"],
+  encryption_missing: ["this store holds sealed jobs, and there is no master key to open them with", "open it with encryption: { keys }"],
+  master_key_missing: [
+    "some data keys are wrapped by master keys that are not here: {masters}",
+    "give them in encryption.keys, after the newest one",
+  ],
+  purge_unknown: ["there is no purge {purge} under way", "it is done, or was never asked for"],
   // the store
   store_url: ["{url} is not a store Pawl knows", 'use "./folder", "memory:", "postgres://…", or "https://…" and a key'],
   store_hosts: ["{url} names several hosts", "name one address that leads to the primary: a DNS name, a proxy, a pooler"],

@@ -4,6 +4,9 @@ import type { JobId, LeaseId } from "./id.js";
 import type { Intent, State } from "./job.js";
 import type { Lane } from "./lane.js";
 import type { OutcomeKind } from "./outcome.js";
+import type { PolicyKind } from "./policy.js";
+
+export type JobVerb = "cancel" | "pause" | "resume" | "retry" | "redrive" | "drop";
 
 /**
  * Everything that happens, as facts on one bus. Logs, metrics, traces and live views subscribe; nothing else logs.
@@ -37,6 +40,11 @@ export interface Events {
     /** ms until it runs again */
     readonly delay?: number;
   };
+  /** what a person or a program did to a job: cancelled, paused, resumed, retried, redriven or dropped it */
+  "job.changed": { readonly job: JobId; readonly lane: Lane; readonly verb: JobVerb; readonly from: State; readonly to: State | "gone" };
+  /** all of a queue, task or tenant */
+  "lanes.paused": { readonly kind: PolicyKind; readonly name: string };
+  "lanes.resumed": { readonly kind: PolicyKind; readonly name: string };
   "attempt.stale": { readonly job: JobId; readonly worker: string; readonly outcome: OutcomeKind };
   "attempt.blocked": { readonly worker: string; readonly lag: number };
   "lease.lost": { readonly worker: string; readonly lease: LeaseId; readonly jobs: number; readonly why: string };
@@ -69,6 +77,9 @@ export const EVENT_NAMES = Object.keys({
   "jobs.claimed": true,
   "attempt.started": true,
   "attempt.settled": true,
+  "job.changed": true,
+  "lanes.paused": true,
+  "lanes.resumed": true,
   "attempt.stale": true,
   "attempt.blocked": true,
   "lease.lost": true,

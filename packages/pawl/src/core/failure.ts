@@ -1,3 +1,5 @@
+import type { Fingerprint } from "./fingerprint.js";
+
 /**
  * What went wrong inside an attempt, as recorded data: it is stored, listed, grouped and sent to other languages.
  * (What went wrong for a caller is a PawlError: see `error.ts`.)
@@ -11,6 +13,8 @@ export interface Failure {
   readonly stack?: string;
   readonly code?: string;
   readonly causes?: readonly { readonly name: string; readonly message: string; readonly stack?: string }[];
+  /** told beside a message that is sealed: without it deaths of one cause could not be known by that */
+  readonly fingerprint?: Fingerprint;
 }
 
 export type FailureKind =
@@ -21,6 +25,7 @@ export type FailureKind =
   | "interrupted"
   | "poison"
   | "undecodable"
+  | "unreadable"
   | "task_unknown"
   | "output_unencodable"
   | "dependency"

@@ -5,7 +5,8 @@ import { hash32 } from "./hash.js";
 export type Fingerprint = string & { readonly __fingerprint: unique symbol };
 
 /** What is looked at: the task, the class, the message without what differs from job to job, and where it was thrown. */
-export function fingerprintOf(task: string, failure: Pick<Failure, "kind" | "name" | "message" | "stack">): Fingerprint {
+export function fingerprintOf(task: string, failure: Pick<Failure, "kind" | "name" | "message" | "stack" | "fingerprint">): Fingerprint {
+  if (failure.fingerprint !== undefined) return failure.fingerprint;
   const text = [task, failure.kind, failure.name, maskedMessage(failure.message), topFrame(failure.stack)].join("\u0001");
   return [hash32(text), hash32(`again\u0001${text}`)].map((half) => half.toString(16).padStart(8, "0")).join("") as Fingerprint;
 }

@@ -29,8 +29,8 @@ export class GuessLimit {
   }
 }
 
-/** One who has an IPv6 address has all of its /64; an IPv4 address written as IPv6 is itself. */
-function blockOf(address: string): string {
+/** What one caller may have of addresses: one who has an IPv6 address has all of its /64; an IPv4 address written as IPv6 is itself. */
+export function blockOf(address: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined || !address.includes(":")) return mapped ?? address;
   const [head = "", tail] = (address.split("%")[0] ?? "").toLowerCase().split("::");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { checkTrace } from "./trace.js";
+import { checkTrace, isSampled, traceOfHeaders } from "./trace.js";
 
 const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
@@ -27,5 +27,22 @@ describe("a trace context", () => {
     ["a text", traceparent, /not an object/],
   ])("is refused with %s", (_, given, says) => {
     expect(() => checkTrace("trace", given)).toThrow(says);
+  });
+});
+
+describe("the trace of a request", () => {
+  test.each([
+    ["its headers", { traceparent, tracestate: "vendor=x" }, { traceparent, tracestate: "vendor=x" }],
+    ["its parent alone, where the state is not as it should be", { traceparent, tracestate: "\u0000" }, { traceparent }],
+    ["none, where the parent is not as it should be", { traceparent: "00-1-2-01" }, undefined],
+    ["none, where there are two parents", { traceparent: [traceparent, traceparent] }, undefined],
+    ["none, where there is no header", {}, undefined],
+  ])("is that of %s", (_, headers, trace) => {
+    expect(traceOfHeaders(headers)).toEqual(trace);
+  });
+
+  test("is recorded by whoever began it if its last bit says so", () => {
+    const sampled = ["00", "01", "02", "03"].map((flags) => isSampled({ traceparent: traceparent.replace(/01$/, flags) }));
+    expect(sampled).toEqual([false, true, false, true]);
   });
 });

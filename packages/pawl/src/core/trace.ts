@@ -25,3 +25,15 @@ export function checkTrace(option: string, value: unknown): TraceContext {
     throw invalid(`${option}.tracestate`, `${show(tracestate)} is not 1 to 512 printable ASCII characters`);
   return { traceparent, tracestate };
 }
+
+/** What the headers of a request carry. One that is not as W3C has it is as good as none, as W3C has it too. */
+export function traceOfHeaders(headers: Readonly<Record<string, string | readonly string[] | undefined>>): TraceContext | undefined {
+  const { traceparent, tracestate } = headers;
+  if (typeof traceparent !== "string" || !PARENT.test(traceparent)) return undefined;
+  return typeof tracestate === "string" && STATE.test(tracestate) ? { traceparent, tracestate } : { traceparent };
+}
+
+/** Whether whoever began the trace records it. */
+export function isSampled({ traceparent }: TraceContext): boolean {
+  return (Number.parseInt(traceparent.slice(-2), 16) & 1) === 1;
+}

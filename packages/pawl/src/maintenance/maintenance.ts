@@ -10,6 +10,7 @@ import { Lifecycle, type Service } from "../runtime/service.js";
 import type { Hint, PruneRules, Pulse, Store } from "../store/port.js";
 import { admitter } from "./admitter.js";
 import type { Duty } from "./duty.js";
+import { eventTrimmer } from "./events.js";
 import { expirer } from "./expirer.js";
 import { folder } from "./folder.js";
 import { intents } from "./intents.js";
@@ -17,6 +18,7 @@ import { promoter } from "./promoter.js";
 import { pruner } from "./pruner.js";
 import { type Reaper, reaper } from "./reaper.js";
 import { Runs } from "./runs.js";
+import { seriesTrimmer } from "./series.js";
 import { ticker, trimmer } from "./ticker.js";
 import { unblocker } from "./unblocker.js";
 
@@ -33,6 +35,8 @@ export interface MaintenanceOptions {
   readonly finished?: Duration;
   /** how long dead jobs are kept */
   readonly dead?: Duration;
+  /** how long the time series of counts are kept */
+  readonly series?: Duration;
   /** sees finished jobs before they are let go; if it throws, they stay */
   readonly exportFinished?: PruneRules["exportFinished"];
   /** rows handled by one statement */
@@ -46,6 +50,8 @@ export interface MaintenanceParts {
   /** for the ids of the jobs that schedules make */
   readonly tails?: () => IdTail;
   readonly options?: MaintenanceOptions;
+  /** hears what every pulse saw */
+  readonly onPulse?: (pulse: Pulse) => void;
 }
 
 function late(dueIn = 0): number {
@@ -103,6 +109,8 @@ export class Maintenance implements Service {
       folder(store, batch),
       pruner(store, clock, prune, rules),
       trimmer(store, clock, prune, batch, rules.dead),
+      eventTrimmer(store, clock, prune),
+      seriesTrimmer(store, clock, prune, milliseconds(options.series ?? DEFAULTS.keep.series)),
     ];
   }
 
@@ -145,6 +153,7 @@ export class Maintenance implements Service {
     if (now - this.#pulsedAt > this.#awayAfter) this.#reaper.standBack();
     this.#pulsedAt = now;
     this.#expect(pulse);
+    this.#parts.onPulse?.(pulse);
     return this.#pulseEvery * (1 + 0.1 * clock.random());
   }
 

@@ -12,6 +12,11 @@ export function newToken(): string {
   return randomUUID();
 }
 
+/** A short one, where it is part of what people see. */
+export function newMark(): string {
+  return randomUUID().replaceAll("-", "").slice(0, 12);
+}
+
 export function defaultName(): string {
   return `${hostname()}-${process.pid}`.slice(0, 128);
 }

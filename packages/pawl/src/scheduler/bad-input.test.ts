@@ -109,7 +109,7 @@ describe("enqueueMany stores nothing of a batch in which one is bad:", () => {
     expect(await records()).toEqual([]);
   });
 
-  test.each([{ key: "k" }, { unique: { key: "k" } }, { request: "r" }])("%o, which all would share", async (options) => {
+  test.each([{ key: "k" }, { unique: { key: "k" } }, { debounce: { key: "k", wait: 1 } }])("%o, which all would share", async (options) => {
     const { scheduler } = bareScheduler({ tasks });
     await expect(scheduler.enqueueMany(plain, [1], options as object)).rejects.toMatchObject({
       code: "option_invalid",

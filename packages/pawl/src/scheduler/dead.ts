@@ -3,7 +3,8 @@ import type { JobFilter, Scope, Store } from "../store/port.js";
 import type { DeadGroup } from "../store/port-dead.js";
 import { BulkTally } from "./bulk-tally.js";
 import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "./check.js";
-import { checkFilter, checkPage } from "./filter.js";
+import { checkFilter, checkPage, PAGE_BYTES } from "./filter.js";
+import type { Redact } from "./redact.js";
 import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveMany } from "./scheduler.js";
 import { type JobView, viewOf } from "./view.js";
 
@@ -12,11 +13,16 @@ const AT_ONCE = 16;
 
 /** Dead jobs, by filter: pages through them and uses the verbs of single jobs, so that one bad job stops nothing. */
 export class ScopedDead implements Dead {
+  readonly #redact: Redact;
+
   constructor(
     readonly store: Store,
     readonly scope: Scope,
     readonly jobs: Jobs,
-  ) {}
+    redact: Redact = (view) => view,
+  ) {
+    this.#redact = redact;
+  }
 
   async list(filter: DeadFilter = {}, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
     return this.jobs.list({ ...checkDead(filter), state: "dead" }, page);
@@ -34,7 +40,10 @@ export class ScopedDead implements Dead {
     checkKeys(checkObject("filter", filter), GROUP_KEYS, "filter.");
     checkKeys(checkObject("page", page), LIMIT_KEYS, "page.");
     const which = checkFilter(this.scope, filter);
-    return (await this.store.dead.groups(which.scope, which.filter, checkPage(page).limit)).map(groupView);
+    return (await this.store.dead.groups(which.scope, which.filter, checkPage(page).limit)).map((group) => {
+      const view = groupView(group);
+      return { ...view, sample: this.#redact(view.sample) };
+    });
   }
 
   async redrive(filter: DeadFilter = {}, how: RedriveMany = {}): Promise<BulkReport> {
@@ -77,7 +86,7 @@ export class ScopedDead implements Dead {
       const page = await this.store.jobs.list(
         which.scope,
         { ...which.filter, state: "dead" },
-        { limit: Math.min(PAGE, left), ...(after === undefined ? {} : { after }) },
+        { limit: Math.min(PAGE, left), bytes: PAGE_BYTES, ...(after === undefined ? {} : { after }) },
       );
       left -= page.jobs.length;
       after = page.next;

@@ -4,12 +4,14 @@ import type { IdTail, JobId } from "../core/id.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import { type Lane, type LaneKey, laneKey } from "../core/lane.js";
 import type { ForeignTransaction, Scope, Store } from "../store/port.js";
+import type { BatchRequest, EnqueuedBatch } from "../store/port-batches.js";
 import type { Backpressure } from "./backpressure.js";
 import type { Batcher } from "./batcher.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "./check.js";
 import { ChunkPipe, each } from "./chunks.js";
 import { encodeInput } from "./input.js";
 import { withLimits } from "./limits.js";
+import { answersOf, batchRequest, checkRequest } from "./once.js";
 import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "./options.js";
 import { jobOf, type Plan, type Planned, Planner, type TaskLike } from "./plan.js";
 import type { Registry } from "./registry.js";
@@ -23,7 +25,11 @@ export interface Intake {
   readonly backpressure: Backpressure;
   /** stores a batch that is let in, and tells the bus */
   readonly enqueue: (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>;
-  /** the same, in company */
+  /** the same, once per request id */
+  readonly enqueueOnce: (request: BatchRequest, jobs: readonly NewJob[]) => Promise<EnqueuedBatch>;
+  /** stores what was let in elsewhere, once if it has a request id, and tells the bus */
+  readonly write: (jobs: readonly NewJob[], request?: BatchRequest) => Promise<EnqueuedBatch>;
+  /** stores single jobs in company */
   readonly batcher: Batcher;
   readonly tails: () => IdTail;
   /** lanes that got jobs in a transaction of the caller's own, which nobody is told of before `wake()` */
@@ -94,7 +100,7 @@ export class Enqueuer {
   async #many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
     if (!Array.isArray(inputs)) throw invalid("inputs", "enqueueMany takes an array; enqueueStream takes any iterable");
     const chunks: (readonly Enqueued[])[] = [];
-    await this.#inChunks(task, inputs, options, this.#intake.enqueue, (answers, chunk) => {
+    await this.#inChunks(task, inputs, options, atOnce, (answers, chunk) => {
       chunks[chunk] = answers;
     });
     const answers = chunks.flat();
@@ -119,11 +125,11 @@ export class Enqueuer {
   async #stream(task: TaskLike, inputs: Inputs, options: StreamOptions<unknown> = {}): Promise<StreamSummary> {
     const { onChunk, patience = DEFAULTS.ingest.patience, ...shared } = checkObject("options", options) as StreamOptions<unknown>;
     if (onChunk !== undefined) checkFunction("onChunk", onChunk);
-    const { enqueue, backpressure } = this.#intake;
+    const { backpressure } = this.#intake;
     const longest = checkDuration("patience", patience);
-    const send = (jobs: readonly NewJob[]) => backpressure.patiently(() => enqueue(jobs), longest);
+    const patiently: Patience = (send) => backpressure.patiently(send, longest);
     const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0 };
-    await this.#inChunks(task, inputs, shared, send, (answers) => {
+    await this.#inChunks(task, inputs, shared, patiently, (answers) => {
       summary.count += answers.length;
       for (const { kind } of answers) summary[kind]++;
       onChunk?.({ ...summary });
@@ -136,11 +142,16 @@ export class Enqueuer {
     task: TaskLike,
     inputs: Inputs,
     options: ManyOptions<unknown> | undefined,
-    outside: Intake["enqueue"],
+    patiently: Patience,
     done: (answers: readonly Enqueued[], chunk: number) => void,
   ): Promise<void> {
-    const { tx, prepare } = this.#preparer(task, options);
-    const send = tx === undefined ? outside : (jobs: readonly NewJob[]) => this.#inside(tx, jobs);
+    const { tx, request, tenant, prepare } = this.#preparer(task, options);
+    let chunks = 0;
+    const send = (jobs: readonly NewJob[]) => {
+      // The same inputs make the same chunks: each is known by its number.
+      const once = request === undefined ? undefined : batchRequest(tenant, `${request}/${chunks++}`, jobs);
+      return tx === undefined ? patiently(() => this.#outside(jobs, once)) : this.#inside(tx, jobs, once);
+    };
     const pipe = new ChunkPipe(send, tx === undefined ? IN_FLIGHT : 1, done);
     let index = 0;
     try {
@@ -157,8 +168,9 @@ export class Enqueuer {
 
   /** Resolves what many jobs share once, and answers with what makes each of them. */
   #preparer(task: TaskLike, options: ManyOptions<unknown> = {}) {
-    const { each: ownOf, ...shared } = checkObject("options", options) as ManyOptions<unknown>;
+    const { each: ownOf, request, ...shared } = checkObject("options", options) as ManyOptions<unknown>;
     if (ownOf !== undefined) checkFunction("each", ownOf);
+    if (request !== undefined) checkRequest(request);
     checkShared(shared);
     const common = this.#planner.plan(task, shared);
     const { tails } = this.#intake;
@@ -176,21 +188,30 @@ export class Enqueuer {
       if (typeof text === "string") return jobOf(limited, tails(), text);
       return text.then((late) => jobOf(limited, tails(), late));
     };
-    return { tx: common.tx, prepare };
+    return { tx: common.tx, request, tenant: common.plan.lane.tenant, prepare };
   }
 
-  async #inside(tx: ForeignTransaction, jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
+  async #outside(jobs: readonly NewJob[], once: BatchRequest | undefined): Promise<readonly Enqueued[]> {
+    const { enqueue, enqueueOnce } = this.#intake;
+    return once === undefined ? enqueue(jobs) : answersOf(await enqueueOnce(once, jobs), once.id);
+  }
+
+  async #inside(tx: ForeignTransaction, jobs: readonly NewJob[], once?: BatchRequest): Promise<readonly Enqueued[]> {
     const { store, untold, backpressure } = this.#intake;
     await backpressure.whole(jobs, tx);
-    const answers = await store.jobs.enqueue(jobs, tx);
+    const answers = once === undefined ? await store.jobs.enqueue(jobs, tx) : answersOf(await store.batches.enqueue(once, jobs, tx), once.id);
     for (const { lane } of jobs) if (untold.size < 1_000) untold.set(laneKey(lane), lane);
     return answers;
   }
 }
 
-const OWN = ["key", "unique", "throttle", "debounce", "request"] as const;
+/** How often something is sent that is not let in. */
+type Patience = (send: () => Promise<readonly Enqueued[]>) => Promise<readonly Enqueued[]>;
+const atOnce: Patience = (send) => send();
 
-function checkShared(shared: object): void {
+const OWN = ["key", "unique", "throttle", "debounce"] as const;
+
+export function checkShared(shared: object): void {
   for (const name of OWN) if (name in shared) throw invalid(name, "it would be the same for all of them: give each its own with each(input)");
 }
 
@@ -207,10 +228,10 @@ export function storedOf(answer: Enqueued, task: string): Stored {
   }
 }
 
-function orphaned(task: string, parent: JobId): PawlError {
+export function orphaned(task: string, parent: JobId): PawlError {
   return pawlError("dependency_unknown", { job: `of ${task}`, parent });
 }
 
-function withStored(error: unknown, stored: number): unknown {
+export function withStored<E>(error: E, stored: number): E | PawlError {
   return isPawlError(error) ? pawlError(error.code, { ...error.details, stored }, error) : error;
 }

@@ -2,15 +2,19 @@ import { type Fingerprint, isFingerprint } from "../core/fingerprint.js";
 import type { JobId } from "../core/id.js";
 import { STATES } from "../core/job.js";
 import { checkName } from "../core/name.js";
-import type { JobFilter, PageRequest, Scope } from "../store/port.js";
+import type { JobFilter, Scope } from "../store/port.js";
+import type { PartRequest } from "../store/port-pages.js";
 import { checkInstant, checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./check.js";
 import { idOf } from "./given.js";
+import type { BoundedPage } from "./pages.js";
 import type { JobsFilter } from "./scheduler.js";
 
 const FILTER_KEYS = new Set(["state", "queue", "task", "tag", "key", "failure", "fingerprint", "dueFrom", "dueBefore", "tenant"]);
 const PAGE_KEYS = new Set(["limit", "after"]);
 const PAGE_SIZE = 50;
 const LARGEST_PAGE = 1_000;
+/** of inputs, outputs and failures, in one page of anything */
+export const PAGE_BYTES = 4 * 1_048_576;
 
 /** Whose jobs are meant, and which. A tenant's own scope cannot be left by asking for another tenant. */
 export function checkFilter(scope: Scope, filter: JobsFilter = {}): { readonly scope: Scope; readonly filter: JobFilter } {
@@ -32,10 +36,24 @@ export function checkFilter(scope: Scope, filter: JobsFilter = {}): { readonly s
   };
 }
 
-export function checkPage(page: { readonly limit?: number; readonly after?: string } = {}): PageRequest {
+export function checkPage(page: { readonly limit?: number; readonly after?: string } = {}): BoundedPage {
   checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
   const { limit = PAGE_SIZE, after } = page;
-  return { limit: checkWhole("page.limit", limit, 1, LARGEST_PAGE), ...(after === undefined ? {} : { after: checkAfter(after) }) };
+  return {
+    limit: checkWhole("page.limit", limit, 1, LARGEST_PAGE),
+    bytes: PAGE_BYTES,
+    ...(after === undefined ? {} : { after: checkAfter(after) }),
+  };
+}
+
+export function checkPart(page: { readonly limit?: number; readonly after?: number } = {}): PartRequest {
+  checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+  const { limit = LARGEST_PAGE, after = 0 } = page;
+  return {
+    limit: checkWhole("page.limit", limit, 1, LARGEST_PAGE),
+    after: checkWhole("page.after", after, 0, 2 ** 31 - 1),
+    bytes: PAGE_BYTES,
+  };
 }
 
 function checkAfter(after: string): JobId {

@@ -1,7 +1,9 @@
+import { isPawlError } from "../core/error.js";
 import type { JobId } from "../core/id.js";
+import type { StoredBatch } from "./batch.js";
 import type { Stored } from "./enqueuer.js";
 import type { Explanation } from "./explain.js";
-import type { Job, JobChange, Jobs, RedriveHow, WaitOptions } from "./scheduler.js";
+import type { Batch, Job, JobChange, Jobs, RedriveHow, WaitOptions } from "./scheduler.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
 /** A handle is small, since `enqueueMany` makes many: an id, and the scheduler's own `jobs` to ask. */
@@ -53,4 +55,8 @@ export class JobHandle<Out> implements Job<Out> {
   drop(): Promise<JobChange> {
     return this.#jobs.drop(this.id);
   }
+}
+
+export function batchOf(jobs: Jobs, { repeated, answers }: StoredBatch): Batch {
+  return { repeated, answers: answers.map((answer) => (isPawlError(answer) ? { error: answer } : new JobHandle(jobs, answer.task, answer))) };
 }

@@ -2,17 +2,21 @@ import { pawlError } from "../core/error.js";
 import type { JobId } from "../core/id.js";
 import { isFinished, type JobOptions, type JobRecord } from "../core/job.js";
 import type { Verb } from "../core/lifecycle.js";
+import { isSealed, SEALED_VALUE } from "../core/sealed.js";
 import type { Change, RedriveOptions, Scope, Store } from "../store/port.js";
+import type { PartRequest } from "../store/port-pages.js";
 import { checkDuration, checkKeys, checkObject, invalid, show } from "./check.js";
 import type { Enqueuer } from "./enqueuer.js";
 import { type Explanation, explainJob } from "./explain.js";
-import { checkFilter, checkPage } from "./filter.js";
+import { checkFilter, checkPage, checkPart } from "./filter.js";
 import { idOf } from "./given.js";
 import { JobHandle } from "./handle.js";
 import { encodeInput } from "./input.js";
 import type { JobReference } from "./options.js";
+import { allParts, fullPage, type Part, partWithNext } from "./pages.js";
+import type { Redact } from "./redact.js";
 import type { Registry } from "./registry.js";
-import type { Job, JobChange, JobPage, Jobs, JobsFilter, RedriveHow, WaitOptions } from "./scheduler.js";
+import type { AttemptPage, Job, JobChange, JobPage, Jobs, JobsFilter, LogPage, PartOptions, RedriveHow, WaitOptions } from "./scheduler.js";
 import { type AttemptView, attemptView, type JobView, type LogView, logView, viewOf } from "./view.js";
 import type { Waiters } from "./waiters.js";
 
@@ -22,6 +26,7 @@ export interface JobsParts {
   readonly registry: Registry;
   readonly enqueuer: Enqueuer;
   readonly waiters: Waiters;
+  readonly redact?: Redact;
 }
 
 /** Jobs by id, in one scope: names the job, asks the store, and puts its answer as a value or a coded error. */
@@ -37,26 +42,45 @@ export class ScopedJobs implements Jobs {
   }
 
   async list(filter?: JobsFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
-    const { store, scope } = this.#parts;
+    const { store, scope, redact = (view) => view } = this.#parts;
     const which = checkFilter(scope, filter);
-    const { jobs, next } = await store.jobs.list(which.scope, which.filter, checkPage(page));
-    return { jobs: jobs.map(viewOf), ...(next === undefined ? {} : { next }) };
+    const { jobs, next } = await fullPage(store.jobs, which.scope, which.filter, checkPage(page));
+    return { jobs: jobs.map((record) => redact(viewOf(record))), ...(next === undefined ? {} : { next }) };
   }
 
   async history(job: JobReference): Promise<readonly AttemptView[]> {
-    const id = idFor(job);
-    const { store, scope } = this.#parts;
-    const records = await store.jobs.history(scope, id);
-    if (records.length === 0) await this.#record(id);
-    return records.map(attemptView);
+    return allParts(async (after) => {
+      const { attempts: items, ...next } = await this.historyPage(job, { after });
+      return { items, ...next };
+    });
+  }
+
+  async historyPage(job: JobReference, page?: PartOptions): Promise<AttemptPage> {
+    const { items, ...next } = await this.#part(job, page, (scope, id, part) => this.#parts.store.jobs.history(scope, id, part));
+    return { attempts: items.map(attemptView), ...next };
   }
 
   async logs(job: JobReference): Promise<readonly LogView[]> {
+    return allParts(async (after) => {
+      const { lines: items, ...next } = await this.logPage(job, { after });
+      return { items, ...next };
+    });
+  }
+
+  async logPage(job: JobReference, page?: PartOptions): Promise<LogPage> {
+    const { items, ...next } = await this.#part(job, page, (scope, id, part) => this.#parts.store.jobs.logs(scope, id, part));
+    return { lines: items.map(logView), ...next };
+  }
+
+  async #part<T>(
+    job: JobReference,
+    page: PartOptions | undefined,
+    read: (scope: Scope, id: JobId, part: PartRequest) => Promise<readonly T[]>,
+  ): Promise<Part<T>> {
     const id = idFor(job);
-    const { store, scope } = this.#parts;
-    const lines = await store.jobs.logs(scope, id);
-    if (lines.length === 0) await this.#record(id);
-    return lines.map(logView);
+    const part = await partWithNext((asked) => read(this.#parts.scope, id, asked), checkPart(page));
+    if (part.items.length === 0) await this.#record(id);
+    return part;
   }
 
   async explain(job: JobReference): Promise<Explanation> {
@@ -91,6 +115,7 @@ export class ScopedJobs implements Jobs {
   async replay(job: JobReference): Promise<Job> {
     const { id, lane, state, input, options } = await this.#record(idFor(job));
     if (!isFinished(state)) throw pawlError("job_state", { job: id, state, verb: "replay" });
+    if (isSealed(input)) throw unreadable("the input", id);
     // The key says which jobs are the same; a replay is meant to be another one. And it is for now, not one of a herd, nor part of what the first was.
     const { key: _, spread: __, trace: ___, ...kept } = options;
     const repeated: JobOptions = { ...kept, replayOf: id };
@@ -103,7 +128,8 @@ export class ScopedJobs implements Jobs {
   }
 
   async result(job: JobReference, options?: WaitOptions): Promise<unknown> {
-    const { id, state, output, failure } = await this.wait(job, options);
+    const { id, state, output, failure, sealed } = await this.wait(job, options);
+    if (sealed === true && output === SEALED_VALUE) throw unreadable("the output", id);
     if (state === "succeeded") return output;
     throw pawlError("job_failed", { job: id, state, reason: failure?.message ?? "no reason is recorded" }, failure);
   }
@@ -155,4 +181,8 @@ function idFor(job: JobReference): JobId {
   const id = idOf(job);
   if (id === undefined) throw pawlError("job_unknown", { job: show(typeof job === "object" && job !== null ? job.id : job) });
   return id;
+}
+
+function unreadable(what: string, job: JobId) {
+  return pawlError("payload_unreadable", { what, job, reason: "its key is not here, or gone" });
 }

@@ -1,15 +1,16 @@
 import { checkName } from "../core/name.js";
 import type { Scope } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
+import { BatchEnqueuer } from "./batch.js";
 import { checkKeys, checkObject, invalid, show } from "./check.js";
 import { ScopedDead } from "./dead.js";
 import { Enqueuer } from "./enqueuer.js";
 import { transactionOf } from "./given.js";
-import { JobHandle } from "./handle.js";
+import { batchOf, JobHandle } from "./handle.js";
 import { ScopedJobs } from "./jobs.js";
-import type { EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
+import type { BatchJob, BatchOptions, EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
 import type { SchedulerParts } from "./parts.js";
-import type { Dead, Job, Jobs, Scheduler } from "./scheduler.js";
+import type { Batch, Dead, Job, Jobs, Scheduler } from "./scheduler.js";
 import { type Schedules, ScopedSchedules } from "./schedules.js";
 
 /** The scheduler of one scope on a store in this process. */
@@ -20,14 +21,16 @@ export class LocalScheduler implements Scheduler {
   readonly #parts: SchedulerParts;
   readonly #scope: Scope;
   readonly #enqueuer: Enqueuer;
+  readonly #batches: BatchEnqueuer;
 
   constructor(parts: SchedulerParts, scope: Scope = "everyone") {
     this.#parts = parts;
     this.#scope = scope;
     this.#enqueuer = new Enqueuer(parts, scope);
-    const { store, registry, waiters } = parts;
-    this.jobs = new ScopedJobs({ store, scope, registry, waiters, enqueuer: this.#enqueuer });
-    this.dead = new ScopedDead(store, scope, this.jobs);
+    this.#batches = new BatchEnqueuer(parts, scope);
+    const { store, registry, waiters, redact } = parts;
+    this.jobs = new ScopedJobs({ store, scope, registry, waiters, enqueuer: this.#enqueuer, ...(redact === undefined ? {} : { redact }) });
+    this.dead = new ScopedDead(store, scope, this.jobs, redact);
     this.schedules = new ScopedSchedules(parts, scope, this.jobs);
   }
 
@@ -42,6 +45,10 @@ export class LocalScheduler implements Scheduler {
     const task = await this.#parts.registry.find(given, transactionOf(options));
     const stored = await this.#enqueuer.many(task, inputs, options as ManyOptions<unknown> | undefined);
     return stored.map((one) => new JobHandle<Out>(this.jobs, task.name, one));
+  }
+
+  async enqueueBatch(jobs: readonly BatchJob[], options?: BatchOptions): Promise<Batch> {
+    return batchOf(this.jobs, await this.#batches.enqueue(jobs, options));
   }
 
   async enqueueStream(

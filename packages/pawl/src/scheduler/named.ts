@@ -4,7 +4,7 @@ import { checkName } from "../core/name.js";
 import type { Policies, PolicyChanges, PolicyKind } from "../core/policy.js";
 import { changedPolicy } from "../core/policy-check.js";
 import type { CountRow, Store } from "../store/port.js";
-import type { Named, QueueView, StateCounts, TenantView } from "./scheduler.js";
+import type { Named, QueueView, StateCounts } from "./scheduler.js";
 
 /** What is known of a queue, task or tenant as such. */
 interface Known<K extends PolicyKind> {
@@ -84,10 +84,6 @@ export class NamedLanes<K extends PolicyKind, View> implements Named<K, View> {
 
 export function queuesOf(store: Store, configured: readonly string[]): Named<"queue", QueueView> {
   return new NamedLanes(store, "queue", configured, ({ name: queue, paused, policy, counts }) => ({ queue, paused, policy, counts }));
-}
-
-export function tenantsOf(store: Store): Named<"tenant", TenantView> {
-  return new NamedLanes(store, "tenant", [], ({ name: tenant, paused, policy }) => ({ tenant, paused, policy }));
 }
 
 export function sum(rows: readonly CountRow[]): StateCounts {

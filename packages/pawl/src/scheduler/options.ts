@@ -3,7 +3,7 @@ import type { Duration } from "../core/duration.js";
 import type { LimitKey } from "../core/limit-options.js";
 import type { TraceContext } from "../core/trace.js";
 import type { ForeignTransaction } from "../store/port.js";
-import type { TaskDefaults } from "../worker/task.js";
+import type { AnyTask, TaskDefaults } from "../worker/task.js";
 
 /** Anything that names a job: its id, or a handle or view of it. */
 export type JobReference = string | { readonly id: string };
@@ -63,6 +63,11 @@ type OwnOptions = "key" | "unique" | "throttle" | "debounce" | "request";
 
 /** How many jobs are enqueued: what they share, and what each has of its own. */
 export interface ManyOptions<In> extends Omit<EnqueueOptions, OwnOptions> {
+  /**
+   * one for all of them: repeated with the same task and inputs, for a day, what was stored is answered with, and only what
+   * was not is stored
+   */
+  readonly request?: string;
   readonly each?: (input: In, index: number) => Omit<EnqueueOptions, "tx"> | undefined;
 }
 
@@ -81,6 +86,22 @@ export interface StreamSummary {
   readonly rejected: number;
   /** a job they depend on does not exist */
   readonly orphaned: number;
+}
+
+/** One job of a batch. */
+export interface BatchJob {
+  readonly task: AnyTask | string;
+  readonly input?: unknown;
+  readonly options?: Omit<EnqueueOptions, "tx">;
+}
+
+export interface BatchOptions {
+  /** one for all of them: repeated with the same tasks and inputs, for a day, it is answered alike and stores nothing */
+  readonly request?: string;
+  /** all are stored or none, and what is wrong with one is thrown; otherwise those that can be stored are */
+  readonly atomic?: boolean;
+  /** the trace they belong to, where they do not say, nor `tracing` does */
+  readonly trace?: TraceContext;
 }
 
 /** What `open` takes per queue. */

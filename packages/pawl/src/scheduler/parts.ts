@@ -1,4 +1,4 @@
-import type { PawlError } from "../core/error.js";
+import { isPawlError, type PawlError, pawlError } from "../core/error.js";
 import type { Events } from "../core/event.js";
 import { type RandomBytes, tailSource } from "../core/id.js";
 import type { Enqueued, NewJob } from "../core/job.js";
@@ -8,6 +8,7 @@ import { checkName } from "../core/name.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Store } from "../store/port.js";
+import type { BatchRequest, EnqueuedBatch } from "../store/port-batches.js";
 import type { AnyTask } from "../worker/task.js";
 import { Backpressure } from "./backpressure.js";
 import { Batcher } from "./batcher.js";
@@ -15,6 +16,7 @@ import { checkDefaults, checkFunction, checkKeys, checkObject, DEFAULT_KEYS } fr
 import { Directory } from "./directory.js";
 import type { Intake } from "./enqueuer.js";
 import type { QueueDefaults } from "./options.js";
+import { type Redact, redactor } from "./redact.js";
 import { Registry } from "./registry.js";
 import type { CodeSchedule } from "./schedule.js";
 import { checkTracing, type Tracing } from "./tracing.js";
@@ -31,6 +33,8 @@ export interface SchedulerOptions {
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
   /** the schedules of this code: stored when it is opened; those it had before and has no more are marked as missing */
   readonly schedules?: readonly CodeSchedule[];
+  /** patterns of tasks whose inputs, outputs and failures are not shown where jobs are listed; see docs/protection.md */
+  readonly redact?: readonly string[];
   /** whose schedules they are, where several applications share a store */
   readonly app?: string;
   /** follows jobs from their enqueue through every attempt; see docs/tracing.md */
@@ -46,34 +50,58 @@ export interface Surroundings {
 /** What the schedulers of all scopes on one store share. */
 export interface SchedulerParts extends Intake {
   readonly waiters: Waiters;
+  readonly redact?: Redact;
 }
 
 export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: Surroundings, options: SchedulerOptions): SchedulerParts {
   if (options.compileSchema !== undefined) checkFunction("compileSchema", options.compileSchema);
-  const enqueue = enqueueAndTell(store, bus);
+  const write = writeAndTell(store, bus);
+  const enqueue: Intake["enqueue"] = async (jobs) => ((await write(jobs)) as Extract<EnqueuedBatch, { kind: "stored" }>).answers;
   const backpressure = new Backpressure(store, bus, clock);
+  const inTurn = turns();
   return {
     store,
     registry: new Registry(options.tasks, new Directory(store, clock, options.compileSchema), options.anyTask),
     queues: checkQueues(options.queues),
     backpressure,
-    enqueue: inTurn((jobs) => backpressure.whole(jobs), enqueue),
+    enqueue: (jobs) => inTurn(() => backpressure.whole(jobs)).then(() => enqueue(jobs)),
+    enqueueOnce: (request, jobs) => inTurn(() => knownOrLetIn(store, backpressure, request, jobs)).then((known) => known ?? write(jobs, request)),
+    write,
     batcher: new Batcher((jobs) => enqueueAdmitted(backpressure, enqueue, jobs), clock),
     tails: tailSource(randomBytes),
     untold: new Map(),
     waiters: new Waiters(store, clock),
+    ...(options.redact === undefined ? {} : { redact: redactor(options.redact) }),
     ...(options.tracing === undefined ? {} : { tracing: checkTracing(options.tracing) }),
   };
 }
 
 /** Batches are judged one after the other, so that what is large is stored in its order, and a part that is let in is never behind one that is not. */
-function inTurn(admit: (jobs: readonly NewJob[]) => Promise<void>, enqueue: Intake["enqueue"]): Intake["enqueue"] {
+function turns(): <T>(judge: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
-  return (jobs) => {
-    const admitted = last.then(() => admit(jobs));
-    last = admitted.catch(() => {});
-    return admitted.then(() => enqueue(jobs));
+  return (judge) => {
+    const judged = last.then(judge);
+    last = judged.catch(() => {});
+    return judged;
   };
+}
+
+/** A batch that is not let in may be stored already: then nobody must be let in for it. */
+async function knownOrLetIn(
+  store: Store,
+  backpressure: Backpressure,
+  request: BatchRequest,
+  jobs: readonly NewJob[],
+): Promise<EnqueuedBatch | undefined> {
+  try {
+    await backpressure.whole(jobs);
+    return undefined;
+  } catch (error) {
+    if (!isPawlError(error, "ingest_limited")) throw error;
+    const known = await store.batches.get(request);
+    if (known === undefined) throw error;
+    return known;
+  }
 }
 
 /** Of jobs that came together by chance, those that are let in are stored; the others are told why not, each for itself. */
@@ -91,15 +119,25 @@ async function enqueueAdmitted(
 }
 
 /** Stores a batch and tells the bus, once for all of it. */
-function enqueueAndTell(store: Store, bus: Bus): Intake["enqueue"] {
-  return async (jobs) => {
-    const answers = await store.jobs.enqueue(jobs);
-    if (bus.hears("jobs.enqueued")) {
-      const created = byLane(jobs.filter((_, i) => answers[i]?.kind === "created"));
+function writeAndTell(store: Store, bus: Bus): Intake["write"] {
+  return async (jobs, request) => {
+    const batch = await sent(store, jobs, request);
+    if (batch.kind === "stored" && bus.hears("jobs.enqueued")) {
+      const created = byLane(jobs.filter((_, i) => batch.answers[i]?.kind === "created"));
       if (created.count > 0) bus.emit("jobs.enqueued", created);
     }
-    return answers;
+    return batch;
   };
+}
+
+/** One of unknown fate says under which request id it can be repeated. */
+async function sent(store: Store, jobs: readonly NewJob[], request: BatchRequest | undefined): Promise<EnqueuedBatch> {
+  if (request === undefined) return { kind: "stored", answers: await store.jobs.enqueue(jobs) };
+  try {
+    return await store.batches.enqueue(request, jobs);
+  } catch (error) {
+    throw isPawlError(error, "enqueue_unknown") ? pawlError("enqueue_unknown", { ...error.details, request: request.id }, error) : error;
+  }
 }
 
 function byLane(jobs: readonly NewJob[]): Events["jobs.enqueued"] {

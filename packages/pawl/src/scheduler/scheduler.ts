@@ -1,5 +1,6 @@
 import type { Finding } from "../core/doctor.js";
 import type { Duration } from "../core/duration.js";
+import type { PawlError } from "../core/error.js";
 import type { EventName, Events } from "../core/event.js";
 import type { JobId } from "../core/id.js";
 import type { State } from "../core/job.js";
@@ -12,10 +13,12 @@ import type { BreakersOperator } from "./breakers.js";
 import type { CheckupOptions } from "./checkup.js";
 import type { Explanation } from "./explain.js";
 import type { LimitsOperator } from "./limits-view.js";
-import type { EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
+import type { BatchJob, BatchOptions, EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
 import type { Instant } from "./schedule.js";
 import type { Schedules } from "./schedules.js";
+import type { SeriesOf, SeriesView } from "./series.js";
 import type { Tasks } from "./tasks.js";
+import type { Tenants } from "./tenants.js";
 import type { LiveLaneView, LiveWorkerView, UnservedLane } from "./unserved.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
@@ -44,6 +47,11 @@ export interface Scheduler {
     options?: ManyOptions<NoInfer<In>>,
   ): Promise<readonly Job<Out>[]>;
   enqueueMany(task: string, inputs: readonly unknown[], options?: ManyOptions<unknown>): Promise<readonly Job[]>;
+  /**
+   * Stores jobs of any tasks in one step, up to 1,000 of them, and answers for each in order: its handle, or what was wrong
+   * with it. With a request id it can be repeated, and says so.
+   */
+  enqueueBatch(jobs: readonly BatchJob[], options?: BatchOptions): Promise<Batch>;
   /** Stores what an iterable yields, chunk by chunk, at a flat cost of memory however long it is. */
   enqueueStream<In, Out, Parsed>(
     task: Task<In, Out, Parsed>,
@@ -59,6 +67,14 @@ export interface Scheduler {
   /** The same, seeing and changing nothing but this tenant's jobs. */
   as(scope: { readonly tenant: string }): Scheduler;
 }
+
+export interface Batch {
+  /** the request id was known, and this is the answer of the first time */
+  readonly repeated: boolean;
+  readonly answers: readonly BatchAnswer[];
+}
+/** As with `enqueueMany`, a job whose key is taken is no error. */
+export type BatchAnswer = Job | { readonly error: PawlError };
 
 /** A job that was enqueued. Everything it can do is also in `pawl.jobs`, by id. */
 export interface Job<Out = unknown> {
@@ -104,11 +120,18 @@ export interface RedriveHow {
 /** Verbs that do not apply in a job's state are refused with `job_state`. */
 export interface Jobs {
   get(job: JobReference): Promise<JobView>;
-  /** newest due time first; `next` is the `after` of the following page */
+  /**
+   * Newest due time first; `next` is the `after` of the following page. A page holds 4 MB of inputs and outputs at most, and
+   * may be short where a million jobs were looked through: it is the last one only if it has no `next`.
+   */
   list(filter?: JobsFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
   /** oldest first: attempts, claims lost to crashes, and what people did */
   history(job: JobReference): Promise<readonly AttemptView[]>;
+  /** a part of that, 1,000 at most; `next` is the `after` of the following one */
+  historyPage(job: JobReference, page?: PartOptions): Promise<AttemptPage>;
   logs(job: JobReference): Promise<readonly LogView[]>;
+  /** a part of that, 1,000 at most; `next` is the `after` of the following one */
+  logPage(job: JobReference, page?: PartOptions): Promise<LogPage>;
   /** why it is not running, and when it will: what stands in its way, as data and in words */
   explain(job: JobReference): Promise<Explanation>;
   /** at once if it waits; if it runs, its worker is told, and it ends as cancelled unless it finishes first */
@@ -141,6 +164,22 @@ export interface JobsFilter extends Omit<JobFilter, "fingerprint" | "dueFrom" | 
 export interface JobPage {
   readonly jobs: readonly JobView[];
   readonly next?: JobId;
+}
+
+/** `after`: how many came before it */
+export interface PartOptions {
+  readonly limit?: number;
+  readonly after?: number;
+}
+
+export interface AttemptPage {
+  readonly attempts: readonly AttemptView[];
+  readonly next?: number;
+}
+
+export interface LogPage {
+  readonly lines: readonly LogView[];
+  readonly next?: number;
 }
 
 export type DeadFilter = Omit<JobsFilter, "state">;
@@ -194,7 +233,7 @@ export interface BulkReport {
 export interface Operator extends Scheduler {
   readonly queues: Named<"queue", QueueView>;
   readonly tasks: Tasks;
-  readonly tenants: Named<"tenant", TenantView>;
+  readonly tenants: Tenants;
   readonly breakers: BreakersOperator;
   readonly limits: LimitsOperator;
   /** Lanes with ready jobs that no live worker can run, and why: no such task, tag or amount. */
@@ -206,6 +245,8 @@ export interface Operator extends Scheduler {
   /** The workers that gave a sign of life in the last 45 s, in all processes. */
   workers(): Promise<readonly LiveWorkerView[]>;
   counts(of?: { readonly queue?: string; readonly task?: string }): Promise<StateCounts>;
+  /** What happened over time, step by step: enqueued, started, succeeded, retried, died, cancelled; and what stood then. */
+  series(of?: SeriesOf): Promise<SeriesView>;
   info(): Promise<Info>;
   /** Brings back what `keep.exportFinished` was given, with its history. Answers how many were missing and are there again. */
   restore(batch: readonly ExportedJob[]): Promise<number>;

@@ -70,6 +70,14 @@ describe("tracing", () => {
     expect(told).toHaveLength(2);
   });
 
+  test("stores the caller's context where it does not follow it itself, unless nobody records that", async () => {
+    const { tracing } = recorder(() => false);
+    await using world = await openTest({ tasks: [work], tracing, work: false });
+    const unrecorded = { traceparent: trace(9).traceparent.replace(/01$/, "00") };
+    expect((await (await world.pawl.enqueue(work, 1, { trace: trace(9) })).get()).trace).toEqual(trace(9));
+    expect((await (await world.pawl.enqueue(work, 1, { trace: unrecorded })).get()).trace).toBeUndefined();
+  });
+
   test("hears of an enqueue that fails", async () => {
     const { tracing, told } = recorder();
     await using world = await openTest({ tasks: [work], tracing, work: false });

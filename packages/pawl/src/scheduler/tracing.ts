@@ -1,7 +1,8 @@
 import type { JobId } from "../core/id.js";
 import { checkFunction, checkKeys, checkObject } from "../core/option.js";
-import type { TraceContext } from "../core/trace.js";
+import { isSampled, type TraceContext } from "../core/trace.js";
 import type { Middleware } from "../worker/context.js";
+import type { WorkerOptions } from "../worker/options.js";
 
 /**
  * What follows jobs from their enqueue through every attempt, in whatever process. The library knows no tracer: it
@@ -16,7 +17,7 @@ export interface Tracing {
 
 export interface TracedEnqueue {
   readonly task: string;
-  readonly verb: "enqueue" | "enqueueMany" | "enqueueStream";
+  readonly verb: "enqueue" | "enqueueMany" | "enqueueStream" | "enqueueBatch";
   /** what the caller gave as `trace`; absent: whatever the tracer takes for the current context */
   readonly parent?: TraceContext;
 }
@@ -36,7 +37,10 @@ export function checkTracing(tracing: Tracing): Tracing {
   return tracing;
 }
 
-/** Makes the call inside a span, with the span's context among its options, if the tracer wants it so. */
+/**
+ * Makes the call inside a span, with the span's context among its options, if the tracer wants it so. A parent that is not
+ * recorded kept the tracer from asking its sampler anew; it is not stored.
+ */
 export async function traced<Options extends { readonly trace?: TraceContext }, Answer>(
   tracing: Tracing | undefined,
   what: Pick<TracedEnqueue, "task" | "verb">,
@@ -46,7 +50,11 @@ export async function traced<Options extends { readonly trace?: TraceContext }, 
 ): Promise<Answer> {
   const parent = options?.trace;
   const span = tracing?.enqueue(parent === undefined ? what : { ...what, parent });
-  if (span === undefined) return call(options);
+  if (span === undefined) {
+    if (tracing === undefined || parent === undefined || isSampled(parent)) return call(options);
+    const { trace: _, ...rest } = options as Options;
+    return call(rest as Options);
+  }
   try {
     const answer = await call({ ...(options as Options), trace: span.trace });
     span.end(told(answer));
@@ -55,4 +63,10 @@ export async function traced<Options extends { readonly trace?: TraceContext }, 
     span.end({ error });
     throw error;
   }
+}
+
+/** What follows jobs stands around everything else that does. What is wrong with the others is found where they are read. */
+export function tracedWork(options: WorkerOptions, tracing: Tracing | undefined): WorkerOptions {
+  const { middleware = [] } = options;
+  return tracing === undefined || !Array.isArray(middleware) ? options : { ...options, middleware: [tracing.attempt, ...middleware] };
 }

@@ -6,6 +6,7 @@ import type { JobLimit } from "../core/limit.js";
 import type { OutcomeKind } from "../core/outcome.js";
 import type { StoredRetry } from "../core/retry.js";
 import type { TickStamp } from "../core/schedule.js";
+import { isSealed, SEALED_VALUE } from "../core/sealed.js";
 import type { TraceContext } from "../core/trace.js";
 
 /** A job as people see it: values decoded, times as dates of the store's clock, durations in ms. */
@@ -19,6 +20,10 @@ export interface JobView<Out = unknown> {
   /** decoded; the stored text itself if that is impossible, and then `undecodable` is set */
   readonly input: unknown;
   readonly undecodable?: true;
+  /** some of it is sealed, and this process cannot open it: `(sealed)` stands in its place */
+  readonly sealed?: true;
+  /** what it holds is not shown in listings: `(redacted)` stands in its place */
+  readonly redacted?: true;
   readonly createdAt: Date;
   readonly dueAt: Date;
   /** when it will run; only while it waits for that */
@@ -91,6 +96,7 @@ export function viewOf(record: JobRecord): JobView {
     state,
     input: input.value,
     ...(input.ok ? {} : { undecodable: true }),
+    ...([record.input, output, progress].some(isSealed) ? { sealed: true } : {}),
     createdAt: new Date(record.createdAt),
     dueAt: new Date(record.dueAt),
     ...(record.runAt === undefined ? {} : { runAt: new Date(record.runAt) }),
@@ -98,7 +104,7 @@ export function viewOf(record: JobRecord): JobView {
     attempts: spent,
     crashes,
     ...(output === undefined ? {} : { output: tryDecode(output).value }),
-    ...(failure === undefined ? {} : { failure }),
+    ...(failure === undefined ? {} : { failure: failureView(failure) }),
     ...(progress === undefined ? {} : { progress: tryDecode(progress).value }),
     ...(parkedFor === undefined ? {} : { parkedFor }),
     ...(parkedAt === undefined ? {} : { parkedAt }),
@@ -119,18 +125,28 @@ export function attemptView(record: AttemptRecord): AttemptView {
     finishedAt: new Date(record.finishedAt),
     duration: Math.max(0, record.finishedAt - record.startedAt),
     ...(output === undefined ? {} : { output: tryDecode(output).value }),
-    ...(failure === undefined ? {} : { failure }),
+    ...(failure === undefined ? {} : { failure: failureView(failure) }),
     next,
   };
 }
 
 export function logView(line: LogLine): LogView {
   const { at, level, message, data } = line;
-  return { at: new Date(at), level, message, ...(data === undefined ? {} : { data: tryDecode(data).value }) };
+  return {
+    at: new Date(at),
+    level,
+    message: isSealed(message) ? SEALED_VALUE : message,
+    ...(data === undefined ? {} : { data: tryDecode(data).value }),
+  };
+}
+
+function failureView(failure: Failure): Failure {
+  return isSealed(failure.message) ? { ...failure, message: SEALED_VALUE } : failure;
 }
 
 /** A row that cannot be read must still be listed: it is the one people look for. */
 function tryDecode(text: string): { readonly ok: boolean; readonly value: unknown } {
+  if (isSealed(text)) return { ok: true, value: SEALED_VALUE };
   try {
     return { ok: true, value: decode(text) };
   } catch {

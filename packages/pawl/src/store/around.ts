@@ -1,14 +1,19 @@
 import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, ScheduleStore, Store, TaskStore } from "./port.js";
 import type { AuditStore } from "./port-audit.js";
+import type { BatchStore } from "./port-batches.js";
 import type { BreakerStore } from "./port-breakers.js";
 import type { CheckupStore } from "./port-checkup.js";
+import type { DataKeyStore } from "./port-data-keys.js";
 import type { DeadStore } from "./port-dead.js";
+import type { EventStore } from "./port-events.js";
 import type { ExplainStore } from "./port-explain.js";
 import type { IngestStore } from "./port-ingest.js";
 import type { ApiKeyStore } from "./port-keys.js";
 import type { LimitStore } from "./port-limits.js";
 import type { PolicyStore } from "./port-policies.js";
+import type { PurgeStore } from "./port-purges.js";
 import type { ReplyStore } from "./port-replies.js";
+import type { SeriesStore } from "./port-series.js";
 import type { WorkerStore } from "./port-workers.js";
 
 /** Every operation of the port, so that a wrapper cannot forget one: a new verb does not compile before it is here. */
@@ -26,6 +31,7 @@ const OPERATIONS = {
     redrive: true,
     drop: true,
   } satisfies Record<keyof JobStore, true>,
+  batches: { enqueue: true, get: true } satisfies Record<keyof BatchStore, true>,
   leases: {
     claim: true,
     claimLimited: true,
@@ -65,12 +71,16 @@ const OPERATIONS = {
     true
   >,
   records: { counts: true, log: true, recall: true, record: true } satisfies Record<keyof RecordStore, true>,
+  events: { watch: true, watched: true, append: true, read: true, trim: true } satisfies Record<keyof EventStore, true>,
+  series: { read: true, trim: true } satisfies Record<keyof SeriesStore, true>,
   apiKeys: { create: true, check: true, mark: true, get: true, list: true, rotate: true, revoke: true, touch: true } satisfies Record<
     keyof ApiKeyStore,
     true
   >,
   audit: { record: true, list: true, read: true, heads: true } satisfies Record<keyof AuditStore, true>,
   replies: { begin: true, finish: true, abandon: true } satisfies Record<keyof ReplyStore, true>,
+  dataKeys: { add: true, newest: true, get: true, masters: true, notBy: true, rewrap: true } satisfies Record<keyof DataKeyStore, true>,
+  purges: { begin: true, get: true, list: true, jobs: true, rest: true, end: true } satisfies Record<keyof PurgeStore, true>,
 } as const;
 
 type Noun = keyof typeof OPERATIONS;
@@ -84,6 +94,7 @@ export type Around = <T>(operation: Operation, call: () => Promise<T>) => Promis
 export function aroundStore(store: Store, around: Around): Store {
   return {
     jobs: wrap("jobs", store.jobs, around),
+    batches: wrap("batches", store.batches, around),
     leases: wrap("leases", store.leases, around),
     lanes: wrap("lanes", store.lanes, around),
     tasks: wrap("tasks", store.tasks, around),
@@ -98,9 +109,13 @@ export function aroundStore(store: Store, around: Around): Store {
     schedules: wrap("schedules", store.schedules, around),
     duties: wrap("duties", store.duties, around),
     records: wrap("records", store.records, around),
+    events: wrap("events", store.events, around),
+    series: wrap("series", store.series, around),
     apiKeys: wrap("apiKeys", store.apiKeys, around),
     audit: wrap("audit", store.audit, around),
     replies: wrap("replies", store.replies, around),
+    dataKeys: wrap("dataKeys", store.dataKeys, around),
+    purges: wrap("purges", store.purges, around),
     get engine() {
       return store.engine;
     },

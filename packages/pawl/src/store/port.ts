@@ -8,17 +8,24 @@ import type { Quota } from "../core/offer.js";
 import type { Patch } from "../core/outcome.js";
 import type { PolicyKind, PolicyRef } from "../core/policy.js";
 import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../core/schedule.js";
+import type { Unreadable } from "../core/sealed.js";
 import type { TaskRecord } from "../core/task.js";
 import type { AuditStore } from "./port-audit.js";
+import type { BatchStore } from "./port-batches.js";
 import type { BreakerStore } from "./port-breakers.js";
 import type { CheckupStore } from "./port-checkup.js";
+import type { DataKeyStore } from "./port-data-keys.js";
 import type { DeadStore } from "./port-dead.js";
+import type { EventStore, Watched } from "./port-events.js";
 import type { ExplainStore } from "./port-explain.js";
 import type { IngestStore } from "./port-ingest.js";
 import type { ApiKeyStore } from "./port-keys.js";
 import type { LimitStore } from "./port-limits.js";
+import type { PartRequest } from "./port-pages.js";
 import type { PolicyStore } from "./port-policies.js";
+import type { PurgeStore } from "./port-purges.js";
 import type { ReplyStore } from "./port-replies.js";
+import type { SeriesStore } from "./port-series.js";
 import type { WorkerStore } from "./port-workers.js";
 
 /**
@@ -32,6 +39,7 @@ import type { WorkerStore } from "./port-workers.js";
  */
 export interface Store {
   readonly jobs: JobStore;
+  readonly batches: BatchStore;
   readonly leases: LeaseStore;
   readonly lanes: LaneStore;
   readonly tasks: TaskStore;
@@ -46,9 +54,13 @@ export interface Store {
   readonly schedules: ScheduleStore;
   readonly duties: DutyStore;
   readonly records: RecordStore;
+  readonly series: SeriesStore;
+  readonly events: EventStore;
   readonly apiKeys: ApiKeyStore;
   readonly audit: AuditStore;
   readonly replies: ReplyStore;
+  readonly dataKeys: DataKeyStore;
+  readonly purges: PurgeStore;
   readonly engine: StoreInfo;
   /** What happens here or elsewhere that someone may be waiting for. A hint may be lost, late or doubled. */
   onHint(listener: (hint: Hint) => void): () => void;
@@ -96,8 +108,8 @@ export interface JobStore {
   get(scope: Scope, id: JobId): Promise<JobRecord | undefined>;
   list(scope: Scope, filter: JobFilter, page: PageRequest): Promise<Page>;
   /** oldest first: attempts, claims lost to crashes, and marks by people */
-  history(scope: Scope, id: JobId): Promise<readonly AttemptRecord[]>;
-  logs(scope: Scope, id: JobId): Promise<readonly LogLine[]>;
+  history(scope: Scope, id: JobId, part?: PartRequest): Promise<readonly AttemptRecord[]>;
+  logs(scope: Scope, id: JobId, part?: PartRequest): Promise<readonly LogLine[]>;
   /** pending → cancelled at once; running → an intent, carried out by its worker, or by reap */
   cancel(scope: Scope, id: JobId, reason: string): Promise<Change>;
   /** scheduled, ready → parked; running and blocked → an intent */
@@ -143,7 +155,10 @@ export interface JobFilter {
 export interface PageRequest {
   readonly limit: number;
   readonly after?: JobId;
+  /** it ends with the job that fills these; none is too large to be the only one */
+  readonly bytes?: number;
 }
+/** It may be shorter than asked for, or empty, where it was full or a long way was looked through: there is more while there is a `next`. */
 export interface Page {
   readonly jobs: readonly JobRecord[];
   readonly next?: JobId;
@@ -189,6 +204,8 @@ export interface ClaimedJob {
   readonly lane: Lane;
   /** encoded JSON; undefined if the job's row is missing or unreadable: it dies alone */
   readonly input: string | undefined;
+  /** its input is sealed, and why it could not be opened */
+  readonly unreadable?: Unreadable;
   readonly options: JobOptions | undefined;
   readonly dueAt: number;
   readonly spent: number;
@@ -376,6 +393,8 @@ export interface Pulse {
   readonly intents: boolean;
   readonly unverified: boolean;
   readonly deltas: boolean;
+  /** somebody wants to hear what happens in every process */
+  readonly watched?: Watched;
   /** ms since the store itself was started, where it knows: leases older than that could not be renewed meanwhile */
   readonly upFor?: number;
 }
@@ -433,7 +452,7 @@ export interface RecordStore {
   /** Records it under a lease. The first one wins and is answered; `stale` if the lease is lost. */
   record(
     worker: WorkerRef,
-    entry: { lease: LeaseId; job: JobId; name: string; value: string; ttl: number },
+    entry: { lease: LeaseId; job: JobId; name: string; value: string; ttl: number; tenant?: string },
   ): Promise<{ readonly value: string } | "stale">;
 }
 
@@ -444,6 +463,8 @@ export interface LogEntry {
   readonly level: LogLine["level"] | "progress";
   readonly message: string;
   readonly data?: string;
+  /** whose job it is: where what is recorded is sealed, it is with that tenant's key */
+  readonly tenant?: string;
 }
 
 export type Hint =
@@ -456,4 +477,8 @@ export type Hint =
   | { readonly kind: "admit"; readonly dueIn: number }
   | { readonly kind: "intent" }
   | { readonly kind: "finished"; readonly jobs: readonly JobId[] }
-  | { readonly kind: "lanes" };
+  | { readonly kind: "lanes" }
+  /** somebody begins to watch, or goes on watching, what happens */
+  | { readonly kind: "watch" }
+  /** there is more to read of what happened */
+  | { readonly kind: "events" };

@@ -221,8 +221,7 @@ export class Claimer implements Claims {
       { offered, limit: request.limit, alone, limited: false, suspect: false },
       () => this.parts.store.leases.claim(request),
       (claimed) => {
-        this.#backlog = isBacklog(claimed, request);
-        if (!this.#backlog) this.offers.gave(offered, claimed, stamp);
+        this.#backlog = isBacklog(claimed, request) || this.offers.gave(offered, claimed, stamp);
       },
     );
   }

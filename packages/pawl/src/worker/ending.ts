@@ -5,6 +5,7 @@ import { failure, failureOf } from "../core/failure.js";
 import { encode } from "../core/json.js";
 import type { JobLimit } from "../core/limit.js";
 import type { Outcome } from "../core/outcome.js";
+import { isSealed, type Unreadable, unreadableReason } from "../core/sealed.js";
 import { dueTimer, lateFailure } from "../core/timer.js";
 import type { Attempt } from "./attempt.js";
 import { Undecodable } from "./input.js";
@@ -15,10 +16,24 @@ export function refusal({ job, cancelled, atMostOnce }: Attempt, now: number): O
   // Enqueued by somebody who did not know the task's code, so that reaping it did not end it.
   if (atMostOnce && job.crashes > 0)
     return { kind: "failed", failure: failure("interrupted", "its worker vanished, and it may run at most once"), retryable: false };
+  if (isSealed(job.input)) return unopened(job.unreadable ?? "locked");
   if (job.options === undefined) return undefined;
   const timer = dueTimer(job.dueAt, job.options, job.spent > 0 || job.crashes > 0);
   if (timer === undefined || now < timer.at) return undefined;
   return { kind: "failed", failure: lateFailure(timer.kind), retryable: false };
+}
+
+/** ms after which a job whose key is not here is offered again: another worker may have it, or this one by then */
+const LOCKED_FOR = 30_000;
+
+/** What is sealed never comes before a handler. Where the key is elsewhere that is no fault of the job, and costs it nothing. */
+function unopened(why: Unreadable): Outcome {
+  if (why === "locked") return { kind: "snoozed", delay: LOCKED_FOR };
+  return {
+    kind: "failed",
+    failure: { ...failure("unreadable", `its input is sealed, and ${unreadableReason(why)}`), code: `payload_${why}` },
+    retryable: false,
+  };
 }
 
 const SUCCEEDED: Outcome = { kind: "succeeded" };

@@ -91,6 +91,7 @@ export class Journal {
     this.#waiting.push({
       lease: lease.id,
       job: job.id,
+      tenant: job.lane.tenant,
       at: lease.storeTime(this.clock.monotonic()),
       level,
       message,

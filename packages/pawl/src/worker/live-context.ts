@@ -154,7 +154,8 @@ export class LiveContext implements Context {
     const value = await effect();
     const encoded = encode(value);
     if (!encoded.ok) throw pawlError("output_unencodable", { job: job.id, reason: encoded.reason });
-    const kept = await store.records.record(worker, { lease: lease.id, job: job.id, name, value: encoded.text, ttl: milliseconds(ttl) });
+    const under = { lease: lease.id, job: job.id, tenant: job.lane.tenant };
+    const kept = await store.records.record(worker, { ...under, name, value: encoded.text, ttl: milliseconds(ttl) });
     if (kept === "stale") throw this.#lost();
     return kept.value === encoded.text ? value : (decode(kept.value) as T);
   }

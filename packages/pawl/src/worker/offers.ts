@@ -85,15 +85,22 @@ export class Offers {
     this.#count(offered, -1);
   }
 
-  /** A lane that gave less than its quota, in a claim that was not full, has nothing left, unless a limit kept it back. */
-  gave(offered: readonly Offered[], claimed: Claimed | undefined, stamp: number): void {
+  /**
+   * A lane that gave less than its quota, in a claim that was not full, has nothing left, unless a limit kept it back.
+   * Answers whether another gave all it was asked for, and may have more.
+   */
+  gave(offered: readonly Offered[], claimed: Claimed | undefined, stamp: number): boolean {
     const given = new Map<string, number>();
     for (const { lane } of claimed?.jobs ?? []) {
       const key = laneKey(lane);
       given.set(key, (given.get(key) ?? 0) + 1);
     }
-    for (const { lane, quota } of offered)
-      if ((given.get(laneKey(lane)) ?? 0) < quota && this.#limits.room(lane) > 0) this.#lanes.forget(lane, stamp);
+    let more = false;
+    for (const { lane, quota } of offered) {
+      if ((given.get(laneKey(lane)) ?? 0) >= quota) more = true;
+      else if (this.#limits.room(lane) > 0) this.#lanes.forget(lane, stamp);
+    }
+    return more;
   }
 
   /** These limits kept back some of what was asked for. */

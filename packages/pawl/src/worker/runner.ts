@@ -1,4 +1,5 @@
 import type { Outcome } from "../core/outcome.js";
+import { isSealed } from "../core/sealed.js";
 import type { Clock } from "../runtime/clock.js";
 import type { AbortReason } from "./abort.js";
 import { Alarm } from "./alarm.js";
@@ -209,7 +210,7 @@ export class Runner {
 
   #start(attempt: Attempt, now: number): void {
     const { job, lease } = attempt;
-    const unusual = job.intent !== undefined || job.options !== undefined || job.crashes > 0 || attempt.cancelled;
+    const unusual = job.intent !== undefined || job.options !== undefined || job.crashes > 0 || attempt.cancelled || isSealed(job.input);
     const refused = (unusual ? refusal(attempt, lease.storeTime(now)) : undefined) ?? (this.parts.isBarred(attempt) ? givenBack(attempt) : undefined);
     if (refused !== undefined) {
       attempt.startedAt = now;

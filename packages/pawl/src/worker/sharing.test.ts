@@ -148,20 +148,6 @@ describe("a worker's time", () => {
     await world.clock.advance(100);
     expect(now.a, "once what was held is over").toBeGreaterThan(0);
   });
-
-  test("says how long jobs of each band have waited at most", async () => {
-    const { enqueue } = open();
-    await enqueue(1, 10, { band: 9 });
-    await enqueue(1, 10, { band: 2 });
-    await world.clock.advance(5_000);
-    const worker = await world.work({ concurrency: 4 });
-    await world.clock.advance(100);
-    await enqueue(1, 10, { band: 9 });
-    await world.clock.quiet();
-    expect(worker.status().longestWaits).toEqual({ 2: 5_000, 9: 5_000 });
-    await world.clock.advance(200_000);
-    expect(worker.status().longestWaits, "of the last minutes only").toEqual({});
-  });
 });
 
 describe("limits of a queue, task or tenant", () => {

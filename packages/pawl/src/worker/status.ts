@@ -1,5 +1,4 @@
 import type { JobId } from "../core/id.js";
-import type { Priority } from "../core/job.js";
 import type { Lane } from "../core/lane.js";
 import type { Attempt } from "./attempt.js";
 
@@ -26,8 +25,6 @@ export interface WorkerStatus {
   readonly claiming: number;
   /** what handlers use of the amounts it has, as far as a task of its needs some */
   readonly amounts: Readonly<Record<string, number>>;
-  /** ms that a job had waited at most when it was claimed, over the last minute or two, by band */
-  readonly longestWaits: Readonly<Partial<Record<Priority, number>>>;
 }
 
 /** A job that runs now, for live views. */

@@ -32,7 +32,6 @@ import { Settler } from "./settler.js";
 import { Slots } from "./slots.js";
 import { type RunningJob, runningJob, type WorkerStatus } from "./status.js";
 import type { AnyTask, TaskDefaults } from "./task.js";
-import { Waits } from "./waits.js";
 import { Watch } from "./watch.js";
 
 export type { WorkerOptions } from "./options.js";
@@ -74,7 +73,6 @@ export class Worker implements Service, AsyncDisposable {
   readonly #intents: Intents;
   readonly #watch: Watch;
   readonly #reports: Reports;
-  readonly #waits = new Waits();
   readonly #capacity: Capacity | undefined;
   readonly #breakers: Breakers;
   readonly #serving: Serving;
@@ -284,7 +282,6 @@ export class Worker implements Service, AsyncDisposable {
       lanes: this.#claimer.lanes,
       claiming: this.#claimer.inFlight,
       amounts: this.#capacity?.used ?? {},
-      longestWaits: this.#waits.longest(this.#parts.clock.monotonic()),
     };
   }
 
@@ -318,7 +315,6 @@ export class Worker implements Service, AsyncDisposable {
     const lease = leases.add(claimed, sentAt, now, suspect);
     const { offers } = this.#claimer;
     const longest = intake(claimed.jobs, lease, this.#plans, offers.caps, (lane) => offers.shareOf(lane));
-    this.#waits.note(claimed, now);
     this.#breakers.mark(lease.attempts, sentAt);
     if (lease.open === 0) {
       leases.forget(lease);

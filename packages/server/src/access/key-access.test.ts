@@ -43,12 +43,34 @@ describe("a caller with an API key", () => {
     const { text } = await make();
     for (let n = 0; n < 20; n++) expect(await ask(wrongOf(text))).toEqual({ refused: "unauthenticated" });
     expect(await ask(wrongOf(text))).toEqual({ refused: "limited", retryAfter: 3_000 });
-    expect(await ask(text), "not known here yet").toEqual({ refused: "limited", retryAfter: 3_000 });
-    expect(await ask(text, "192.0.2.2"), "from elsewhere").toMatchObject({ tenant: "acme" });
+    expect(await ask(text), "not known here yet").toMatchObject({ tenant: "acme" });
+    expect(await ask(wrongOf(text)), "nor forgiven by it").toEqual({ refused: "limited", retryAfter: 3_000 });
     expect(await ask(text), "known by now").toMatchObject({ tenant: "acme" });
     time += 3_000;
     expect(await ask(wrongOf(text))).toEqual({ refused: "unauthenticated" });
     expect(await ask(wrongOf(text))).toEqual({ refused: "limited", retryAfter: 3_000 });
+  });
+
+  test("that guesses on is looked at one key at a time, with good ones in between", async () => {
+    const { text } = await make();
+    let looks = 0;
+    let most = 0;
+    const counted: Pick<KeyRing, "verify" | "recall"> = {
+      recall: (key) => keys.recall(key),
+      async verify(key) {
+        most = Math.max(most, ++looks);
+        const found = await keys.verify(key);
+        looks--;
+        return found;
+      },
+    };
+    access = keyAccess(counted, () => time);
+    for (let n = 0; n < 20; n++) await ask(wrongOf(text));
+    const flood = [...Array(50)].map(() => ask(wrongOf(text)));
+    const good = ask(text);
+    expect(await good).toMatchObject({ tenant: "acme" });
+    expect(new Set((await Promise.all(flood)).map((answer) => "refused" in answer && answer.refused))).toEqual(new Set(["limited"]));
+    expect(most).toBe(1);
   });
 
   test("without a key is not taken for one who guesses", async () => {

@@ -1,26 +1,33 @@
-import { GuessLimit, type KeyRing, parseApiKey, type Verified } from "pawl";
+import { blockOf, GuessLimit, type KeyRing, parseApiKey, type Verified } from "pawl";
 import type { Access, Principal, Refusal } from "../http/access.js";
+import { Turns } from "./turns.js";
 
 /**
  * Callers by their API keys. All that is wrong with one looks the same from outside. An address that is wrong too often is
- * told to wait, but for keys that were good here of late: behind a proxy everybody comes from one address, and nobody may
- * lock the others out. What is no key at all is counted by itself, for the same reason: it takes nothing from those who have one.
+ * told to wait. A good key never is: behind a proxy everybody may come from one address, and nobody may lock the others out.
+ * So its keys are still looked at, one after the other, that whoever guesses keeps the store no busier than one caller does.
+ * What is no key at all is counted by itself, for the same reason: it takes nothing from those who have one.
  */
 export function keyAccess(keys: Pick<KeyRing, "verify" | "recall">, now: () => number = () => performance.now()): Access {
   const guesses = new GuessLimit();
   const keyless = new GuessLimit();
-  const refused = (limit: GuessLimit, address: string, retryAfter: number): Refusal => {
+  const turns = new Turns();
+  const refused = (limit: GuessLimit, address: string): Refusal => {
+    const retryAfter = limit.wait(address, now());
     if (retryAfter > 0) return { refused: "limited", retryAfter };
     limit.failed(address, now());
     return { refused: "unauthenticated" };
   };
+  const verified = async (text: string, address: string): Promise<Verified> => {
+    if (guesses.wait(address, now()) === 0) return keys.verify(text);
+    return (await keys.recall(text)) ?? turns.take(blockOf(address), () => keys.verify(text));
+  };
   return {
     async authenticate({ authorization, address }) {
       const text = keyOf(authorization);
-      if (text === undefined) return refused(keyless, address, keyless.wait(address, now()));
-      const retryAfter = guesses.wait(address, now());
-      const verified = retryAfter > 0 ? await keys.recall(text) : await keys.verify(text);
-      return verified?.ok ? principalOf(verified) : refused(guesses, address, retryAfter);
+      if (text === undefined) return refused(keyless, address);
+      const found = await verified(text, address);
+      return found.ok ? principalOf(found) : refused(guesses, address);
     },
   };
 }

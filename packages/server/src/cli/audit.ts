@@ -28,6 +28,7 @@ export function build(command: Command, act: Act): void {
   act<List>(
     command
       .command("list")
+      .alias("ls")
       .description("who did what, and who was not let; newest first")
       .option("--tenant <tenant>", "whose log; left out: that of the store as a whole")
       .option("--actor <actor>", "such as key:…, cli:…")
@@ -58,8 +59,8 @@ async function list({ out, pawl }: Session, { limit, before, outcome, ...texts }
   const page = { limit: whole("--limit", limit, 1, 1_000), ...(before === undefined ? {} : { before: whole("--before", before) }) };
   const listing = await (await pawl()).audit.list(given as { outcome?: AuditOutcome }, page);
   out.answer(listing, () => {
-    out.table(["PLACE", "AT", "WHO", "DID", "TO", "", "FROM"], listing.entries.map(rowOf));
-    if (listing.next !== undefined) out.note(`there are more: --before ${listing.next}`);
+    out.table(["place", "at", "who", "did", "to", "", "from"], listing.entries.map(rowOf));
+    if (listing.next !== undefined) out.note(`more: pawl audit list --before ${listing.next}`);
   });
 }
 

@@ -37,11 +37,16 @@ export function scriptFor(shell: Shell, tree: readonly Node[]): string {
 
 const caseOf = (path: readonly string[]) => `"${path.join(" ")}"`;
 
+/** What a flag with known values may be followed by. */
+function valuesOf(tree: readonly Node[]): readonly { readonly after: string; readonly choices: readonly string[] }[] {
+  return tree.flatMap(({ path, flags }) =>
+    flags.flatMap(({ name, choices }) => (choices === undefined ? [] : [{ after: [...path, name].join(" "), choices }])),
+  );
+}
+
 function bash(tree: readonly Node[]): string {
-  const values = tree.flatMap(({ path, flags }) =>
-    flags.flatMap(({ name, choices }) =>
-      choices === undefined ? [] : [`    "${[...path, name].join(" ")}") COMPREPLY=( $(compgen -W "${choices.join(" ")}" -- "$word") ); return ;;`],
-    ),
+  const values = valuesOf(tree).map(
+    ({ after, choices }) => `    "${after}") COMPREPLY=( $(compgen -W "${choices.join(" ")}" -- "$word") ); return ;;`,
   );
   return `# bash completion of pawl
 _pawl() {
@@ -85,6 +90,11 @@ ${tree
   .join("\n")}
     esac
   done
+  case "$at $words[CURRENT-1]" in
+${valuesOf(tree)
+  .map(({ after, choices }) => `    "${after}") compadd -- ${choices.join(" ")}; return ;;`)
+  .join("\n")}
+  esac
   case "$at" in
 ${tree
   .map(
@@ -116,7 +126,7 @@ function fish(tree: readonly Node[]): string {
 function __pawl_at
   set -l path
   for word in (commandline -opc)[2..-1]
-    if contains -- (string join ' ' $path $word) ${paths.join(" ")}
+    if contains -- (string join -- ' ' $path $word) ${paths.join(" ")}
       set path $path $word
     end
   end

@@ -1,8 +1,9 @@
 import { fateOf, isFinished, type JobsFilter, type JobView, type Pawl } from "pawl";
+import { oneAction } from "./audited.js";
 import { confirm } from "./confirm.js";
 import { CliError, EXIT, type ExitCode, interrupted } from "./exit.js";
 import { period, rate, whole } from "./flags.js";
-import { type FilterFlags, filterOf, flagsAgain } from "./job-filter.js";
+import { type FilterFlags, filterOf, flagsAgain, told } from "./job-filter.js";
 import type { Output } from "./output.js";
 import { pause } from "./pause.js";
 import type { Session } from "./session.js";
@@ -23,17 +24,18 @@ export interface RedriveFlags extends FilterFlags {
  */
 export async function redriveDead(session: Session, flags: RedriveFlags): Promise<ExitCode> {
   const { out, signal } = session;
-  const pawl = await session.pawl();
+  const opened = await session.pawl();
   const every = flags.rate === undefined ? 0 : ((per) => per.per / per.limit)(rate("--rate", flags.rate));
   const patience = period("--patience", flags.patience);
   const limit = flags.limit === undefined ? Number.POSITIVE_INFINITY : whole("--limit", flags.limit);
   const canary = flags.canary === undefined ? 0 : Math.min(limit, whole("--canary", flags.canary, 1, 1_000));
   const filter = filterOf(flags);
-  const found = Math.min(limit, await pawl.dead.count(filter));
+  const found = Math.min(limit, await opened.dead.count(filter));
   if (found === 0) {
     out.answer({ redriven: 0, skipped: 0 }, () => out.note("no dead jobs"));
     return EXIT.done;
   }
+  const pawl = await oneAction(opened, "dead.redrive", { details: told(flags) });
   const walk = new Walk(pawl, filter, flags.after);
   const sum = { redriven: 0, skipped: 0 };
   const stopped = () =>

@@ -69,13 +69,17 @@ async function startParts(configuration: Configuration, sources: Sources): Promi
   }
   const service = await startService({ ...configuration, settings: { ...rest, roles: ["api", "maintenance"] } }, world);
   const { engine } = await service.pawl.info();
-  if (engine === "postgres" || engine === "embedded") return { service, worker: new WorkerProcess({ args: workerArgs(sources), hear: print }) };
+  if (engine === "postgres" || engine === "embedded")
+    return { service, worker: new WorkerProcess({ args: workerArgs(sources, configuration), hear: print }) };
   await service.stop();
   return { service: await startService(configuration, world), worker: undefined };
 }
 
-/** This very program, told to be a worker. Flags hold no secrets, so they can be passed on. */
-function workerArgs({ flags, usual, file }: Sources): readonly string[] {
+/**
+ * This very program, told to be a worker. Flags hold no secrets, so they can be passed on. It must not listen where this
+ * process does, which the environment or the file may tell it: a flag comes before both.
+ */
+function workerArgs({ flags, usual, file }: Sources, { origin }: Configuration): readonly string[] {
   const given = Object.entries({ ...usual, ...flags } as Record<SettingName, unknown>) as [SettingName, unknown][];
   const passed = given.filter(([name]) => name !== "roles" && name !== "listen");
   const words = passed.flatMap(([name, value]) => [flagOf(name), String(value)]);
@@ -85,6 +89,7 @@ function workerArgs({ flags, usual, file }: Sources): readonly string[] {
     "serve",
     ...(file === undefined ? [] : ["--config", file]),
     ...words,
+    ...(origin("listen") === undefined ? [] : [flagOf("listen"), "127.0.0.1:0"]),
     flagOf("roles"),
     "worker",
   ];

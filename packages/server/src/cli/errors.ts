@@ -27,6 +27,8 @@ const HELP: { readonly [Code in ErrorCode]?: string } = {
   job_unknown: "pawl jobs list shows what there is; finished jobs go when their retention ends",
   schedule_unknown: "pawl schedules list shows what there is; give --tenant for one of another tenant",
   job_state: "pawl jobs show ID tells what it is and what can be done next",
+  encryption_missing: "set PAWL_ENCRYPTION_KEYS, or encryption.keys in the configuration",
+  master_key_missing: "add them to encryption.keys, after the newest one",
   pepper_missing: "set PAWL_KEYS_PEPPER, or keys.pepper in the configuration",
   option_invalid: "see --help of the command",
 };

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { type JobsFilter, STATES, type State } from "pawl";
+import { usage } from "./exit.js";
 import { instant } from "./flags.js";
 
 export interface FilterFlags {
@@ -43,10 +44,22 @@ export function filterOf({ state, queue, task, tenant, tag, key, failure, group,
     ...(tag === undefined ? {} : { tag }),
     ...(key === undefined ? {} : { key }),
     ...(failure === undefined ? {} : { failure }),
-    ...(group === undefined ? {} : { fingerprint: group }),
+    ...(group === undefined ? {} : { fingerprint: fingerprint(group) }),
     ...(since === undefined ? {} : { dueFrom: instant("--since", since) }),
     ...(until === undefined ? {} : { dueBefore: instant("--until", until) }),
   };
+}
+
+/** Here, since the library would speak of its own calls. */
+function fingerprint(group: string): string {
+  if (/^[0-9a-f]{16}$/.test(group)) return group;
+  throw usage(`--group: ${group} is not a group: those have 16 hex digits`, "pawl dead shows them, with what the jobs died of");
+}
+
+/** The same for the audit log. */
+export function told(flags: FilterFlags): Readonly<Record<string, string>> {
+  const names = Object.keys(FLAGS) as (keyof FilterFlags)[];
+  return Object.fromEntries(names.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])));
 }
 
 /** The same as flags again, for the command that goes on where this one stopped. */

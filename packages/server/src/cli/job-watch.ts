@@ -1,4 +1,4 @@
-import { type AttemptView, isFinished, type JobView, type LogView, type Pawl } from "pawl";
+import { type AttemptView, isFinished, type JobView, type LogPage, type LogView, type Pawl } from "pawl";
 import { EXIT, type ExitCode, interrupted } from "./exit.js";
 import { stateCell } from "./job-words.js";
 import type { Output } from "./output.js";
@@ -63,9 +63,12 @@ export async function followLogs({ out, pawl, signal }: Session, { follow }: { f
   let told = 0;
   for (;;) {
     const { state } = await jobs.get(id);
-    const lines = await jobs.logs(id);
-    for (const line of lines.slice(told)) printLog(out, line);
-    told = lines.length;
+    for (let next: number | undefined = told; next !== undefined; ) {
+      const page: LogPage = await jobs.logPage(id, { after: next });
+      for (const line of page.lines) printLog(out, line);
+      told += page.lines.length;
+      next = page.next;
+    }
     if (follow !== true || isFinished(state)) return;
     if (!(await pause(LOOK, signal))) return;
   }

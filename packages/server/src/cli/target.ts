@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Pawl, Waiting } from "pawl";
+import { audited } from "./audited.js";
 import { CliError, EXIT } from "./exit.js";
 import type { OpenOptions, OpenTarget, TargetFlags } from "./session.js";
 
@@ -47,13 +48,14 @@ async function openStore(flags: TargetFlags, { migrate = false, onWaiting }: Ope
     throw new CliError(EXIT.failed, "store_missing", `there is no store in ${place.folder}`, help);
   }
   const { url, options } = await storeTarget(configuration, new Secrets(env));
-  return open(url, {
+  const pawl = await open(url, {
     ...options,
     postgres: { ...options.postgres, patience: PATIENCE, connections: CONNECTIONS },
     maintenance: false,
     migrate,
     ...(onWaiting === undefined ? {} : { onWaiting: (what) => onWaiting(inWords(what)) }),
   });
+  return audited(pawl);
 }
 
 function inWords(what: Waiting): string {

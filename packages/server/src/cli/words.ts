@@ -1,4 +1,5 @@
 export { clean } from "../live/clean.js";
+export { plural } from "../live/entry.js";
 
 /** "in 5 min", "3 s ago" */
 export function fromNow(date: Date, now = new Date()): string {
@@ -20,10 +21,6 @@ export function stamp(date: Date): string {
     .toISOString()
     .replace("T", " ")
     .replace(/\.000Z$/, "Z");
-}
-
-export function plural(count: number, noun: string): string {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** A value as people read it: in one line if it is short. */

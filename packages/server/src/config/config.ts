@@ -14,7 +14,11 @@ export interface Config {
   readonly listen?: string;
   /** `keys`: whoever calls must have one; `none` (the default): loopback only */
   readonly auth?: "none" | "keys";
+  /** networks of proxies before it, `["10.0.0.0/8"]`: the caller's address is what they say it is */
+  readonly trustedProxies?: readonly string[];
   readonly keys?: { readonly pepper?: SecretReference };
+  readonly redact?: readonly string[] | string;
+  readonly encryption?: { readonly keys?: readonly SecretReference[] | SecretReference };
   /** where signed heads of the audit log are written, and with which key: see docs/audit.md */
   readonly audit?: { readonly anchors?: string; readonly key?: SecretReference };
   readonly tls?: TlsConfig;
@@ -23,8 +27,12 @@ export interface Config {
   readonly worker?: { readonly concurrency?: number; readonly queues?: readonly string[]; readonly name?: string };
   /** defaults by queue, as for `open` */
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
-  readonly keep?: { readonly finished?: Duration; readonly dead?: Duration };
+  readonly keep?: { readonly finished?: Duration; readonly dead?: Duration; readonly series?: Duration };
   readonly shutdown?: { readonly delay?: Duration; readonly drain?: Duration };
+  /** by task, how long jobs may take from due to finished ("*": all others); and how many tenants have numbers of their own */
+  readonly metrics?: { readonly objectives?: Readonly<Record<string, Duration>>; readonly tenants?: number };
+  /** OpenTelemetry, as a module of yours sets it up: see docs/tracing.md */
+  readonly tracing?: { readonly setup?: string; readonly roots?: boolean };
   readonly log?: { readonly level?: "debug" | "info" | "warn" | "error" | "silent"; readonly format?: "json" | "lines" };
 }
 

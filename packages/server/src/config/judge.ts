@@ -38,6 +38,13 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Problem
       help: `say ${flagOf("auth")} keys, or listen on 127.0.0.1`,
     };
   }
+  if (settings.trustedProxies?.some(({ prefix }) => prefix === 0)) {
+    yield {
+      where: origin("trustedProxies") ?? "trustedProxies",
+      what: "everybody would be believed to be a proxy, and could come from any address they like",
+      help: "name the networks that the proxies are in",
+    };
+  }
   if (settings.auth === "keys" && settings["keys.pepper"] === undefined) {
     yield {
       where: origin("auth") ?? "auth",

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { type Duration, milliseconds, nearest } from "pawl";
+import { type Network, networkOf } from "../net/network.js";
 import { REFERENCE_HELP, type Reference, referenceOf } from "../secrets/reference.js";
 
 /** What a setting may hold. `of` takes what a file says, or the text of a flag or variable; what it throws is the reason and the help. */
@@ -83,6 +84,23 @@ export const listOf = <T>(kind: Kind<T>): Kind<readonly T[]> => ({
   },
 });
 
+/** A value for each name: an object in the file, or a text of `name=value` with commas between. */
+export const tableOf = <T>(kind: Kind<T>): Kind<Readonly<Record<string, T>>> => ({
+  word: `name=${kind.word},…`,
+  of(value, folder) {
+    const pairs = typeof value === "string" ? value.split(",").map(pairOf) : Object.entries(Object(value) as object);
+    if (typeof value !== "string" && (typeof value !== "object" || value === null || Array.isArray(value)))
+      throw new Unfit(`${shown(value)} is no table`, "write an object, or name=value with commas between");
+    return Object.fromEntries(pairs.map(([name, one]) => [name, kind.of(one, folder)]));
+  },
+});
+
+function pairOf(text: string): readonly [string, string] {
+  const [, name, value] = /^\s*([^=\s]+)\s*=\s*(\S+)\s*$/.exec(text) ?? [];
+  if (name === undefined || value === undefined) throw new Unfit(`${shown(text)} is no name=value`, "write one, or several with commas between");
+  return [name, value];
+}
+
 export interface Address {
   readonly host: string;
   readonly port: number;
@@ -97,6 +115,15 @@ export const address: Kind<Address> = {
     const fits = bracketed !== undefined ? isIP(bracketed) === 6 : host !== undefined && /^[\w.-]+$/.test(host);
     if (host !== undefined && fits && port <= 65_535) return { host, port };
     throw new Unfit(`${shown(value)} is no address`, "write host:port, as in 127.0.0.1:7295 or [::1]:7295");
+  },
+};
+
+export const network: Kind<Network> = {
+  word: "network",
+  of(value) {
+    const found = networkOf(textOf(value));
+    if (found !== undefined) return found;
+    throw new Unfit(`${shown(value)} is no network`, "write one like 10.0.0.0/8 or fd00::/8, or one address");
   },
 };
 

@@ -40,6 +40,24 @@ describe("the configuration", () => {
     });
   });
 
+  test("takes objectives by task from the file as an object, and from a flag or variable as a text", async () => {
+    write("pawl.config.json", JSON.stringify({ metrics: { objectives: { "mail.send": "2s", "*": 60_000 }, tenants: 5 } }));
+    expect((await read()).settings).toMatchObject({ "metrics.objectives": { "mail.send": "2s", "*": 60_000 }, "metrics.tenants": 5 });
+    const said = await read({ env: { PAWL_METRICS_OBJECTIVES: "mail.send=2s, *=5m" } });
+    expect(said.settings["metrics.objectives"]).toEqual({ "mail.send": "2s", "*": "5m" });
+  });
+
+  test.each([
+    ["mail.send", '"mail.send" is no name=value'],
+    ["mail.send=soon", '"soon" is no duration'],
+    ["", "is no name=value"],
+    [["2s"], "a list is no table"],
+    [7, "7 is no table"],
+    [null, "null is no table"],
+  ])("refuses objectives that are %j", async (objectives, says) => {
+    expect((await complaints({ flags: { "metrics.objectives": objectives } })).join()).toContain(says);
+  });
+
   test("takes a flag before the environment, that before the file, that before the default", async () => {
     write("pawl.config.json", JSON.stringify({ worker: { concurrency: 1, name: "file" }, listen: "127.0.0.1:1", log: { level: "warn" } }));
     const env = { PAWL_WORKER_CONCURRENCY: "2", PAWL_LISTEN: "127.0.0.1:2" };
@@ -132,6 +150,19 @@ describe("what does not go together", () => {
     expect(await complaints({ flags: { "tls.cert": "a.pem" } })).toEqual(["--tls-cert: it needs tls.key; give that with --tls-key"]);
     expect(await complaints({ flags: { "tls.key": "file:a.pem" } })).toEqual(["--tls-key: it needs tls.cert; give that with --tls-cert"]);
     expect(await complaints({ flags: { "tls.clientCa": "ca.pem" } })).toEqual(["--tls-client-ca: it needs tls.cert; give that with --tls-cert"]);
+  });
+
+  test("proxies are networks, from a flag, a variable or the file, and never everybody", async () => {
+    write("pawl.config.json", '{ "trustedProxies": ["10.0.0.0/8", "::1"] }');
+    const ten = { address: "10.0.0.0", prefix: 8, family: "ipv4" };
+    expect((await read()).settings.trustedProxies).toEqual([ten, { address: "::1", prefix: 128, family: "ipv6" }]);
+    expect((await read({ env: { PAWL_TRUSTED_PROXIES: "10.0.0.0/8" } })).settings.trustedProxies).toEqual([ten]);
+    expect(await complaints({ flags: { trustedProxies: "10.0.0.0/8,proxy.internal" } })).toEqual([
+      '--trusted-proxies: "proxy.internal" is no network; write one like 10.0.0.0/8 or fd00::/8, or one address',
+    ]);
+    expect(await complaints({ flags: { trustedProxies: "0.0.0.0/0" } })).toEqual([
+      expect.stringMatching(/^--trusted-proxies: everybody would be believed/),
+    ]);
   });
 
   test("a secret that stands in a flag, a variable or the file is refused, and not repeated", async () => {

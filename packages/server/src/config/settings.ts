@@ -1,4 +1,4 @@
-import { address, duration, type Kind, listOf, oneOf, path, secret, text, whole, yesNo } from "./kinds.js";
+import { address, duration, type Kind, listOf, network, oneOf, path, secret, tableOf, text, whole, yesNo } from "./kinds.js";
 import { storePlace } from "./place.js";
 
 export const ROLES = ["api", "worker", "maintenance"] as const;
@@ -30,7 +30,10 @@ export const SETTINGS = {
   roles: setting(listOf(oneOf(...ROLES)), "what this process does"),
   listen: setting(address, "where it answers"),
   auth: setting(oneOf("none", "keys"), "who may call: anybody on this machine, or whoever has a key"),
+  trustedProxies: setting(listOf(network), "networks of proxies before it, whose X-Forwarded-For is believed"),
   "keys.pepper": setting(secret, "with which keys are hashed; the same in every process"),
+  "encryption.keys": setting(listOf(secret), "master keys, the newest first, that what jobs hold is sealed with; the same in every process"),
+  redact: setting(listOf(text), "patterns of tasks whose inputs and outputs are not shown in listings; * is for all"),
   "audit.anchors": setting(path, "file that this process writes signed heads of the audit log to, every 5 minutes"),
   "audit.key": setting(secret, "Ed25519 private key they are signed with, in PEM"),
   "tls.cert": setting(path, "certificate of the API, with its chain"),
@@ -42,8 +45,13 @@ export const SETTINGS = {
   "worker.name": setting(text, "for people"),
   "keep.finished": setting(duration, "how long succeeded and cancelled jobs are kept"),
   "keep.dead": setting(duration, "how long dead jobs are kept"),
+  "keep.series": setting(duration, "how long the time series of counts are kept"),
   "shutdown.delay": setting(duration, "between saying not ready and taking no more requests"),
   "shutdown.drain": setting(duration, "how long requests and handlers may finish"),
+  "metrics.objectives": setting(tableOf(duration), "by task, how long from due to finished: mail.send=2s; * is for all others"),
+  "metrics.tenants": setting(whole(0, 100), "how many tenants have numbers of their own"),
+  "tracing.setup": setting(path, "a module of yours that sets up OpenTelemetry"),
+  "tracing.roots": setting(yesNo, "whether attempts at jobs that carry no trace begin one"),
   "log.level": setting(oneOf("debug", "info", "warn", "error", "silent"), "the least that is logged"),
   "log.format": setting(oneOf("json", "lines"), "of the log; left out: lines in a terminal"),
 } as const satisfies Record<string, Setting<unknown>>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { withPassword, withTls } from "./store-url.js";
+import { withTls } from "./store-url.js";
 
 describe("the store's URL", () => {
   test.each([
@@ -47,11 +47,5 @@ describe("the store's URL", () => {
 
   test("goes without only where that is said", () => {
     expect(withTls("postgres://me@db.example/app?sslmode=require", { tls: "off" })).toBe("postgres://me@db.example/app?sslmode=disable");
-  });
-
-  test("takes a password, whatever is in it", () => {
-    expect(withPassword("postgres://me@db.example/app", "p@ss:/?#")).toBe("postgres://me:p%40ss%3A%2F%3F%23@db.example/app");
-    expect(withPassword("postgres://me:old@db.example/app", "new")).toBe("postgres://me:new@db.example/app");
-    expect(withPassword("postgres://me@/app?host=%2Frun", "new")).toBe("postgres://me:new@/app?host=%2Frun");
   });
 });

@@ -34,12 +34,6 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
-/** The URL with a password in it. */
-export function withPassword(url: string, password: string): string {
-  const [, scheme = "", user, rest = ""] = /^(\w+:\/\/)(?:([^/?#@:]*)(?::[^/?#@]*)?@)?(.*)$/s.exec(url) ?? [];
-  return `${scheme}${user ?? ""}:${encodeURIComponent(password)}@${rest}`;
-}
-
 /** Not by `URL`, which knows no host that is a folder, nor one that is left out. */
 function partsOf(url: string): { host: string; query: URLSearchParams; rest: string } {
   const cut = url.indexOf("?");

@@ -10,7 +10,7 @@ export interface Principal extends Identity {
 export interface Credential {
   /** of the header `Authorization` */
   readonly authorization: string | undefined;
-  /** of the caller's end of the connection */
+  /** where it comes from: the other end of the connection, or what a trusted proxy saw */
   readonly address: string;
   /** the names in the certificate it showed, where the service asks for one */
   readonly certificate: readonly string[];

@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
-import type { Server } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { ServerOptions as TlsOptions } from "node:https";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { type Pawl, type PawlError, pawlError, type Scheduler } from "pawl";
+import type { Networks } from "../net/network.js";
 import { Sessions } from "../pull/sessions.js";
 import { namesIn } from "../tls/names.js";
 import { type Access, type Credential, OPEN_ACCESS, type Principal } from "./access.js";
 import type { Audit } from "./audit.js";
+import { Bodies, type BodyLimits } from "./bodies.js";
+import { clientAddress } from "./client-address.js";
 import type { AnyRoute } from "./contract/route.js";
 import { Denials } from "./denials.js";
 import { EventHub, type HubOptions } from "./events/hub.js";
@@ -22,6 +25,7 @@ import { asPawlError, problemOf, retryAfterOf } from "./problem.js";
 import { mayAsk } from "./reach.js";
 import { Readiness } from "./ready.js";
 import type { Replies } from "./replies.js";
+import { inTrace, type RequestTracing, requestTrace } from "./request-trace.js";
 import { routes as CONTRACTED } from "./routes/index.js";
 
 export interface AppOptions {
@@ -32,12 +36,23 @@ export interface AppOptions {
   readonly replies?: Replies;
   readonly audit?: Audit;
   readonly tls?: TlsOptions;
+  /** where proxies before it are; left out: there are none, and `X-Forwarded-For` is nobody's word */
+  readonly trustedProxies?: Networks;
   readonly version?: string;
   readonly streams?: HubOptions;
+  readonly bodies?: BodyLimits;
   /** what it serves; left out: the contract */
   readonly routes?: readonly Handled[];
+  /** follows requests; left out: only what callers' headers say of their trace goes with what they enqueue */
+  readonly tracing?: RequestTracing;
   /** hears of what went wrong with the service itself, which callers are not told */
-  readonly onFault?: (fault: { readonly error: unknown; readonly request: string; readonly route: string }) => void;
+  readonly onFault?: (fault: Fault) => void;
+}
+
+export interface Fault {
+  readonly error: unknown;
+  readonly request: string;
+  readonly route: string;
 }
 
 export interface App extends FastifyInstance {
@@ -70,14 +85,17 @@ export function createApp(options: AppOptions): App {
     ready: () => readiness.check(),
     subscribe: (call) => hub.subscribe(call),
   };
-  const app = makeServer(options.tls);
+  const app = makeServer(options.tls, new Bodies(options.bodies));
   const principals = new WeakMap<FastifyRequest, Principal>();
   const schedulerFor = scopes(pawl);
 
+  const addressOf = ({ raw, headers }: FastifyRequest) =>
+    clientAddress(raw.socket.remoteAddress ?? "", headers["x-forwarded-for"], options.trustedProxies);
+  const credentialOf = (request: FastifyRequest): Credential => ({ ...shownBy(request), address: addressOf(request) });
   const toldOf = (route: AnyRoute, request: FastifyRequest): Told => ({
     route,
     principal: principals.get(request),
-    address: request.ip,
+    address: addressOf(request),
     request: request.id,
   });
   const denials = audit === undefined ? undefined : new Denials(audit, (error) => onFault?.({ error, request: "", route: "audit" }));
@@ -131,7 +149,7 @@ export function createApp(options: AppOptions): App {
   app.addHook("preClose", async () => {
     readiness.stop();
     stopping.abort(pawlError("service_stopping"));
-    hub.close();
+    await hub.close();
     await sessions.stop();
     await denials?.stop();
   });
@@ -144,13 +162,11 @@ export function createApp(options: AppOptions): App {
       ...(options.replies === undefined ? {} : { replies: options.replies }),
       ...(audit === undefined ? {} : { audit }),
     });
-    const limit = route.limits?.body ?? BODY_LIMIT;
     app.route({
       method: route.method,
       url: urlOf(route),
-      bodyLimit: limit,
+      bodyLimit: route.limits?.body ?? BODY_LIMIT,
       onRequest: admit(route),
-      errorHandler: (error, request, reply) => fail(tooLarge(error, limit), request, reply),
       handler: async (request, reply) => {
         const principal = principals.get(request) ?? NOBODY;
         try {
@@ -159,7 +175,7 @@ export function createApp(options: AppOptions): App {
             await serve({
               request,
               principal,
-              scheduler: schedulerFor(principal),
+              scheduler: inTrace(schedulerFor(principal), requestTrace(options.tracing, route, principal.tenant, request, reply)),
               told: toldOf(route, request),
               signal: () => goneOrStopping(reply.raw, stopping.signal),
               stillAllowed: async () => {
@@ -192,7 +208,7 @@ const HEADERS = {
   "cache-control": "no-store",
 } as const;
 
-function makeServer(tls: TlsOptions | undefined): FastifyInstance {
+function makeServer(tls: TlsOptions | undefined, bodies: Bodies): FastifyInstance {
   const common = {
     genReqId: () => `req_${randomUUID()}`,
     bodyLimit: BODY_LIMIT,
@@ -212,13 +228,9 @@ function makeServer(tls: TlsOptions | undefined): FastifyInstance {
   const app = (tls === undefined ? fastify({ ...common, http }) : fastify({ ...common, https: { ...http, ...tls } })) as FastifyInstance;
   (app.server as Server).maxHeadersCount = 100;
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i, { parseAs: "buffer" }, (request, body, done) => {
-    try {
-      if (request.headers["content-encoding"] !== undefined) throw pawlError("media_unsupported", { media: "an encoded body" });
-      done(null, body.length === 0 ? undefined : parseJson(body as Buffer));
-    } catch (error) {
-      done(error as Error);
-    }
+  app.addContentTypeParser(/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i, async (request: FastifyRequest, payload: IncomingMessage) => {
+    if (request.headers["content-encoding"] !== undefined) throw pawlError("media_unsupported", { media: "an encoded body" });
+    return bodies.read(payload, request.routeOptions.bodyLimit ?? BODY_LIMIT, (body) => (body.length === 0 ? undefined : parseJson(body)));
   });
   return app;
 }
@@ -243,11 +255,11 @@ function send(reply: FastifyReply, { status, media, body, replayed }: Answered):
   return reply.code(status).type(media).send(body);
 }
 
-function credentialOf(request: FastifyRequest): Credential {
+function shownBy(request: FastifyRequest): Omit<Credential, "address"> {
   const socket = request.raw.socket as Partial<TLSSocket>;
   const names = socket.authorized === true ? (socket.getPeerCertificate?.().subjectaltname ?? "") : "";
   const { method, headers } = request;
-  return { authorization: headers.authorization, address: request.ip, certificate: namesIn(names), foreign: whyForeign(method, headers) };
+  return { authorization: headers.authorization, certificate: namesIn(names), foreign: whyForeign(method, headers) };
 }
 
 /** The scheduler of each tenant is kept: it remembers how the options of tasks are resolved. */
@@ -263,10 +275,6 @@ function scopes(pawl: Pawl): (principal: Principal) => Scheduler {
     }
     return scheduler;
   };
-}
-
-function tooLarge(error: unknown, limit: number): unknown {
-  return (error as { code?: unknown }).code === "FST_ERR_CTP_BODY_TOO_LARGE" ? pawlError("body_too_large", { limit }, error) : error;
 }
 
 export function urlOf({ path }: AnyRoute): string {

@@ -14,7 +14,7 @@ export interface Parts {
   /** throws while requests cannot be served */
   ready(): Promise<void>;
   /** opens a stream of events for a caller, from after the event with this id */
-  subscribe(call: StreamCall): Readable;
+  subscribe(call: StreamCall): Promise<Readable>;
 }
 
 export interface StreamCall {
@@ -51,8 +51,14 @@ export class Raw {
   ) {}
 }
 
+/** An answer that was given before, to the same request. */
+export class Repeated<Answer> {
+  constructor(readonly answer: Answer) {}
+}
+
 /** Of a route without a body to answer with, whatever its handler returns is nothing. */
-type Returned<R extends AnyRoute> = AnswerOf<R> extends undefined ? unknown : AnswerOf<R> | Raw | Promise<AnswerOf<R> | Raw>;
+type Returned<R extends AnyRoute> = AnswerOf<R> extends undefined ? unknown : Given<AnswerOf<R>> | Promise<Given<AnswerOf<R>>>;
+type Given<Answer> = Answer | Raw | Repeated<Answer>;
 
 export type Handler<R extends AnyRoute> = (call: Call<R>) => Returned<R>;
 

@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
-import { pawlError, type Scheduler } from "pawl";
+import { isPawlError, pawlError, type Scheduler } from "pawl";
 import type { Principal } from "./access.js";
 import type { Audit } from "./audit.js";
 import type { AnyRoute } from "./contract/route.js";
 import { isDenial, type Told, tellAction } from "./guard.js";
-import { type Call, type Handler, type Parts, Raw } from "./handler.js";
+import { type Call, type Handler, type Parts, Raw, Repeated } from "./handler.js";
 import { checkKey, once, requestIdOf } from "./idempotency.js";
 import { asPawlError, problemOf } from "./problem.js";
 import { reachCheck } from "./reach.js";
@@ -53,6 +53,7 @@ export function pipeline({ route, handler, parts, replies, audit }: PipelinePart
       return answered(route, await handler(callOf(arrived, asked, key)));
     };
     if (key === undefined) return act();
+    if (route.once === "handler") return act().catch((error: unknown) => keyReused(error, requestIdOf(principal, key)));
     if (replies === undefined)
       throw pawlError("field_invalid", { field: "Idempotency-Key", reason: "is not kept by this service", pointer: "Idempotency-Key" });
     const { method, url } = request;
@@ -82,7 +83,14 @@ export function pipeline({ route, handler, parts, replies, audit }: PipelinePart
   }
 }
 
-function answered({ status }: AnyRoute, answer: unknown): Answered {
+/** A request id that was made of the key is the key, to its caller. */
+function keyReused(error: unknown, request: string): never {
+  throw isPawlError(error, "request_reused") && error.details.request === request ? pawlError("idempotency_key_reused", {}, error) : error;
+}
+
+function answered(route: AnyRoute, answer: unknown): Answered {
+  if (answer instanceof Repeated) return { ...answered(route, answer.answer), replayed: true };
+  const { status } = route;
   if (answer instanceof Raw) return { status, media: answer.media, body: answer.body };
   return { status, media: JSON_MEDIA, body: status === 204 ? "" : JSON.stringify(answer) };
 }

@@ -75,13 +75,18 @@ async function subjectsOf(caller: Principal, { params, query, body }: Asked, sch
     readonly options?: Named;
     readonly job?: Named;
   };
-  if (jobs !== undefined) return jobs.map(named);
+  if (jobs !== undefined) return distinct(jobs.map(named));
   const said = { ...named(params), ...named(query), ...named(rest), ...named(filter), ...named(options), ...named(job) };
   if (typeof params.schedule !== "string") return [said];
   const { tenant } = { ...rest, ...query } as { readonly tenant?: string };
   const there = scheduler.schedules.get({ name: params.schedule, tenant: tenantOf(caller, tenant) });
   // Who puts one in the place of another changes both; only there may be none before.
   return said.task === undefined ? [await laneOf(there)] : [...(await laneIfAny(there)), said];
+}
+
+/** A batch of a thousand is of few tasks and queues. */
+function distinct(subjects: readonly Subject[]): readonly Subject[] {
+  return [...new Map(subjects.map((subject) => [`${subject.task ?? ""}\n${subject.queue ?? ""}`, subject])).values()];
 }
 
 async function laneIfAny(found: Promise<Required<Named>>): Promise<readonly Subject[]> {

@@ -37,6 +37,12 @@ export function reader(route: AnyRoute): (raw: Asked) => Asked {
   };
 }
 
+/** Checks a part of a body that is looked at by itself; `where` is the pointer to it. */
+export function checker(schema: object): (value: unknown, where: string) => void {
+  const validate = bodies.compile(schema);
+  return (value, where) => check(validate, value, where);
+}
+
 function check(validate: ValidateFunction, value: unknown, where: string): void {
   if (!validate(value)) throw wrong((validate.errors as ErrorObject[])[0] as ErrorObject, where);
 }

@@ -1,4 +1,5 @@
 import type { State } from "pawl";
+import { bars } from "./bars.js";
 import type { Picture, Recent } from "./board.js";
 import { clean } from "./clean.js";
 import { duration, elapsed } from "./entry.js";
@@ -72,7 +73,6 @@ function table({ queues }: Picture): readonly Line[] {
   ];
 }
 
-const BLOCKS = " ▁▂▃▄▅▆▇█";
 const OVER = 5;
 
 function throughput({ rates }: Picture, columns: number): Line {
@@ -81,10 +81,9 @@ function throughput({ rates }: Picture, columns: number): Line {
   const rate = whole.slice(-OVER).reduce((sum, count) => sum + count, 0) / OVER;
   const label = ` ${rate.toFixed(1).padStart(5)} jobs/s `;
   const drawn = whole.slice(-Math.max(0, columns - label.length - 2));
-  const highest = Math.max(1, ...drawn);
   return [
     [label, "bold"],
-    [drawn.map((count) => BLOCKS[Math.ceil((count / highest) * (BLOCKS.length - 1))]).join(""), "cyan"],
+    [bars(drawn), "cyan"],
   ];
 }
 

@@ -1,4 +1,4 @@
-import type { HandedJob, HandedLease } from "pawl";
+import type { HandedJob, HandedLease, PulledJob } from "pawl";
 
 /**
  * A claim's answer as JSON. Inputs are stored as JSON and go out as they are: reading them only to write them again
@@ -16,7 +16,7 @@ function leaseText({ lease, claimedAt, now, duration, suspect, jobs }: HandedLea
 }
 
 function jobText({ id, lane, input, options, dueAt, spent, crashes, timeout }: HandedJob): string {
-  const facts = JSON.stringify({
+  const facts: Omit<PulledJob, "input" | "unreadable"> = {
     id,
     task: lane.task,
     queue: lane.queue,
@@ -26,7 +26,7 @@ function jobText({ id, lane, input, options, dueAt, spent, crashes, timeout }: H
     timeout,
     dueAt,
     crashes,
-    options,
-  });
-  return `${facts.slice(0, -1)},"input":${input === null ? 'null,"unreadable":true' : input}}`;
+    ...(options === undefined ? {} : { options }),
+  };
+  return `${JSON.stringify(facts).slice(0, -1)},"input":${input === null ? 'null,"unreadable":true' : input}}`;
 }

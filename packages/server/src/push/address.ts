@@ -1,5 +1,6 @@
 import { type LookupAddress, lookup as systemLookup } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
+import { Networks, networkOf } from "../net/network.js";
 
 /**
  * Addresses that a target must not have: this machine, the networks around it, and what else is not the public internet.
@@ -38,28 +39,23 @@ for (const [network, prefix] of [
   PRIVATE6.addSubnet(network, prefix, "ipv6");
 
 /** Networks of one's own that targets may be in all the same: `10.1.0.0/16`. */
-export interface Allowed {
-  check(address: string, family: "ipv4" | "ipv6"): boolean;
+export function allowing(networks: readonly string[]): Networks {
+  return new Networks(
+    networks.map((text) => {
+      const network = networkOf(text);
+      if (network === undefined) throw new Error(`${text} is not a network such as 10.1.0.0/16`);
+      return network;
+    }),
+  );
 }
 
-export function allowing(networks: readonly string[]): Allowed {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = "", prefix = ""] = network.split("/");
-    const family = isIP(address);
-    if (family === 0 || !/^\d{1,3}$/.test(prefix)) throw new Error(`${network} is not a network such as 10.1.0.0/16`);
-    list.addSubnet(address, Number(prefix), family === 4 ? "ipv4" : "ipv6");
-  }
-  return list;
-}
+export const NONE = new Networks([]);
 
-export const NONE: Allowed = { check: () => false };
-
-export function isSafe(address: string, allowed: Allowed = NONE): boolean {
+export function isSafe(address: string, allowed: Networks = NONE): boolean {
   const family = isIP(address);
-  if (family === 4) return allowed.check(address, "ipv4") || !PRIVATE.check(address, "ipv4");
+  if (family === 4) return allowed.has(address) || !PRIVATE.check(address, "ipv4");
   if (family !== 6) return false;
-  return allowed.check(address, "ipv6") || (PUBLIC6.check(address, "ipv6") && !PRIVATE6.check(address, "ipv6"));
+  return allowed.has(address) || (PUBLIC6.check(address, "ipv6") && !PRIVATE6.check(address, "ipv6"));
 }
 
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>;
@@ -77,7 +73,7 @@ export class Unsafe extends Error {
  * A lookup that answers only if every address of the name is safe, and with those very addresses: what is connected to is
  * what was looked at, so there is no second answer in between.
  */
-export function safeLookup(resolve: Resolve, allowed: Allowed): LookupFunction {
+export function safeLookup(resolve: Resolve, allowed: Networks): LookupFunction {
   return (host, options, done) => {
     resolve(host).then(
       (addresses) => {

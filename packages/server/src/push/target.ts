@@ -1,16 +1,17 @@
 import { isIP } from "node:net";
-import { type Allowed, isSafe, NONE, type Resolve, systemResolve, Unsafe } from "./address.js";
+import type { Networks } from "../net/network.js";
+import { isSafe, NONE, type Resolve, Unsafe } from "./address.js";
 
 const PORTS: ReadonlySet<string> = new Set(["", "443", "80", "8443"]);
 
 export interface TargetRules {
-  readonly allowed?: Allowed;
+  readonly allowed?: Networks;
   /** whether plain http:// and any port are taken: for tests and for networks of one's own */
   readonly plain?: boolean;
   readonly resolve?: Resolve;
 }
 
-/** What can be seen of a target's URL alone. */
+/** What can be seen of a target's URL alone. Where its name leads is looked at with every connection: see `safeLookup`. */
 export function checkTarget(target: string, { allowed = NONE, plain = false }: TargetRules = {}): URL {
   if (!URL.canParse(target)) throw new Unsafe(`${JSON.stringify(target.slice(0, 200))} is not a URL`);
   const url = new URL(target);
@@ -20,17 +21,6 @@ export function checkTarget(target: string, { allowed = NONE, plain = false }: T
   const host = hostOf(url);
   // A URL writes 0x7f.1 and 2130706433 as the address they are, so there is one form to look at.
   if (isIP(host) !== 0 ? !isSafe(host, allowed) : isLocalName(host)) throw new Unsafe(`${host} is at no address that jobs may be pushed to`);
-  return url;
-}
-
-/** The same, and where it leads now; that is looked at again with every connection. */
-export async function registerTarget(target: string, rules: TargetRules = {}): Promise<URL> {
-  const url = checkTarget(target, rules);
-  const host = hostOf(url);
-  if (isIP(host) !== 0) return url;
-  const addresses = await (rules.resolve ?? systemResolve)(host);
-  if (addresses.length === 0 || addresses.some(({ address }) => !isSafe(address, rules.allowed)))
-    throw new Unsafe(`${host} is at no address that jobs may be pushed to`);
   return url;
 }
 

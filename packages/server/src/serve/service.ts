@@ -1,18 +1,23 @@
-import { milliseconds, type OpenOptions, open, type Pawl, type Waiting, type Worker, type WorkOptions } from "pawl";
+import { type AnyTask, type Duration, milliseconds, type OpenOptions, open, type Pawl, type Waiting, type Worker, type WorkOptions } from "pawl";
 import { auditLog } from "../access/audit-log.js";
 import { keptReplies } from "../access/kept-replies.js";
 import { anchorsOf } from "../audit/configured.js";
 import { reasonOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
+import type { Fault } from "../http/app.js";
 import { BULK_QUEUE, BulkTask } from "../http/bulk-task.js";
 import { schemaCompiler } from "../http/json-schema.js";
+import { PurgeTask } from "../http/purge-task.js";
+import { Networks } from "../net/network.js";
 import type { Environment } from "../secrets/secret.js";
 import { Secrets } from "../secrets/secrets.js";
+import type { MetricsOptions } from "../telemetry/metrics.js";
 import { accessOf } from "./access.js";
 import { type Door, openDoor } from "./door.js";
 import { apiRouting, healthRouting, type Routing } from "./routing.js";
 import { storeTarget } from "./store.js";
 import { loadTaskFiles, type TaskFiles } from "./task-files.js";
+import { type ServiceTracing, tracingOf } from "./tracing.js";
 
 /** What a service needs of its process. */
 export interface World {
@@ -42,6 +47,8 @@ export async function startService(configuration: Configuration, world: World): 
   const { settings, origin } = configuration;
   const secrets = new Secrets(world.env);
   const say = (line: string) => world.say(secrets.clean(line));
+  // Before the code of tasks, so that what it patches or reads of OpenTelemetry is there.
+  const tracing = await tracingOf(configuration);
   const code = settings.tasks === undefined ? NO_TASKS : await loadTaskFiles(settings.tasks, origin("tasks") ?? "tasks");
   const { url, options } = await storeTarget(configuration, secrets);
   const door = await openDoor(configuration, secrets, (error) => say(`tls         ${reasonOf(error)}`));
@@ -50,21 +57,27 @@ export async function startService(configuration: Configuration, world: World): 
   let pawl: Pawl | undefined;
   try {
     const bulk = new BulkTask();
-    pawl = await open(url, { ...options, ...openOptions(configuration, code, bulk), onWaiting: (what) => say(waitingLine(what)) });
+    const purges = new PurgeTask();
+    const own = openOptions(configuration, code, [bulk.task, purges.task], tracing);
+    pawl = await open(url, { ...options, ...own, onWaiting: (what) => say(waitingLine(what)) });
     const audit = auditLog(pawl.audit);
     bulk.attach(pawl, audit);
+    purges.attach(pawl);
     const anchors = await anchorsOf(configuration, secrets, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`));
     const access = accessOf(settings, pawl);
-    const routing = await (settings.roles.includes("api") ? apiRouting : healthRouting)({
+    const requests = {
       pawl,
       access,
+      ...(tracing === undefined ? {} : { tracing: tracing.requests }),
+      ...(settings.trustedProxies === undefined ? {} : { trustedProxies: new Networks(settings.trustedProxies) }),
       audit,
       replies: keptReplies(pawl.replies),
-      onFault: ({ error, request, route }) => say(`fault       ${request === "" ? route : request}: ${reasonOf(error)}`),
-    });
+      onFault: ({ error, request, route }: Fault) => say(`fault       ${request === "" ? route : request}: ${reasonOf(error)}`),
+    };
+    const routing = await (settings.roles.includes("api") ? apiRouting : healthRouting)(requests, metricsOptions(configuration));
     door?.front.handOver(routing.handler);
     const worker = settings.roles.includes("worker") ? await pawl.work(workOptions(configuration)) : undefined;
-    return running({ configuration, pawl, worker, door, routing, anchors });
+    return running({ configuration, pawl, worker, door, routing, anchors, tracing });
   } catch (error) {
     await door?.close(AbortSignal.abort());
     await pawl?.close();
@@ -72,15 +85,25 @@ export async function startService(configuration: Configuration, world: World): 
   }
 }
 
-function openOptions({ settings, queues }: Configuration, { tasks, schedules }: TaskFiles, bulk: BulkTask): OpenOptions {
-  const { "keep.finished": finished, "keep.dead": dead } = settings;
+function openOptions(
+  { settings, queues }: Configuration,
+  { tasks, schedules }: TaskFiles,
+  own: readonly AnyTask[],
+  tracing: ServiceTracing | undefined,
+): OpenOptions {
+  const { "keep.finished": finished, "keep.dead": dead, "keep.series": series } = settings;
   return {
-    tasks: [...tasks, bulk.task],
+    tasks: [...tasks, ...own],
     // Callers may name tasks that only other workers have, in whatever language.
     anyTask: true,
     compileSchema: schemaCompiler(),
     maintenance: settings.roles.includes("maintenance"),
-    keep: { ...(finished === undefined ? {} : { finished }), ...(dead === undefined ? {} : { dead }) },
+    keep: {
+      ...(finished === undefined ? {} : { finished }),
+      ...(dead === undefined ? {} : { dead }),
+      ...(series === undefined ? {} : { series }),
+    },
+    ...(tracing === undefined ? {} : { tracing: tracing.jobs }),
     ...(queues === undefined ? {} : { queues }),
     ...(schedules.length === 0 ? {} : { schedules }),
   };
@@ -97,6 +120,15 @@ function workOptions({ settings }: Configuration): WorkOptions {
   };
 }
 
+function metricsOptions({ settings }: Configuration): MetricsOptions {
+  const { "metrics.objectives": objectives, "metrics.tenants": tenants } = settings;
+  const inMs = ([task, time]: [string, Duration]) => [task, milliseconds(time)];
+  return {
+    ...(objectives === undefined ? {} : { objectives: Object.fromEntries(Object.entries(objectives).map(inMs)) }),
+    ...(tenants === undefined ? {} : { tenants }),
+  };
+}
+
 interface Parts {
   readonly configuration: Configuration;
   readonly pawl: Pawl;
@@ -104,9 +136,10 @@ interface Parts {
   readonly door: Door | undefined;
   readonly routing: Routing;
   readonly anchors: { stop(): Promise<void> } | undefined;
+  readonly tracing: ServiceTracing | undefined;
 }
 
-function running({ configuration: { settings }, pawl, worker, door, routing, anchors }: Parts): Service {
+function running({ configuration: { settings }, pawl, worker, door, routing, anchors, tracing }: Parts): Service {
   let ending: Promise<void> | undefined;
   async function end(): Promise<void> {
     door?.front.sayNotReady();
@@ -118,6 +151,7 @@ function running({ configuration: { settings }, pawl, worker, door, routing, anc
     await Promise.all([door?.close(deadline), routing.close(), worker?.stop()]);
     await anchors?.stop();
     await pawl.close();
+    await tracing?.flush();
   }
   return {
     pawl,

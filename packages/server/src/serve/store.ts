@@ -4,31 +4,40 @@ import type { StorePlace } from "../config/place.js";
 import { ConfigError, reasonOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import type { SettingName } from "../config/settings.js";
-import { withPassword, withTls } from "../config/store-url.js";
+import { withTls } from "../config/store-url.js";
+import type { Reference } from "../secrets/reference.js";
 import type { Secrets } from "../secrets/secrets.js";
 
 /** What `open` is given for a configuration. */
 export interface StoreTarget {
   readonly url: string;
-  readonly options: Pick<OpenOptions, "engine" | "migrate" | "postgres" | "keys">;
+  readonly options: Pick<OpenOptions, "engine" | "migrate" | "postgres" | "keys" | "encryption" | "redact">;
 }
 
 /** Where the store is and how it is reached, with the secrets that takes. */
 export async function storeTarget({ settings, origin }: Configuration, secrets: Secrets): Promise<StoreTarget> {
   const { "store.engine": engine, "store.migrate": migrate, "store.schema": schema, "store.connections": connections } = settings;
-  const password = settings["store.password"] === undefined ? undefined : await secrets.read("store.password", settings["store.password"]);
-  const urlOf = (name: SettingName, place: StorePlace) =>
-    openedUrl(place, { where: origin(name) ?? name, name, password, configuration: settings, secrets });
+  const reference = settings["store.password"];
+  if (reference !== undefined) await secrets.read("store.password", reference);
+  // Read again for every connection, so that it may be changed while this runs.
+  const password = reference === undefined ? undefined : () => secrets.at(reference).read();
+  const urlOf = (name: SettingName, place: StorePlace) => openedUrl(place, { where: origin(name) ?? name, name, configuration: settings, secrets });
   const listen = settings["store.listenUrl"];
   const pepper = settings["keys.pepper"];
+  const masters = settings["encryption.keys"];
+  // What is wrong with one is said now, and not with the first job.
+  if (masters !== undefined) await mastersAt(masters, secrets);
   return {
     url: await urlOf("store.url", settings["store.url"]),
     options: {
       ...(engine === undefined ? {} : { engine }),
       ...(migrate === undefined ? {} : { migrate }),
       ...(pepper === undefined ? {} : { keys: { pepper: await secrets.read("keys.pepper", pepper) } }),
+      ...(settings.redact === undefined ? {} : { redact: settings.redact }),
+      ...(masters === undefined ? {} : { encryption: { keys: () => mastersAt(masters, secrets) } }),
       postgres: {
         patience: "forever",
+        ...(password === undefined ? {} : { password }),
         ...(schema === undefined ? {} : { schema }),
         ...(connections === undefined ? {} : { connections }),
         ...(listen === undefined ? {} : { listenUrl: await urlOf("store.listenUrl", listen) }),
@@ -37,22 +46,25 @@ export async function storeTarget({ settings, origin }: Configuration, secrets: 
   };
 }
 
+/** As they are now: a key that is put before the others is used from then on. */
+function mastersAt(references: readonly Reference[], secrets: Secrets): Promise<readonly string[]> {
+  return Promise.all(references.map((reference) => secrets.read("encryption.keys", reference)));
+}
+
 interface Opening {
   readonly where: string;
   readonly name: SettingName;
-  readonly password: string | undefined;
   readonly configuration: Configuration["settings"];
   readonly secrets: Secrets;
 }
 
-async function openedUrl(place: StorePlace, { where, name, password, configuration, secrets }: Opening): Promise<string> {
+async function openedUrl(place: StorePlace, { where, name, configuration, secrets }: Opening): Promise<string> {
   if (place.kind === "memory") return "memory:";
   if (place.kind === "folder") return place.folder;
   const url = place.kind === "postgres" ? place.url : await secrets.read(name, place.reference);
   if (!/^postgres(ql)?:\/\//i.test(url)) throw wrong(where, "what is kept there is no postgres:// URL", "keep one there");
   try {
-    const verified = withTls(url, { tls: configuration["store.tls"], ca: configuration["store.ca"] });
-    return password === undefined ? verified : withPassword(verified, password);
+    return withTls(url, { tls: configuration["store.tls"], ca: configuration["store.ca"] });
   } catch (error) {
     throw error instanceof Unfit ? wrong(where, error.what, error.help) : wrong(where, reasonOf(error), "correct the URL");
   }

@@ -40,6 +40,13 @@ export const WORDS: { readonly [E in EventName]: Words<E> | null } = {
     fields: { job, ...lane, attempt, worker },
   })),
   "attempt.settled": words("error", settled),
+  "job.changed": words("debug", ({ job, lane, verb, from, to }) => ({
+    level: "debug",
+    text: `somebody asked to ${verb} a job`,
+    fields: { job, ...lane, verb, from, to },
+  })),
+  "lanes.paused": words("info", ({ kind, name }) => ({ level: "info", text: `${kind} ${name} was paused`, fields: { kind, name } })),
+  "lanes.resumed": words("info", ({ kind, name }) => ({ level: "info", text: `${kind} ${name} was resumed`, fields: { kind, name } })),
   "attempt.stale": words("warn", ({ job, worker, outcome }) => ({
     level: "warn",
     text: "an outcome came after its lease was lost, and changed nothing",

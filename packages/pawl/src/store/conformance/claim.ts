@@ -111,6 +111,20 @@ export function claimTests(test: Test): void {
     expect(await w.claimIds({ lanes })).toEqual([]);
   });
 
+  test("a lane that has run dry is known by what it gives, however much is left in others", async (w) => {
+    const [many, few] = [lane({ task: "x" }), lane({ task: "y" })];
+    await w.enqueue(...Array.from({ length: 9 }, () => ({ task: "x" })));
+    await w.enqueue({ task: "y" });
+    const claim = () => w.store.leases.claim({ worker: ANA, quotas: [many, few].map((of) => ({ lane: of, quota: 2 })), limit: 4, duration: LEASE });
+    expect((await claim())?.jobs).toHaveLength(3);
+    // Where it was likely to have more first, then where it may have.
+    expect((await claim())?.jobs).toHaveLength(2);
+    const last = await claim();
+    expect(last?.jobs).toHaveLength(2);
+    expect(last?.more, "what gave all it was asked for says nothing of the other").toBeUndefined();
+    expect((await claim())?.jobs, "and is still there").toHaveLength(2);
+  });
+
   test("a thousand jobs in a hundred lanes come out once each", async (w) => {
     const tenants = Array.from({ length: 100 }, (_, n) => `tenant ${n}`);
     for (let round = 0; round < 10; round++) await w.enqueue(...tenants.map((tenant) => ({ tenant })));

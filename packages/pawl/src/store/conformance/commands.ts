@@ -33,6 +33,7 @@ export type Command =
   /** everybody is gone for as long as a short lease lasts, and their leases are reaped */
   | { readonly do: "vanish" }
   | { readonly do: "unblock" | "carryOut" | "fold" }
+  | { readonly do: "admit" }
   | { readonly do: "cancel" | "pause" | "resume" | "retry" | "drop"; readonly job: number; readonly scope: string }
   | { readonly do: "redrive"; readonly job: number; readonly scope: string; readonly delay: number; readonly input: string | undefined }
   | { readonly do: "pauseLane" | "resumeLane"; readonly kind: PolicyKind; readonly name: string }
@@ -163,23 +164,39 @@ export const scheduleStories: fc.Arbitrary<readonly Command[]> = fc.array(
   { minLength: 10, maxLength: 60, size: "max" },
 );
 
-/** Under one limit or two, of which one may be serial; a key has one rule. */
+/** Under one limit or two, of which one may be serial, and some let in so many per time; a key has one rule. */
 const RULES: Readonly<Record<string, LimitRule>> = {
   one: { concurrency: 1 },
   two: { concurrency: 2 },
   turn: { serial: true },
+  token: { rate: { limit: 2, per: MINUTE, burst: 2 } },
+  tokenAndPlace: { concurrency: 2, rate: { limit: 1, per: SHORT_LEASE, burst: 3 } },
+  tokenAndTurn: { serial: true, rate: { limit: 1, per: MINUTE, burst: 1 } },
 };
 const limits: fc.Arbitrary<readonly JobLimit[]> = fc
-  .subarray(Object.keys(RULES), { minLength: 1, maxLength: 2 })
-  .map((names) => names.map((name) => ({ limit: name, key: "k", rule: RULES[name] as LimitRule })));
+  .tuple(fc.subarray(Object.keys(RULES), { minLength: 1, maxLength: 2 }), oneOf(1, 1, 2))
+  .filter(([names]) => names.filter((name) => RULES[name]?.serial === true).length < 2)
+  .map(([names, cost]) => names.map((name) => limitOf(name, cost)));
+
+/** Keys at which jobs wait for tokens. */
+export const RATED = TENANTS.flatMap((tenant) =>
+  Object.keys(RULES).flatMap((limit) => (RULES[limit]?.rate === undefined ? [] : [{ tenant, limit, key: "k" }])),
+);
+
+function limitOf(name: string, cost: number): JobLimit {
+  const rule = RULES[name] as LimitRule;
+  return { limit: name, key: "k", rule, ...(rule.rate === undefined || cost > rule.rate.burst ? {} : { cost }) };
+}
 
 const limitedJob: fc.Arbitrary<RandomJob> = fc.tuple(job, limits).map(([one, own]) => ({ ...one, options: { ...one.options, limits: own } }));
 
 /** Stories of jobs that wait for each other at a few keys, among all that may happen to them. */
 export const limitStories: fc.Arbitrary<readonly Command[]> = fc.array(
-  fc.oneof(of(3, record({ do: fc.constant("enqueue"), jobs: fc.array(limitedJob, { minLength: 1, maxLength: 3 }) })), {
-    weight: 7,
-    arbitrary: command,
-  }),
+  fc.oneof(
+    of(3, record({ do: fc.constant("enqueue"), jobs: fc.array(limitedJob, { minLength: 1, maxLength: 3 }) })),
+    of(2, record({ do: fc.constant("admit") })),
+    of(1, record({ do: fc.constant("advance"), ms: oneOf(SECOND, SHORT_LEASE, MINUTE) })),
+    { weight: 7, arbitrary: command },
+  ),
   { minLength: 10, maxLength: 60, size: "max" },
 );

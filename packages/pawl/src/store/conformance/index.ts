@@ -1,6 +1,7 @@
 import { describe } from "vitest";
 import { apiKeyTests } from "./api-keys.js";
 import { auditTests } from "./audit.js";
+import { batchTests } from "./batches.js";
 import { breakerTests } from "./breakers.js";
 import { claimTests } from "./claim.js";
 import { countTests } from "./counts.js";
@@ -8,6 +9,7 @@ import { deadTests } from "./dead.js";
 import { debounceTests } from "./debounce.js";
 import { dependencyTests } from "./dependencies.js";
 import { enqueueTests } from "./enqueue.js";
+import { eventTests } from "./events.js";
 import { expireTests } from "./expire.js";
 import { explainTests } from "./explain.js";
 import { ingestTests } from "./ingest.js";
@@ -19,12 +21,15 @@ import { limitListTests } from "./limits-list.js";
 import { lostAnswerTests } from "./lost.js";
 import { matrixTests } from "./matrix.js";
 import { operatorTests } from "./operators.js";
+import { pageTests } from "./pages.js";
 import { policyTests } from "./policies.js";
+import { protectionTests } from "./protection.js";
 import { pruneTests } from "./prune.js";
 import { recordTests } from "./records.js";
 import { replyTests } from "./replies.js";
 import { scheduleTests } from "./schedules.js";
 import { scopeTests } from "./scope.js";
+import { seriesTests } from "./series.js";
 import { settleTests } from "./settle.js";
 import { spreadTests } from "./spread.js";
 import { type ConformanceOptions, type Test, testsFor } from "./suite.js";
@@ -40,6 +45,7 @@ export { TestClock, World } from "./world.js";
 
 const TOPICS: Readonly<Record<string, (test: Test) => void>> = {
   enqueue: enqueueTests,
+  "batches under one request id": batchTests,
   "unique keys": uniqueTests,
   dependencies: dependencyTests,
   claim: claimTests,
@@ -64,14 +70,18 @@ const TOPICS: Readonly<Record<string, (test: Test) => void>> = {
   breakers: breakerTests,
   "dead jobs and checkups": deadTests,
   counts: countTests,
+  series: seriesTests,
+  events: eventTests,
   records: recordTests,
   schedules: scheduleTests,
   scope: scopeTests,
+  pages: pageTests,
   "lost answers": lostAnswerTests,
   prune: pruneTests,
   "API keys": apiKeyTests,
   "the audit log": auditTests,
   "idempotent replies": replyTests,
+  "data keys and purges": protectionTests,
 };
 
 /** The contract of the port, as tests: one suite that every store passes. */

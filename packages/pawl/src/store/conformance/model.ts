@@ -7,7 +7,7 @@ import type { Verb } from "../../core/lifecycle.js";
 import { decide, type Outcome, standingOf } from "../../core/outcome.js";
 import { memoryStore } from "../memory/index.js";
 import type { Scope, Settlement, Store } from "../port.js";
-import { BANDS, type Command, modelCommands, QUEUES, type RandomJob, type RandomSettlement, SHORT_LEASE, TASKS, TENANTS } from "./commands.js";
+import { BANDS, type Command, modelCommands, QUEUES, RATED, type RandomJob, type RandomSettlement, SHORT_LEASE, TASKS, TENANTS } from "./commands.js";
 import { compareSchedules, isScheduleCommand, performSchedule, verbOfSchedule } from "./schedule-commands.js";
 import { leaseOf, Twins } from "./twins.js";
 import { ANA, ANA_REBORN, BOB, HOUR, NOBODY, SECOND, TestClock } from "./world.js";
@@ -48,12 +48,26 @@ const SHORTENING = 30_000;
 async function tell(commands: readonly Command[], make: ModelOptions["make"]): Promise<void> {
   const clock = new TestClock();
   const twins = new Twins(memoryStore({ now: clock.now }), await make(clock.now), clock);
+  const rated = commands.some(isRated);
   for (const command of commands) {
     await perform(twins, command);
+    if (rated && PASSING.has(command.do)) await lookAtRates(twins);
     await twins.compare(verbOf(command), TASKS);
     await compareSchedules(twins);
   }
   await twins.compareAll();
+}
+
+function isRated(command: Command): boolean {
+  return command.do === "enqueue" && command.jobs.some(({ options }) => options?.limits?.some(({ rule }) => rule.rate !== undefined) === true);
+}
+
+/** By these tokens come, or are taken by a worker, and nobody knocks. */
+const PASSING: ReadonlySet<Command["do"]> = new Set(["claim", "claimSuspect", "advance", "vanish"]);
+
+/** How soon somebody looks who waits for a token is each store's own affair; here both look at once. */
+async function lookAtRates({ model, real }: Twins): Promise<void> {
+  for (const gate of RATED) await Promise.all([model, real].map((store) => store.limits.pause(gate, 0)));
 }
 
 const LANES: readonly Lane[] = QUEUES.flatMap((queue) =>
@@ -132,6 +146,9 @@ async function perform(twins: Twins, command: Command): Promise<void> {
     case "fold":
       // How much there is to do is each store's own affair; what it does to the jobs is compared.
       await Promise.all([twins.model, twins.real].map((store) => store.duties[command.do](1_000)));
+      return;
+    case "admit":
+      await twins.both(async (store) => (await store.limits.admit(1_000)).count);
       return;
     case "pauseLane":
       await twins.both((store) => store.lanes.pause(command.kind, command.name));

@@ -69,6 +69,8 @@ export class Twins {
     await this.both((store) => store.records.counts());
     await this.both((store) => store.lanes.live(undefined, tasks));
     await this.both((store) => store.lanes.paused());
+    // Who is next at which key, and how many tokens there are.
+    await this.both((store) => store.limits.list({}, { limit: 100 }));
     await this.both(async (store) => {
       const { now, scheduledIn, leaseIn } = await store.duties.pulse();
       return { now, scheduledIn, leaseIn };

@@ -4,6 +4,7 @@ import { lateFailure } from "../../core/timer.js";
 import type { DutyStore, Pulse } from "../port.js";
 import { apply, mark, releaseDependents } from "./endings.js";
 import { cancelNow } from "./enqueue.js";
+import { watchedIn } from "./events.js";
 import { move, parked, timerOf } from "./places.js";
 import { prune, restore } from "./prune.js";
 import type { JobRow, Tables } from "./state.js";
@@ -55,6 +56,7 @@ export function memoryDuties(tables: Tables): DutyStore {
 }
 
 function pulse(tables: Tables): Pulse {
+  const watched = watchedIn(tables);
   const scheduled = tables.scheduled.first();
   const timer = tables.timers.first();
   const ticks = [...tables.schedules.values()].flatMap(({ record }) => record.looksAt ?? []);
@@ -70,6 +72,7 @@ function pulse(tables: Tables): Pulse {
     intents: askedInVain(tables).length > 0,
     unverified: false,
     deltas: false,
+    ...(watched === undefined ? {} : { watched }),
   };
 }
 

@@ -8,6 +8,7 @@ import { debouncedUntil, judgeKey, type KeyVerdict, type UniqueRule } from "../.
 import { apply, mark, releaseDependents } from "./endings.js";
 import { bringRules, linedUp } from "./gate-lines.js";
 import { addEdge, enter, hasStarted, waiting } from "./places.js";
+import { noteMove } from "./series.js";
 import type { JobRow, Place, Tables } from "./state.js";
 
 /** One by one, so that the first of two alike wins. Nothing is stored before every id is known to be new. */
@@ -104,6 +105,7 @@ function create(tables: Tables, job: NewJob, key: string | undefined): JobRow {
   const doom = parents.find(({ means }) => means === "doomed");
   bringRules(tables, row);
   if (doom === undefined && row.waits.size === 0) row.place = placed(tables, row, waiting(tables, dueAt));
+  noteMove(tables, row.lane, undefined, row.place.state);
   enter(tables, row);
   if (doom !== undefined) apply(tables, row, "unblock", deathOf(row, doomedBy(doom.id)), mark(tables));
   return row;

@@ -1,10 +1,13 @@
 import type { Store } from "../port.js";
 import { memoryApiKeys } from "./api-keys.js";
 import { memoryAudit } from "./audit.js";
+import { memoryBatches } from "./batches.js";
 import { memoryBreakers } from "./breakers.js";
 import { memoryCheckup } from "./checkup.js";
+import { memoryDataKeys } from "./data-keys.js";
 import { memoryDead } from "./dead.js";
 import { memoryDuties } from "./duties.js";
+import { memoryEvents } from "./events.js";
 import { memoryExplain } from "./explain.js";
 import { openFresh } from "./gates.js";
 import { memoryIngest } from "./ingest.js";
@@ -13,9 +16,11 @@ import { memoryLanes } from "./lanes.js";
 import { memoryLeases } from "./leases.js";
 import { memoryLimits } from "./limits.js";
 import { memoryPolicies } from "./policies.js";
+import { memoryPurges } from "./purges.js";
 import { memoryRecords } from "./records.js";
 import { memoryReplies } from "./replies.js";
 import { memorySchedules } from "./schedules.js";
+import { memorySeries } from "./series.js";
 import { Tables } from "./state.js";
 import { memoryTasks } from "./tasks.js";
 import { memoryWorkers } from "./workers.js";
@@ -33,6 +38,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const tables = new Tables(options.now ?? Date.now, openFresh);
   return {
     jobs: memoryJobs(tables),
+    batches: memoryBatches(tables),
     leases: memoryLeases(tables),
     lanes: memoryLanes(tables),
     tasks: memoryTasks(tables),
@@ -47,9 +53,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     schedules: memorySchedules(tables),
     duties: memoryDuties(tables),
     records: memoryRecords(tables),
+    series: memorySeries(tables),
+    events: memoryEvents(tables),
     apiKeys: memoryApiKeys(tables),
     audit: memoryAudit(tables),
     replies: memoryReplies(tables),
+    dataKeys: memoryDataKeys(tables),
+    purges: memoryPurges(tables),
     engine: { engine: "memory", place: "memory:", version: "1", durability: "none", schema: 0 },
     onHint(listener) {
       tables.listeners.add(listener);

@@ -7,6 +7,7 @@ import type { Change, JobStore, Scope } from "../port.js";
 import { erase, mark } from "./endings.js";
 import { cancelNow, enqueue } from "./enqueue.js";
 import { leave, move, parked, waiting } from "./places.js";
+import { attemptBytes, lineBytes, partOf } from "./sizes.js";
 import type { JobRow, Tables } from "./state.js";
 import { historyOf, page, recordOf, visible } from "./view.js";
 
@@ -28,8 +29,8 @@ export function memoryJobs(tables: Tables): JobStore {
     },
     get: (scope, id) => tables.step(() => mapped(visible(tables, scope, id), (row) => recordOf(tables, row))),
     list: (scope, filter, request) => tables.step(() => page(tables, scope, filter, request)),
-    history: (scope, id) => tables.step(() => mapped(visible(tables, scope, id), historyOf) ?? []),
-    logs: (scope, id) => tables.step(() => [...(visible(tables, scope, id)?.logs ?? [])]),
+    history: (scope, id, part) => tables.step(() => partOf(mapped(visible(tables, scope, id), historyOf) ?? [], part, attemptBytes)),
+    logs: (scope, id, part) => tables.step(() => partOf([...(visible(tables, scope, id)?.logs ?? [])], part, lineBytes)),
 
     cancel: (scope, id, reason) =>
       change("cancel", scope, id, (row) => {

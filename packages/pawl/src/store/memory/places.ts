@@ -8,6 +8,7 @@ import { paced } from "../../core/pace.js";
 import { dueTimer } from "../../core/timer.js";
 import { linedUp, stand, stepOut, vacate } from "./gate-lines.js";
 import { Line } from "./line.js";
+import { noteChange, noteMove } from "./series.js";
 import type { JobRow, Place, Tables } from "./state.js";
 
 /** The one way a job changes place. This store is the specification, so it holds itself to the lifecycle table. */
@@ -19,6 +20,7 @@ export function move(tables: Tables, row: JobRow, verb: Verb, to: Place): void {
   if (!allowed(from, verb, place.state)) throw new Error(`the lifecycle has no ${verb} from ${from} to ${place.state}`);
   leave(tables, row);
   row.place = place;
+  noteMove(tables, row.lane, from, place.state);
   enter(tables, row);
 }
 
@@ -152,5 +154,6 @@ function count(tables: Tables, row: JobRow, by: 1 | -1): void {
     tables.counts.set(key, entry);
   }
   entry.counts[row.place.state] += by;
+  noteChange(tables, row.lane, row.place.state, by);
   if (by === 1 && row.place.state === "running") tables.paces.set(key, paced(tables.paces.get(key), 1, tables.now));
 }

@@ -2,6 +2,7 @@ import { isFinished } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
 import { stillHolds } from "../../core/unique.js";
 import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
+import { forgetBatches } from "./batches.js";
 import { erase, lastOf } from "./endings.js";
 import { enter, hasStarted, leave } from "./places.js";
 import { forgetReplies } from "./replies.js";
@@ -35,7 +36,7 @@ function pastTheirTime(tables: Tables, rules: PruneRules): readonly JobRow[] {
 }
 
 function forget(tables: Tables): number {
-  let forgotten = forgetReplies(tables);
+  let forgotten = forgetReplies(tables) + forgetBatches(tables);
   for (const [request, { until }] of tables.requests) {
     if (until <= tables.now && tables.requests.delete(request)) forgotten++;
   }

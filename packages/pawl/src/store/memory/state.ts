@@ -13,11 +13,16 @@ import type { FiredTick, ScheduleRecord, TickGap } from "../../core/schedule.js"
 import type { TaskRecord } from "../../core/task.js";
 import type { UniqueRule } from "../../core/unique.js";
 import type { Hint } from "../port.js";
+import type { DataKeyRecord } from "../port-data-keys.js";
+import type { PurgeRecord } from "../port-purges.js";
 import type { LiveWorker } from "../port-workers.js";
 import type { ApiKeyRow } from "./api-keys.js";
+import type { BatchRow } from "./batches.js";
 import type { BreakerRow } from "./breakers.js";
+import { eventLog } from "./events.js";
 import { Line } from "./line.js";
 import type { ReplyRow } from "./replies.js";
+import type { SeriesRow } from "./series.js";
 import { Slots } from "./slots.js";
 import { Timeline } from "./timeline.js";
 
@@ -155,6 +160,13 @@ export class Tables {
   /** chains by tenant; undefined: that of the store as a whole */
   readonly audit = new Map<string | undefined, readonly StoredEntry[]>();
   readonly replies = new Map<string, ReplyRow>();
+  readonly dataKeys = new Map<string, DataKeyRecord>();
+  readonly purges = new Map<string, PurgeRecord>();
+  /** by tenant and request id */
+  readonly batches = new Map<string, BatchRow>();
+  readonly events = eventLog();
+  /** by minute, queue and task */
+  readonly series = new Map<string, SeriesRow>();
   readonly counts = new Map<string, { readonly queue: string; readonly task: string; readonly counts: Record<State, number> }>();
 
   readonly listeners = new Set<(hint: Hint) => void>();
@@ -166,6 +178,8 @@ export class Tables {
     admitAt: undefined,
     intent: false,
     lanes: false,
+    watch: false,
+    events: false,
   };
   /** the time of the step in hand */
   now = 0;
@@ -223,6 +237,8 @@ interface HintBatch {
   admitAt: number | undefined;
   intent: boolean;
   lanes: boolean;
+  watch: boolean;
+  events: boolean;
 }
 
 function takeHints(batch: HintBatch, now: number): Hint[] {
@@ -234,6 +250,8 @@ function takeHints(batch: HintBatch, now: number): Hint[] {
   if (batch.intent) hints.push({ kind: "intent" });
   if (batch.finished.length > 0) hints.push({ kind: "finished", jobs: [...batch.finished] });
   if (batch.lanes) hints.push({ kind: "lanes" });
+  if (batch.watch) hints.push({ kind: "watch" });
+  if (batch.events) hints.push({ kind: "events" });
   batch.ready.clear();
   batch.finished.length = 0;
   batch.scheduledAt = undefined;
@@ -241,5 +259,7 @@ function takeHints(batch: HintBatch, now: number): Hint[] {
   batch.admitAt = undefined;
   batch.intent = false;
   batch.lanes = false;
+  batch.watch = false;
+  batch.events = false;
   return hints;
 }

@@ -4,7 +4,9 @@ import { type AttemptRecord, isFinished, type JobRecord } from "../../core/job.j
 import { compareText } from "../../core/lane.js";
 import { gateParts } from "../../core/limit.js";
 import type { JobFilter, Page, PageRequest, Scope } from "../port.js";
+import { withinBytes } from "../port-pages.js";
 import { lastOf } from "./endings.js";
+import { recordBytes } from "./sizes.js";
 import type { JobRow, Standing, Tables } from "./state.js";
 
 /** The job, if the scope may know of it: another tenant's is not told from one that does not exist. */
@@ -53,9 +55,10 @@ export function page(tables: Tables, scope: Scope, filter: JobFilter, request: P
   const found = [...tables.jobs.values()]
     .filter((row) => (scope === "everyone" || row.lane.tenant === scope.tenant) && (after === undefined || row.id < after) && matches(row, filter))
     .sort((a, b) => compareText(b.id, a.id));
-  const jobs = found.slice(0, limit).map((row) => recordOf(tables, row));
+  const shown = found.slice(0, limit).map((row) => recordOf(tables, row));
+  const jobs = withinBytes(shown, request.bytes ?? Number.POSITIVE_INFINITY, recordBytes);
   const last = jobs.at(-1);
-  return found.length > limit && last !== undefined ? { jobs, next: last.id } : { jobs };
+  return found.length > jobs.length && last !== undefined ? { jobs, next: last.id } : { jobs };
 }
 
 export function matches(row: JobRow, { state, queue, task, tag, key, failure, fingerprint, dueFrom, dueBefore }: JobFilter): boolean {

@@ -23,17 +23,19 @@ export interface Admitted {
   readonly nextIn?: number;
 }
 
-/** Lets in who can pass these gates, until nobody can. */
-export async function admit(db: Db, gates: readonly GateKey[]): Promise<Admitted> {
+/** Lets in who can pass these gates, until nobody can. `made`: they are known to be there, as somebody held a place of each. */
+export async function admit(db: Db, gates: readonly GateKey[], { made = false }: { readonly made?: boolean } = {}): Promise<Admitted> {
   const lanes: Lane[] = [];
   let count = 0;
   let nextIn = Number.POSITIVE_INFINITY;
   const sorted = [...new Set(gates)].sort(compareText);
   for (let first = 0; first < sorted.length; first += MOST_GATES) {
     let some = sorted.slice(first, first + MOST_GATES);
-    for (let rounds = 1; some.length > 0; rounds++) {
+    for (let [rounds, make] = [1, !made]; some.length > 0; rounds++) {
+      const how = { make, mayRepeat: rounds < MOST_ROUNDS };
       const locked = some;
-      const round = await db.transaction((tx) => admitRound(db, tx, locked, rounds < MOST_ROUNDS));
+      const round = await db.transaction((tx) => admitRound(db, tx, locked, how));
+      make = round.unmade === true;
       lanes.push(...round.lanes);
       count += round.count;
       nextIn = Math.min(nextIn, round.nextIn ?? nextIn);
@@ -46,14 +48,23 @@ export async function admit(db: Db, gates: readonly GateKey[]): Promise<Admitted
 interface RoundReport extends Admitted {
   /** to be locked and looked at once more */
   readonly again: readonly GateKey[];
+  /** some of them are not there */
+  readonly unmade?: true;
 }
 
 /**
  * One transaction: locks the gates, in order, and reads in statements of their own how they stand, since only those see
  * what was written before the locks were had. Slots of a gate are only ever added under its lock, so none is exceeded.
  */
-async function admitRound(db: Db, tx: Transaction, keys: readonly GateKey[], mayRepeat: boolean): Promise<RoundReport> {
-  const { gates, now } = await takeKnocks(db, tx, keys);
+async function admitRound(
+  db: Db,
+  tx: Transaction,
+  keys: readonly GateKey[],
+  { make, mayRepeat }: { readonly make: boolean; readonly mayRepeat: boolean },
+): Promise<RoundReport> {
+  const standing = await takeKnocks(db, tx, keys, make);
+  if (standing === undefined) return { count: 0, lanes: [], again: keys, unmade: true };
+  const { gates, now } = standing;
   const lines = await readHeads(tx, gates);
   const strange = [...lines.values()].flatMap(({ heads }) =>
     heads.flatMap(({ passes }) => passes.flatMap(({ gate }) => (gates.has(gate) ? [] : [gate]))),
@@ -61,7 +72,7 @@ async function admitRound(db: Db, tx: Transaction, keys: readonly GateKey[], may
   // A head has gates that are not locked: they must be had in order, so all of it begins anew.
   if (strange.length > 0 && mayRepeat) {
     await knockAgain(tx, new Map(keys.map((key) => [key, now])));
-    return { count: 0, lanes: [], again: [...new Set([...keys, ...strange])] };
+    return { count: 0, lanes: [], again: [...new Set([...keys, ...strange])], unmade: true };
   }
   const rounds: Round<Head>[] = [];
   const later = new Map<GateKey, number>();
@@ -98,13 +109,13 @@ const HEADS = statement(
   "heads_of_lines",
   `
   select k.key as gate, p.id, p.queue, p.band, p.tenant, p.task, t.limits::text,
-    exists (select from pawl.slot s where s.kind = 'serial' and s.job = p.id) as keeps_turn,
-    p.place = (select f.place from pawl.parked f where f.gate = k.key order by f.rank, f.place limit 1) as first
+    t.serial and exists (select from pawl.slot s where s.kind = 'serial' and s.job = p.id) as keeps_turn, p.place = f.place as first
   from unnest($1::text[], $2::int[]) as k(key, room)
+  cross join lateral (select f.place from pawl.parked f where f.gate = k.key order by f.rank, f.place limit 1) f
   cross join lateral (
     select p.id, p.queue, p.band, p.tenant, p.task, p.rank, p.place from pawl.parked p where p.gate = k.key order by p.rank, p.place limit k.room for update skip locked
   ) p
-  cross join lateral (select t.limits from pawl.ticket t where t.job = p.id limit 1) t
+  cross join lateral (select t.limits, t.serial from pawl.ticket t where t.job = p.id limit 1) t
   order by k.key collate "C", p.rank, p.place`,
 );
 
@@ -159,7 +170,8 @@ const APPLY = statement(
     where p.id = m.id and (p.gate, p.rank, p.reason) is distinct from (m.gate, m.rank, m.reason)
   ),
   filled as (update pawl.gate g set full_at = to_timestamp(b.full_at / 1000) from unnest($9::text[], $10::float8[]) as b(key, full_at) where g.key = b.key),
-  counted as (insert into pawl.delta (queue, task, parked, ready) select queue, task, -count(*), count(*) from admitted group by queue, task)
+  counted as (insert into pawl.delta (queue, task, parked, ready) select queue, task, -count(*), count(*) from admitted group by queue, task),
+  knocked as (insert into pawl.knock (at, key) select to_timestamp(k.at / 1000), k.key from unnest($11::float8[], $12::text[]) as k(at, key))
   select distinct queue, band, tenant, task from admitted`,
 );
 
@@ -172,8 +184,10 @@ async function apply(
   const admitted = rounds.flatMap((round) => round.admitted);
   const waiting = rounds.flatMap((round) => round.waiting);
   for (const { knocks } of rounds) for (const [key, at] of knocks) later.set(key, Math.min(at, later.get(key) ?? at));
-  await knockAgain(tx, later);
-  if (admitted.length === 0 && waiting.length === 0) return { count: 0, lanes: [] };
+  if (admitted.length === 0 && waiting.length === 0) {
+    await knockAgain(tx, later);
+    return { count: 0, lanes: [] };
+  }
   const slots = [...admitted, ...waiting].flatMap(({ job, slots: taken }) => taken.map((slot) => ({ ...slot, job: job.id })));
   const filled = [...gates].filter(([, gate]) => gate.fullAt !== undefined);
   const lanes = await tx.query<Lane>(APPLY, [
@@ -187,6 +201,7 @@ async function apply(
     textArray(waiting.map(({ reason }) => reason)),
     textArray(filled.map(([key]) => key)),
     plainArray(filled.map(([, gate]) => gate.fullAt)),
+    ...knocksAt(later),
   ]);
   return { count: admitted.length, lanes: lanes.map(laneOf) };
 }
@@ -198,5 +213,9 @@ const KNOCK_AGAIN = statement(
 
 async function knockAgain(tx: Transaction, later: ReadonlyMap<GateKey, number>): Promise<void> {
   if (later.size === 0) return;
-  await tx.query(KNOCK_AGAIN, [plainArray([...later.values()]), textArray([...later.keys()])]);
+  await tx.query(KNOCK_AGAIN, knocksAt(later));
+}
+
+function knocksAt(later: ReadonlyMap<GateKey, number>): readonly string[] {
+  return [plainArray([...later.values()]), textArray([...later.keys()])];
 }

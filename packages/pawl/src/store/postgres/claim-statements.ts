@@ -79,6 +79,11 @@ function unlimited(): string {
   return `and case when exists (select from pawl.lane_limit) then not ${over("pawl.lane_limit", "o")} else true end`;
 }
 
+/** Lanes that gave all they were asked for: what is left there says nothing of the others. */
+function metQuotas(): string {
+  return "met as materialized (select no from taken group by no having count(*) >= ($10::int[])[no]),";
+}
+
 function claimText(several: boolean, limits = unlimited()): string {
   const ofLane = (table: string) => `${table}.queue = o.queue and ${table}.band = o.band and ${table}.tenant = o.tenant and ${table}.task = o.task`;
   const lane = several ? ", queue, task" : "";
@@ -137,6 +142,7 @@ function claimText(several: boolean, limits = unlimited()): string {
     from dealt d cross join lateral unnest(d.jobs[1 : d.given]) with ordinality as u(id, place) where d.id is null
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
+  ${several ? metQuotas() : ""}
   ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end")},
   counted as (
     insert into pawl.delta (queue, task, ready, running)
@@ -147,7 +153,7 @@ function claimText(several: boolean, limits = unlimited()): string {
     packed: "(select coalesce(sum(count), 0) from locked)",
     left: `o.count < $4 and exists (
       select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit ceil(o.quota / $12::float8)::int + 2) q
-      where q.seq <> all(array(select seq from opened where given = count))
+      where q.seq <> all(array(select seq from opened where given = count))${several ? " and case when o.no in (select no from met) then false else true end" : ""}
     )`,
   })}`;
 }
@@ -199,7 +205,7 @@ export interface AnswerRow {
   /** parcels it locked, and the jobs in them */
   readonly parcels: number;
   readonly packed: number;
-  /** parcels that others hold, or that were locked and not emptied, may be left */
+  /** of lanes that gave less than their quota, parcels that others hold, or that were locked and not emptied, may be left */
   readonly left: boolean;
 }
 

@@ -7,6 +7,7 @@ import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import type { LowWaters } from "./low-water.js";
+import { recorded } from "./series.js";
 
 /** One job (or `count` of them) that went from one state to another; undefined: from or to nothing. */
 export interface Move {
@@ -18,11 +19,11 @@ export interface Move {
 const COLUMNS = STATES.join(", ");
 const COUNT = statement(
   "count",
-  `insert into pawl.delta (queue, task, ${COLUMNS}) select * from unnest($1::text[], $2::text[], ${STATES.map((_, i) => `$${i + 3}::int[]`).join(", ")})`,
+  `insert into pawl.delta (queue, task, ${COLUMNS}, restored) select *, $${STATES.length + 3}::bool from unnest($1::text[], $2::text[], ${STATES.map((_, i) => `$${i + 3}::int[]`).join(", ")})`,
 );
 
-/** Counts moves made off the hot path, as one delta row per queue and task. */
-export async function count(on: Queryable, moves: readonly Move[]): Promise<void> {
+/** Counts moves made off the hot path, as one delta row per queue and task. Of jobs that are `restored` nothing happens now. */
+export async function count(on: Queryable, moves: readonly Move[], restored = false): Promise<void> {
   const sums = new Map<string, { lane: Lane; by: Record<State, number> }>();
   for (const move of moves) {
     if (move.from === move.to) continue;
@@ -41,6 +42,7 @@ export async function count(on: Queryable, moves: readonly Move[]): Promise<void
     textArray(rows.map((row) => row.lane.queue)),
     textArray(rows.map((row) => row.lane.task)),
     ...STATES.map((state) => plainArray(rows.map((row) => row.by[state]))),
+    restored,
   ]);
 }
 
@@ -79,6 +81,7 @@ const FOLD = statement(
   `
   with batch as materialized (select id from pawl.delta where id >= $2::float8::bigint order by id limit $1 for update skip locked),
   gone as (delete from pawl.delta d using batch where d.id = batch.id returning d.*),
+  recorded as (${recorded("gone", AT)}),
   folded as (
     insert into pawl.tally as t (queue, task, starts, starts_at, starts_since, ${COLUMNS})
     select queue, task, starts, case when starts > 0 then ${AT} end, case when starts > 0 then ${AT} - ${PACE_GATHERED} * interval '1 millisecond' end, ${COLUMNS}

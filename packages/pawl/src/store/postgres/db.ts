@@ -15,7 +15,7 @@ export interface Db extends Queryable {
   /** READ COMMITTED; tried again from the start when the server asks for that (serialization, deadlock) */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
   /** looks at gates that a committed transaction knocked at; set by the store */
-  onKnock?: (gates: ReadonlySet<GateKey>) => Promise<void>;
+  onKnock?: (gates: ReadonlySet<GateKey>, how?: { readonly made: boolean }) => Promise<void>;
 }
 
 const SCHEMA = "pawl";

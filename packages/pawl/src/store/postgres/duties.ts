@@ -33,8 +33,9 @@ const PULSE = statement(
     ${ms("statement_timestamp()")} - ${ms("pg_postmaster_start_time()")} as up_for,
     exists (select from pawl.intent) as intents,
     exists (select from pawl.dependency where not verified) as unverified,
+    w.epoch, ${ms("w.until")} - ${ms(NOW)} as watched_for,
     pg_snapshot_xmin(s)::text as xmin, pg_snapshot_xmax(s)::text as xmax
-  from pg_current_snapshot() s`,
+  from pg_current_snapshot() s left join pawl.watch w on w.until > ${NOW}`,
 );
 
 interface PulseRow {
@@ -49,6 +50,8 @@ interface PulseRow {
   readonly delta: number | null;
   readonly last_delta: number;
   readonly up_for: number;
+  readonly epoch: string | null;
+  readonly watched_for: number;
   readonly xmin: string;
   readonly xmax: string;
 }
@@ -77,6 +80,7 @@ export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
     unverified: row.unverified,
     deltas: row.delta !== null,
     upFor: row.up_for,
+    ...(row.epoch === null ? {} : { watched: { epoch: row.epoch, for: row.watched_for } }),
     ...(row.scheduled === null ? {} : { scheduledIn: row.scheduled - row.now }),
     ...(row.lease === null ? {} : { leaseIn: row.lease - row.now }),
     ...(row.timer === null ? {} : { timerIn: row.timer - row.now }),

@@ -1,6 +1,8 @@
+import { DEFAULTS } from "../../core/defaults.js";
 import { idsDueAt, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
+import type { BatchRequest } from "../port-batches.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
@@ -69,15 +71,17 @@ const ENQUEUE = hotStatement(
   select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from clock`,
 );
 
-/** The instant with the prefix of ids due at it, and a number for each of the parcels in the array `parcels`, which takes the transaction's id first. */
-function clockAndNumbers(parcels: string): string {
-  return `clock as materialized (
+/** The instant, with the prefix of ids due at it. It takes the transaction's id. */
+const CLOCK = `clock as materialized (
     select at.now, floor_ms, ceiling_ms, pg_current_xact_id() as xact,
       lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') as prefix
     from pawl.span, (select ${NOW} as now) at limit 1
-  ),
-  numbers as materialized (
-    select array(select nextval('pawl.ready_seq') from unnest(${parcels}::int[]) where c.xact is not null) as seq from clock c
+  )`;
+
+/** A number for each of the parcels in the array `parcels`, drawn after the transaction's id. */
+function numbers(parcels: string, clock = "clock"): string {
+  return `numbers as materialized (
+    select array(select nextval('pawl.ready_seq') from unnest(${parcels}::int[]) where c.xact is not null) as seq from ${clock} c
   )`;
 }
 
@@ -90,7 +94,7 @@ const ENQUEUE_NOW = hotStatement(
   "enqueue",
   "enqueue_now",
   `
-  with ${clockAndNumbers("$13")},
+  with ${CLOCK}, ${numbers("$13")},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
     select c.now, c.now, (c.prefix || g.tail)::uuid, ($3::int2[])[coalesce(g.lane, 1)], ($2::text[])[coalesce(g.lane, 1)], ($4::text[])[coalesce(g.lane, 1)],
@@ -116,27 +120,43 @@ const ENQUEUE_NOW = hotStatement(
 
 /**
  * The same for jobs of one lane that all go into parcels: what callers with thousands of jobs send. Nothing is looked up
- * per job, and nothing is handed on from one step to the next.
+ * per job, and nothing is handed on from one step to the next. Without an instant in `clock` nothing is stored.
  */
-const ENQUEUE_BULK = hotStatement(
-  "enqueue",
-  "enqueue_bulk",
-  `
-  with ${clockAndNumbers("$10")},
+function bulk(clock: string): string {
+  return `${numbers("$10", clock)},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
     select c.now, c.now, (c.prefix || g.tail)::uuid, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, n.seq[g.parcel]
-    from clock c cross join numbers n
+    from ${clock} c cross join numbers n
       cross join rows from (json_array_elements($7::json), unnest($6::text[], $8::text[], $9::int[])) as g(input, tail, options, parcel)
   ),
   packed as (
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs)
     select n.seq[p.no], p.last - p.first + 1, $3::int2, $2::text, $4::text, $5::text,
       array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail))
-    from clock c cross join numbers n cross join unnest($10::int[], $11::int[]) with ordinality as p(first, last, no)
+    from ${clock} c cross join numbers n cross join unnest($10::int[], $11::int[]) with ordinality as p(first, last, no)
   ),
-  counted as (insert into pawl.delta (queue, task, ready) values ($2::text, $5::text, $12::int))
-  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from clock`,
+  counted as (insert into pawl.delta (queue, task, ready) select $2::text, $5::text, $12::int from ${clock})
+  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from ${clock}`;
+}
+
+const ENQUEUE_BULK = hotStatement("enqueue", "enqueue_bulk", `with ${CLOCK}, ${bulk("clock")}`);
+
+/** The same once per request id: who finds it taken stores nothing, after waiting for whoever is taking it. */
+const ENQUEUE_BULK_ONCE = hotStatement(
+  "enqueue",
+  "enqueue_bulk_once",
+  `with ${CLOCK},
+  opened as (
+    insert into pawl.batch as b (tenant, id, digest, note, until, jobs)
+    select $13::text, $14::text, $15::text, $16::text, c.now + $17::float8 * interval '1 millisecond', array(select (c.prefix || t.tail)::uuid from unnest($6::text[]) as t(tail))
+    from clock c
+    on conflict (tenant, id) do update set digest = excluded.digest, note = excluded.note, until = excluded.until, jobs = excluded.jobs, fates = null, replaced = null
+      where b.until <= ${NOW}
+    returning 1
+  ),
+  begun as materialized (select c.* from clock c cross join opened),
+  ${bulk("begun")}`,
 );
 
 export async function enqueuePlain(
@@ -149,11 +169,28 @@ export async function enqueuePlain(
   if (isOneNow(jobs)) return enqueueOne(db, on, jobs[0], ride);
   if (jobs.every(isPlainNow)) {
     const [at] = (await askNow(db, on, jobs, size)) as [Span];
-    const idOf = idsDueAt(clampDue(at.now, at));
-    return { now: at.now, answers: jobs.map(({ tail }) => ({ kind: "created", id: idOf(tail) })) };
+    return { now: at.now, answers: createdAt(at, jobs) };
   }
   const [at] = (await on.query<Span>(ENQUEUE, [db.now(), ...plainFacts(jobs), ...times(jobs)])) as [Span];
   return { now: at.now, answers: jobs.map((job) => ({ kind: "created", id: jobId(clampDue(dueTime(job, at.now), at), job.tail) })) };
+}
+
+/** `undefined`: the request is known, and nothing was stored. */
+export async function enqueueBulkOnce(
+  db: Db,
+  { tenant, id, digest, note }: BatchRequest,
+  jobs: readonly NewJob[],
+  size: ParcelSize,
+): Promise<{ answers: readonly Enqueued[]; now: number } | undefined> {
+  const [{ lane }] = jobs as readonly [NewJob];
+  const request = [tenant, id, digest, note ?? null, DEFAULTS.keep.request];
+  const [at] = await db.query<Span>(ENQUEUE_BULK_ONCE, [db.now(), ...bulkFacts(lane, jobs, size), ...request]);
+  return at === undefined ? undefined : { now: at.now, answers: createdAt(at, jobs) };
+}
+
+/** Many jobs of one lane that are due at once. (Those of one plan share the very lane.) */
+export function isBulk(jobs: readonly NewJob[], size: ParcelSize): boolean {
+  return jobs.length >= size.from && jobs.every((job) => job.lane === jobs[0]?.lane && isPlainNow(job));
 }
 
 function askNow(db: Db, on: Queryable, jobs: readonly NewJob[], size: ParcelSize): Promise<readonly Span[]> {
@@ -162,6 +199,11 @@ function askNow(db: Db, on: Queryable, jobs: readonly NewJob[], size: ParcelSize
   return alike
     ? on.query<Span>(ENQUEUE_BULK, [db.now(), ...bulkFacts(lane, jobs, size)])
     : on.query<Span>(ENQUEUE_NOW, [db.now(), ...packedFacts(jobs, size)]);
+}
+
+function createdAt(at: Span, jobs: readonly NewJob[]): readonly Enqueued[] {
+  const idOf = idsDueAt(clampDue(at.now, at));
+  return jobs.map(({ tail }) => ({ kind: "created", id: idOf(tail) }));
 }
 
 export function dueTime(job: NewJob, now: number): number {

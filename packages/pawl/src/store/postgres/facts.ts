@@ -7,6 +7,7 @@ import { plainArray } from "./arrays.js";
 import { stateCode } from "./codes.js";
 import { ms, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import { bytesOf, withinBytes } from "./pages.js";
 import { SEQ_STEP } from "./parcels.js";
 import { laneOf } from "./pending.js";
 
@@ -14,9 +15,7 @@ import { laneOf } from "./pending.js";
  * Which table holds the row is the state; in none of them, the newest attempt says how it ended, or it is running.
  * (The limit tells the planner that there is one row per id: without it the estimate is high enough to wake the JIT.)
  */
-const FACTS = statement(
-  "facts",
-  `
+const READ = `
   select g.id, j.queue, j.band, j.tenant, j.task, j.input::text, j.options::text, ${ms("j.created_at")} as created_at, ${ms("j.due_at")} as due_at,
     case when r.id is not null or u.id is not null or k.seq is not null then 'ready' when s.id is not null then 'scheduled' when p.id is not null then 'parked'
       when b.id is not null then 'blocked' when d.id is not null then 'dead'
@@ -24,7 +23,7 @@ const FACTS = statement(
     coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes, a.lease is not null as tried,
     ${ms("coalesce(s.run_at, p.run_at)")} as run_at, p.reason as parked_for, p.gate, i.kind as intent,
     ${ms("a.finished_at")} as finished_at, a.output::text, a.failure::text,
-    (select l.data::text from pawl.any_log l where l.job = g.id and l.level = 4 order by l.at desc limit 1) as progress,
+    (select l.data::text from pawl.any_log l where l.job = g.id and l.level = 4 order by l.at desc limit 1) as progress, g.ord::int as place,
     (select string_agg(t.parent::text, ',' order by t.parent) from pawl.dependency t where t.child = g.id) as waits_for
   from unnest($1::uuid[]) with ordinality as g(id, ord)
   cross join lateral (select * from pawl.any_job j where j.id = g.id limit 1) j
@@ -39,8 +38,12 @@ const FACTS = statement(
   left join pawl.blocked b on b.id = g.id
   left join pawl.dead d on d.id = g.id
   left join pawl.intent i on i.job = g.id
-  left join lateral (select * from pawl.any_attempt a where a.job = g.id order by a.lease desc limit 1) a on true
-  order by g.ord`,
+  left join lateral (select * from pawl.any_attempt a where a.job = g.id order by a.lease desc limit 1) a on true`;
+
+const FACTS = statement("facts", `${READ} order by g.ord`);
+const FACTS_WITHIN = statement(
+  "facts_within",
+  withinBytes(`select f.*, ${bytesOf("input", "output", "failure", "progress")} as bytes from (${READ}) f`, "place", "$2"),
 );
 
 interface FactsRow extends Lane {
@@ -74,6 +77,17 @@ export async function readFacts(on: Queryable, ids: readonly JobId[]): Promise<r
   if (ids.length === 0) return [];
   const rows = await on.query<FactsRow>(FACTS, [plainArray(ids)]);
   return rows.map(factsOf);
+}
+
+/** The first of them, as many as fill these bytes; `full`: there was no room for more. */
+export async function readFactsWithin(
+  on: Queryable,
+  ids: readonly JobId[],
+  most: number,
+): Promise<{ readonly facts: readonly Facts[]; readonly full: boolean }> {
+  if (ids.length === 0) return { facts: [], full: false };
+  const rows = await on.query<FactsRow & { readonly bytes: number }>(FACTS_WITHIN, [plainArray(ids), most]);
+  return { facts: rows.map(factsOf), full: rows.reduce((sum, row) => sum + row.bytes, 0) >= most };
 }
 
 function factsOf(row: FactsRow): Facts {

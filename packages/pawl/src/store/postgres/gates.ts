@@ -13,11 +13,6 @@ const MAKE_GATES = statement(
    on conflict do nothing`,
 );
 const LOCK_GATES = statement("lock_gates", "select key from pawl.gate where key = any($1::text[]) order by key for update");
-const TAKE_KNOCKS = statement(
-  "take_knocks",
-  `with gone as (delete from pawl.knock where key = any($1::text[]) returning id, key, rule, paused_until, at)
-   select key, rule::text, ${ms("paused_until")} as paused_until, ${ms("at")} as at from gone where rule is not null or paused_until is not null order by id`,
-);
 const CHANGE_GATES = statement(
   "change_gates",
   `update pawl.gate g set rule = c.rule::json, paused_until = to_timestamp(c.paused_until / 1000)
@@ -26,14 +21,25 @@ const CHANGE_GATES = statement(
 /** Those that were let in by a rate and have begun wait for no worker any more. */
 const FORGET_STARTED = statement(
   "forget_started",
-  `delete from pawl.slot s where s.kind = 'rate' and s.key = any($1::text[])
-     and not exists (select from pawl.ready r where r.id = s.job) and not exists (select from pawl.suspect u where u.id = s.job)`,
+  `with gone as (
+     delete from pawl.slot s where s.kind = 'rate' and s.key = any($1::text[])
+       and not exists (select from pawl.ready r where r.id = s.job) and not exists (select from pawl.suspect u where u.id = s.job)
+     returning s.key
+   )
+   select key, count(*)::int as started from gone group by key`,
 );
+/** Takes away what was knocked at the gates. What a knock stands for was committed with it, so that the same snapshot has both. */
 const READ_GATES = statement(
   "read_gates",
-  `select g.key, g.rule::text, ${ms("g.full_at")} as full_at, ${ms("g.paused_until")} as paused_until, ${ms(NOW)} as now,
+  `with gone as (delete from pawl.knock where key = any($2::text[]) returning id, key, rule, paused_until, at),
+   told as materialized (
+     select key, json_agg(json_build_object('rule', rule::text, 'pausedUntil', ${ms("paused_until")}, 'at', ${ms("at")}) order by id)::text as knocks
+     from gone where rule is not null or paused_until is not null group by key
+   )
+   select g.key, g.rule::text, ${ms("g.full_at")} as full_at, ${ms("g.paused_until")} as paused_until, ${ms(NOW)} as now,
      (select count(*) from pawl.slot s where s.kind in ('key', 'serial') and s.key = g.key)::int as held,
-     (select count(*) from pawl.slot s where s.kind = 'rate' and s.key = g.key)::int as unstarted
+     (select count(*) from pawl.slot s where s.kind = 'rate' and s.key = g.key)::int as unstarted,
+     (select t.knocks from told t where t.key = g.key) as knocks
    from pawl.gate g where g.key = any($2::text[]) order by g.key`,
 );
 
@@ -45,29 +51,32 @@ interface GateRow {
   readonly now: number;
   readonly held: number;
   readonly unstarted: number;
+  /** those that bring something, in the order they came */
+  readonly knocks: string | null;
 }
-interface KnockRow {
-  readonly key: GateKey;
+interface Knock {
   readonly rule: string | null;
-  readonly paused_until: number | null;
+  readonly pausedUntil: number | null;
   readonly at: number;
 }
 
+export interface Standing {
+  readonly gates: ReadonlyMap<GateKey, Gate>;
+  readonly now: number;
+}
+
 /**
- * Locks the gates, takes away what was knocked at them, and reads how they stand. In that order: what a knock stands for
- * was committed with it, so that the last of these statements sees it.
+ * Locks the gates, takes away what was knocked at them, and reads how they stand: in a second statement, which sees what was
+ * written before the locks were had. Undefined: some are not there, and were not to be made. To make them now would be out
+ * of order, so whoever asked begins anew.
  */
-export async function takeKnocks(
-  db: Db,
-  tx: Transaction,
-  keys: readonly GateKey[],
-): Promise<{ readonly gates: ReadonlyMap<GateKey, Gate>; readonly now: number }> {
+export async function takeKnocks(db: Db, tx: Transaction, keys: readonly GateKey[], make: boolean): Promise<Standing | undefined> {
   const asked = textArray(keys);
-  await tx.query(MAKE_GATES, [asked]);
-  await tx.query(LOCK_GATES, [asked]);
-  const knocks = await tx.query<KnockRow>(TAKE_KNOCKS, [asked]);
-  let rows = await readGates(db, tx, asked);
-  const changed = changedBy(rows, knocks);
+  if (make) await tx.query(MAKE_GATES, [asked]);
+  const locked = await tx.query(LOCK_GATES, [asked]);
+  if (!make && locked.length < keys.length) return undefined;
+  let rows = await tx.query<GateRow>(READ_GATES, [db.now(), asked]);
+  const changed = rows.flatMap(changedBy);
   if (changed.length > 0) {
     await tx.query(CHANGE_GATES, [
       textArray(changed.map(({ key }) => key)),
@@ -78,29 +87,23 @@ export async function takeKnocks(
   }
   const rated = rows.filter(({ rule, unstarted }) => unstarted > 0 && (JSON.parse(rule) as LimitRule).rate !== undefined);
   if (rated.length > 0) {
-    await tx.query(FORGET_STARTED, [textArray(rated.map(({ key }) => key))]);
-    const counted = new Map((await readGates(db, tx, asked)).map((row) => [row.key, row.unstarted]));
-    rows = rows.map((row) => ({ ...row, unstarted: counted.get(row.key) ?? row.unstarted }));
+    const begun = await tx.query<{ key: GateKey; started: number }>(FORGET_STARTED, [textArray(rated.map(({ key }) => key))]);
+    const started = new Map(begun.map((row) => [row.key, row.started]));
+    rows = rows.map((row) => ({ ...row, unstarted: row.unstarted - (started.get(row.key) ?? 0) }));
   }
   return { gates: new Map(rows.map((row) => [row.key, gateOf(row)])), now: rows[0]?.now ?? 0 };
 }
 
-async function readGates(db: Db, tx: Transaction, asked: string): Promise<readonly GateRow[]> {
-  return tx.query<GateRow>(READ_GATES, [db.now(), asked]);
-}
-
 /** The newest rule holds. Of pauses the longest, unless one that is over when it is asked for opens the gate. */
-function changedBy(rows: readonly GateRow[], knocks: readonly KnockRow[]): readonly GateRow[] {
-  return rows.flatMap((row) => {
-    let { rule, paused_until } = row;
-    for (const knock of knocks) {
-      if (knock.key !== row.key) continue;
-      if (knock.rule !== null) rule = knock.rule;
-      if (knock.paused_until === null) continue;
-      paused_until = knock.paused_until <= knock.at ? null : Math.max(paused_until ?? 0, knock.paused_until);
-    }
-    return rule === row.rule && paused_until === row.paused_until ? [] : [{ ...row, rule, paused_until }];
-  });
+function changedBy(row: GateRow): readonly GateRow[] {
+  if (row.knocks === null) return [];
+  let { rule, paused_until } = row;
+  for (const knock of JSON.parse(row.knocks) as readonly Knock[]) {
+    if (knock.rule !== null) rule = knock.rule;
+    if (knock.pausedUntil === null) continue;
+    paused_until = knock.pausedUntil <= knock.at ? null : Math.max(paused_until ?? 0, knock.pausedUntil);
+  }
+  return rule === row.rule && paused_until === row.paused_until ? [] : [{ ...row, rule, paused_until }];
 }
 
 function gateOf(row: GateRow): Gate {

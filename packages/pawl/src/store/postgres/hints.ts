@@ -39,6 +39,8 @@ export class Hints {
   #admitIn: number | undefined;
   #intent = false;
   #look = false;
+  #watch = false;
+  #events = false;
   #lastSent = Number.NEGATIVE_INFINITY;
   #timer: (() => void) | undefined;
   #subscription: Subscription | undefined;
@@ -111,6 +113,8 @@ export class Hints {
     else if (hint.kind === "tick") this.#tickIn = Math.min(this.#tickIn ?? hint.dueIn, hint.dueIn);
     else if (hint.kind === "admit") this.#admitIn = Math.min(this.#admitIn ?? hint.dueIn, hint.dueIn);
     else if (hint.kind === "intent") this.#intent = true;
+    else if (hint.kind === "watch") this.#watch = true;
+    else if (hint.kind === "events") this.#events = true;
     else this.#look = true;
     this.#sendSoon();
   }
@@ -157,12 +161,16 @@ export class Hints {
     if (this.#tickIn !== undefined) hints.push({ kind: "tick", dueIn: this.#tickIn });
     if (this.#admitIn !== undefined) hints.push({ kind: "admit", dueIn: this.#admitIn });
     if (this.#intent) hints.push({ kind: "intent" });
+    if (this.#watch) hints.push({ kind: "watch" });
+    if (this.#events) hints.push({ kind: "events" });
     this.#lanes.clear();
     this.#dueIn = undefined;
     this.#tickIn = undefined;
     this.#admitIn = undefined;
     this.#intent = false;
     this.#look = false;
+    this.#watch = false;
+    this.#events = false;
     if (hints.length > 0) this.#notify(this.#channel, hints);
   }
 

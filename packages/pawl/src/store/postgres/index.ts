@@ -3,9 +3,11 @@ import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Lane, laneKey } from "../../core/lane.js";
 import { type Clock, systemClock } from "../../runtime/clock.js";
 import type { ForeignTransaction, Hint, JobStore, Store, StoreInfo } from "../port.js";
+import type { BatchStore } from "../port-batches.js";
 import { type Admitted, admit } from "./admit.js";
 import { postgresApiKeys } from "./api-keys.js";
 import { postgresAudit } from "./audit.js";
+import { enqueueOnce, enqueueOnceInside, findBatch } from "./batches.js";
 import { postgresBreakers } from "./breakers.js";
 import { HeldLeases } from "./bundles.js";
 import { postgresCheckup } from "./checkup.js";
@@ -13,25 +15,29 @@ import { claim, claimSuspect } from "./claim.js";
 import { claimLimited, claimLimitedSuspect } from "./claim-limited.js";
 import { type Controlled, cancel, drop, pause, redrive, resume, retry } from "./control.js";
 import { fold, readCounts } from "./counts.js";
+import { postgresDataKeys } from "./data-keys.js";
 import { type Db, foreignDb } from "./db.js";
 import { postgresDead } from "./dead-groups.js";
 import { carryOut, expire, promote, pulse, unblock } from "./duties.js";
 import { enqueuePlain, isOneNow } from "./enqueue.js";
 import { enqueueApart, isGuarded } from "./enqueue-apart.js";
 import { DriverError } from "./errors.js";
+import { postgresEvents } from "./events.js";
 import { postgresExplain } from "./explain.js";
 import { Hints } from "./hints.js";
 import { postgresIngest } from "./ingest.js";
 import { sameKnocks } from "./knocks.js";
 import { LaneBounds } from "./lane-bounds.js";
 import { postgresLimits } from "./limits.js";
+import { list } from "./list.js";
 import { live } from "./live.js";
 import { LowWaters } from "./low-water.js";
 import { PARCELS, ParcelGuess, type ParcelSize } from "./parcels.js";
 import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
 import { postgresPolicies } from "./policies.js";
 import { prune } from "./prune.js";
-import { get, history, list, logs } from "./read.js";
+import { postgresPurges } from "./purges.js";
+import { get, history, logs } from "./read.js";
 import { reap } from "./reap.js";
 import { log, recall, record } from "./records.js";
 import { intents, RENEW, renew } from "./renew.js";
@@ -39,6 +45,7 @@ import { type RenewalData, threadRenewer } from "./renewal.js";
 import { postgresReplies } from "./replies.js";
 import { restore } from "./restore.js";
 import { postgresSchedules } from "./schedules.js";
+import { postgresSeries } from "./series.js";
 import { postgresWorkers } from "./serving.js";
 import { settle } from "./settle.js";
 import { getTasks, publishTasks } from "./tasks.js";
@@ -94,9 +101,9 @@ export function postgresStore({
     ready(lanes);
     if (nextIn !== undefined) hints.give({ kind: "admit", dueIn: nextIn });
   };
-  db.onKnock = async (gates) => {
+  db.onKnock = async (gates, how) => {
     try {
-      admitted(await admit(db, [...gates]));
+      admitted(await admit(db, [...gates], how));
     } catch {
       // What knocked is stored: the duty looks.
       hints.give({ kind: "admit", dueIn: 0 });
@@ -107,14 +114,27 @@ export function postgresStore({
     enqueue: (batch, tx) => enqueue(batch, tx),
     get: (scope, id) => get(db, scope, id),
     list: (scope, filter, page) => list(db, scope, filter, page),
-    history: (scope, id) => history(db, scope, id),
-    logs: (scope, id) => logs(db, scope, id),
+    history: (scope, id, part) => history(db, scope, id, part),
+    logs: (scope, id, part) => logs(db, scope, id, part),
     cancel: (scope, id, reason) => after(cancel(db, scope, id, reason)),
     pause: (scope, id) => after(pause(db, scope, id)),
     resume: (scope, id) => after(resume(db, scope, id)),
     retry: (scope, id) => after(retry(db, scope, id)),
     redrive: (scope, id, how) => after(redrive(db, scope, id, how)),
     drop: (scope, id) => after(drop(db, scope, id)),
+  };
+
+  const batches: BatchStore = {
+    async enqueue(request, batch, tx) {
+      const once =
+        tx === undefined
+          ? await unknownIfLost(batch, () => enqueueOnce(db, request, batch, parcels))
+          : await enqueueOnceInside(db, foreignDb(db, tx), request, batch, parcels);
+      if (once.kind !== "stored") return once;
+      if (tx === undefined) await stored(batch, once.answers, once.now);
+      return { kind: "stored", answers: once.answers };
+    },
+    get: (request) => findBatch(db, db, request),
   };
 
   async function enqueue(batch: readonly NewJob[], tx?: ForeignTransaction): Promise<readonly Enqueued[]> {
@@ -125,18 +145,12 @@ export function postgresStore({
       return (await (guarded ? enqueueApart(db, own, batch, parcels) : enqueuePlain(db, own, batch, parcels))).answers;
     }
     const ride = !guarded && isOneNow(batch) ? hints.ride([batch[0].lane]) : undefined;
-    try {
-      const { answers, now } = guarded
-        ? await db.transaction((own) => enqueueApart(db, own, batch, parcels))
-        : await enqueuePlain(db, db, batch, parcels, ride);
-      if (ride === undefined) await stored(batch, answers, now);
-      else hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
-      return answers;
-    } catch (error) {
-      if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown")
-        throw pawlError("enqueue_unknown", { count: batch.length }, error);
-      throw error;
-    }
+    const { answers, now } = await unknownIfLost(batch, () =>
+      guarded ? db.transaction((own) => enqueueApart(db, own, batch, parcels)) : enqueuePlain(db, db, batch, parcels, ride),
+    );
+    if (ride === undefined) await stored(batch, answers, now);
+    else hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
+    return answers;
   }
 
   async function stored(batch: readonly NewJob[], answers: readonly Enqueued[], now: number): Promise<void> {
@@ -161,6 +175,7 @@ export function postgresStore({
   return {
     engine,
     jobs,
+    batches,
     leases: {
       claim: (request) => claim(claiming, request),
       claimLimited: (request) => claimLimited(claiming, request),
@@ -210,9 +225,13 @@ export function postgresStore({
     ingest: postgresIngest(db, low),
     explain: postgresExplain(db, bounds, low),
     policies: postgresPolicies(db, () => hints.give({ kind: "lanes" })),
+    series: postgresSeries(db),
+    events: postgresEvents(db, { changed: () => hints.give({ kind: "watch" }), recorded: () => hints.give({ kind: "events" }) }),
     apiKeys: postgresApiKeys(db),
     audit: postgresAudit(db),
     replies: postgresReplies(db),
+    dataKeys: postgresDataKeys(db),
+    purges: postgresPurges(db, (hint) => hints.give(hint)),
     schedules: postgresSchedules({ db, low, hint: (hint) => hints.give(hint), stored }),
     duties: {
       pulse: () => pulse(db, low),
@@ -262,9 +281,20 @@ export function postgresStore({
   } satisfies Store;
 
   async function renewalData(worker: Parameters<Workers["id"]>[0], duration: number, every: number): Promise<RenewalData> {
-    const link = db.driver.renewalLink();
+    const link = await db.driver.renewalLink();
     if (link === undefined) throw pawlError("store_failed", { operation: "renewal", reason: "the driver has no link for a thread" });
     return { link, statement: db.inSchema(RENEW), worker: await workers.id(worker), duration, every };
+  }
+}
+
+/** A commit that was not answered may have happened all the same. */
+async function unknownIfLost<T>({ length: count }: readonly NewJob[], store: () => Promise<T>): Promise<T> {
+  try {
+    return await store();
+  } catch (error) {
+    if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown")
+      throw pawlError("enqueue_unknown", { count }, error);
+    throw error;
   }
 }
 

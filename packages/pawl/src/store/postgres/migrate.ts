@@ -26,10 +26,10 @@ const FOLDER = new URL("./migrations/", import.meta.url);
 export function readMigrations(folder: URL = FOLDER): readonly Migration[] {
   const files = readdirSync(folder);
   const read = (file: string) => readFileSync(new URL(file, folder), "utf8");
-  return files
+  const migrations = files
     .filter((file) => /^\d+_\w+\.sql$/.test(file))
     .sort()
-    .map((file) => {
+    .map((file): Migration => {
       const stem = file.replace(/\.sql$/, "");
       const up = read(file);
       const number = Number.parseInt(file, 10);
@@ -42,6 +42,10 @@ export function readMigrations(folder: URL = FOLDER): readonly Migration[] {
         oldest: Number(/^-- oldest: (\d+)/m.exec(up)?.[1] ?? number - 1),
       };
     });
+  // Only one of them would be run, and nothing would say so until a statement misses what the other one makes.
+  const twice = migrations.find(({ number }, place) => migrations[place - 1]?.number === number);
+  if (twice !== undefined) throw new Error(`two migrations have the number ${twice.number}: this build of Pawl is broken, so build it anew`);
+  return migrations;
 }
 
 const BOOTSTRAP = `

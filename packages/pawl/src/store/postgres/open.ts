@@ -21,6 +21,8 @@ export interface PostgresOptions {
   readonly schema?: string;
   /** a direct URL for LISTEN, where `url` leads to a pooler */
   readonly listenUrl?: string;
+  /** in place of the URLs' own: asked for with every connection, so that it may change */
+  readonly password?: () => string | Promise<string>;
   /** named prepared statements; "auto" stops using them where a pooler has none */
   readonly prepare?: "auto" | false;
   /** connections at most */
@@ -61,6 +63,7 @@ async function openAt(url: string, options: PostgresOptions): Promise<Store> {
     pgDriver({
       config: { connectionString: url, ...(most === undefined ? {} : { max: most }) },
       ...(options.listenUrl === undefined ? {} : { listenConfig: { connectionString: options.listenUrl } }),
+      ...(options.password === undefined ? {} : { password: options.password }),
       prepare: options.prepare ?? "auto",
       statementTimeout,
     });

@@ -236,6 +236,10 @@ const FORGETTABLE = [
     `delete from pawl.request where (tenant, id) in (select tenant, id from pawl.request where until <= ${NOW} limit $2 for update skip locked)`,
   ),
   statement(
+    "forget_batches",
+    `delete from pawl.batch where (tenant, id) in (select tenant, id from pawl.batch where until <= ${NOW} limit $2 for update skip locked)`,
+  ),
+  statement(
     "forget_effects",
     `delete from pawl.effect where (job, name) in (select job, name from pawl.effect where until <= ${NOW} limit $2 for update skip locked)`,
   ),

@@ -12,8 +12,10 @@ const table = new RenewalTable(memory);
 const next: ({ readonly lease: bigint; readonly at: number } | undefined)[] = [];
 const TICK = Math.max(20, Math.min(500, every / 4));
 
+const WRONG_PASSWORD = "28P01";
+
 type Run = (values: unknown[]) => Promise<readonly { id: LeaseId }[]>;
-const run: Run = link.kind === "pg" ? overPg(link.config) : overPort(link.port);
+const run: Run = link.kind === "pg" ? overPg(link.config, link.password) : overPort(link.port);
 
 function now(): number {
   return performance.timeOrigin + performance.now();
@@ -23,12 +25,13 @@ function now(): number {
  * A connection made when first needed and replaced when it fails: what is due stays due until it works. The driver too
  * is loaded when it is needed: most leases end before.
  */
-function overPg(config: Readonly<Record<string, unknown>>): Run {
+function overPg(config: Readonly<Record<string, unknown>>, password: string | undefined): Run {
   let client: pg.Client | undefined;
   return async (values) => {
     if (client === undefined) {
-      const { default: driver } = await import("pg");
-      const next = new driver.Client({
+      const { clientWith } = await import("./drivers/pg-client.js");
+      const Client = clientWith(password === undefined ? undefined : () => password);
+      const next = new Client({
         application_name: "pawl renewal",
         ...config,
         connectionTimeoutMillis: 3_000,
@@ -37,7 +40,11 @@ function overPg(config: Readonly<Record<string, unknown>>): Run {
       next.on("error", () => {
         if (client === next) client = undefined;
       });
-      await next.connect();
+      await next.connect().catch((error: unknown) => {
+        // It may have been changed since this thread was started: the next one is given the new one.
+        if (password !== undefined && (error as { code?: unknown }).code === WRONG_PASSWORD) process.exit(1);
+        throw error;
+      });
       client = next;
     }
     const current = client;

@@ -55,6 +55,7 @@ export function restore(db: Db, batch: readonly ExportedJob[]): Promise<number> 
     await count(
       tx,
       missing.map(({ job }) => ({ lane: job.lane, from: undefined, to: job.state })),
+      true,
     );
     return missing.length;
   });

@@ -178,7 +178,7 @@ interface Fit {
 async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<boolean> {
   if (!settlements.every(isPlain)) return false;
   const fit = await fitting(db.query<Fit>(SETTLE, [db.now(), worker, ...settleParameters(settlements)]));
-  if (fit?.gates) await db.onKnock?.(new Set(JSON.parse(fit.gates) as GateKey[]));
+  if (fit?.gates) await db.onKnock?.(new Set(JSON.parse(fit.gates) as GateKey[]), { made: true });
   return fit !== undefined;
 }
 

@@ -135,6 +135,25 @@ describe("a worker that runs elsewhere", () => {
     await Promise.all([second.stop(), third.stop()]);
   });
 
+  test.each([
+    ["which may run at most once", { atMostOnce: true }, "dead"],
+    ["which has no retries", { retry: 0 }, "dead"],
+    ["of which nothing is said", undefined, "scheduled"],
+  ] as const)("says with its ending how its task is run, to a process that did not hear the claim: one %s", async (_, run, state) => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const first = hostOf(world.pawl);
+    const leases = await answered(world, first.claim({ tasks: [{ name: "resize", ...run }], limit: 1, wait: "5s" }));
+    await first.stop();
+    const second = hostOf(world.pawl);
+    const told = endings(leases, { outcome: "failed", failure: { message: "no disk" } });
+    expect(await second.settle(told.map((ending) => ({ ...ending, ...(run === undefined ? {} : { run }) })))).toEqual(["settled"]);
+    expect(await job.get()).toMatchObject({ state });
+    const wrong = endings(leases, { outcome: "released" }).map((ending) => ({ ...ending, run: { retry: -1 } }));
+    await expect(second.settle(wrong)).rejects.toMatchObject({ code: "option_invalid" });
+    await second.stop();
+  });
+
   test("costs one read for each job that this process does not know, however often it is named", async () => {
     let reads = 0;
     const counting = (store: Store) =>

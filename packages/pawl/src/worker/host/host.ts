@@ -25,7 +25,7 @@ import { Hand } from "./hand.js";
 import { MOST_HELD, MOST_LANES } from "./held.js";
 import type { Looks } from "./looks.js";
 import { Rebuilt } from "./rebuilt.js";
-import { type Holding, outcomeOf, type ToldEnding, type ToldNote } from "./told.js";
+import { checkEnding, type Holding, outcomeOf, type ToldEnding, type ToldNote } from "./told.js";
 
 /** Who a worker elsewhere is, and what it may have. */
 export interface HostOptions {
@@ -171,6 +171,7 @@ export class Host {
   /** Records how attempts ended, in order. Again under the same lease, because the answer was lost, answers the same. */
   async settle(endings: readonly ToldEnding[]): Promise<readonly Settled[]> {
     const notes = endings.flatMap(({ lease, job, notes = [] }) => notes.map((note) => ({ lease, job, ...note })));
+    for (const ending of endings) checkEnding(ending);
     if (notes.length > MOST_NOTES) throw invalid("notes", `there are more than ${MOST_NOTES} of them in one request`);
     if (notes.length > 0) await this.note(notes);
     const found = await this.#find(endings);
@@ -223,7 +224,8 @@ export class Host {
       if (attempt === undefined) return [];
       const encoded = data === undefined ? undefined : encode(data);
       const text = encoded?.ok === true ? { data: encoded.text } : {};
-      return [{ lease, job, at: attempt.lease.storeTime(Math.max(now - ago, attempt.lease.sentAt)), level, message, ...text }];
+      const { tenant } = attempt.job.lane;
+      return [{ lease, job, tenant, at: attempt.lease.storeTime(Math.max(now - ago, attempt.lease.sentAt)), level, message, ...text }];
     });
     if (entries.length > 0) await store.records.log(this.ref, entries);
   }
@@ -237,8 +239,10 @@ export class Host {
   /** Records what an effect returned. The first one wins, and is answered. */
   async record(at: { readonly lease: LeaseId; readonly job: JobId }, name: string, value: string, ttl: number): Promise<string> {
     const { lease, job } = at;
-    if ((await this.#find([at]))[0] === undefined) throw pawlError("lease_lost", { job });
-    const kept = await this.#parts.store.records.record(this.ref, { lease, job, name: checkName("key", name), value, ttl });
+    const [held] = await this.#find([at]);
+    if (held === undefined) throw pawlError("lease_lost", { job });
+    const { tenant } = held.job.lane;
+    const kept = await this.#parts.store.records.record(this.ref, { lease, job, tenant, name: checkName("key", name), value, ttl });
     if (kept === "stale") throw pawlError("lease_lost", { job });
     return kept.value;
   }
@@ -355,7 +359,7 @@ export class Host {
   }
 
   /** The attempts that were handed out here; the others as the store knows them, if this worker may have them. */
-  async #find(asked: readonly { readonly lease: LeaseId; readonly job: JobId }[]): Promise<readonly (Attempt | undefined)[]> {
+  async #find(asked: readonly Pick<ToldEnding, "lease" | "job" | "run">[]): Promise<readonly (Attempt | undefined)[]> {
     const found = asked.map(({ lease, job }) => this.#hand.find(lease, job));
     if (!found.includes(undefined)) return found;
     // However often a job is named, it is read once.
@@ -368,10 +372,10 @@ export class Host {
     return Promise.all(
       found.map(async (known, place) => {
         if (known !== undefined) return known;
-        const { lease, job } = asked[place] as (typeof asked)[number];
+        const { lease, job, run } = asked[place] as (typeof asked)[number];
         const read = await readOnce(job);
         if (read === undefined || this.#options.allows?.(read.lane) === false) return undefined;
-        return this.#rebuilt.attempt(lease, read, await this.#planOf(read.lane));
+        return this.#rebuilt.attempt(lease, read, { ...(await this.#planOf(read.lane)), ...run });
       }),
     );
   }

@@ -5,6 +5,7 @@ import type { LogLevel } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { JobLimit } from "../../core/limit.js";
 import type { Outcome } from "../../core/outcome.js";
+import { checkRetry, type Retry } from "../../core/retry.js";
 import { encodeOutput, pausedKey, unencodable } from "../ending.js";
 
 /** How an attempt ended, as a worker elsewhere tells it. What follows from that is decided here. */
@@ -48,11 +49,18 @@ export const TOLD_KINDS = [
 ] as const satisfies readonly FailureKind[];
 export type ToldKind = (typeof TOLD_KINDS)[number];
 
+/** How its task is run there, as it was said with the claim: a process that did not hear that decides by it. */
+export interface ToldRun {
+  readonly retry?: Retry;
+  readonly atMostOnce?: boolean;
+}
+
 /** The end of one attempt. */
 export interface ToldEnding {
   readonly lease: LeaseId;
   readonly job: JobId;
   readonly told: ToldOutcome;
+  readonly run?: ToldRun;
   /** ms that its handler ran */
   readonly took?: number;
   /** said meanwhile, and not sent yet */
@@ -74,6 +82,13 @@ export interface ToldNote {
 export interface Holding {
   readonly lane: Lane;
   readonly count: number;
+}
+
+/** Throws what is wrong with it, if anything: before it is settled, since others are settled with it. */
+export function checkEnding({ told, run }: ToldEnding): void {
+  if (run?.retry !== undefined) checkRetry(run.retry);
+  if (told.outcome === "snoozed") milliseconds(told.delay);
+  if (told.outcome === "failed" && told.retryAfter !== undefined) milliseconds(told.retryAfter);
 }
 
 export function outcomeOf(told: ToldOutcome, limits: readonly JobLimit[] | undefined): Outcome {

@@ -1,4 +1,4 @@
-import { AUDIT_OUTCOMES, type AuditListing, type AuditView } from "pawl";
+import { AUDIT_OUTCOMES, type AuditListing, type AuditReport, type AuditView } from "pawl";
 import Type from "typebox";
 import { route } from "./route.js";
 import { as, closed, Instant, Limit, list, optional, shown, TenantName, Time, text } from "./schemas.js";
@@ -40,4 +40,29 @@ export const listAudit = route({
   }),
   status: 200,
   answer: { means: "A page of entries.", body: shown<AuditListing>({ entries: list(Entry), next: optional(Type.Integer()) }) },
+});
+
+export const verifyAudit = route({
+  id: "audit.verify",
+  method: "POST",
+  path: "/v1/audit/verify",
+  summary: "Find what was edited, removed or cut off",
+  description: "Reads every entry of every chain, and holds them against what was known of them before.",
+  policy: { action: "audit.read", scope: "everyone" },
+  body: closed({
+    anchors: optional(
+      Type.Array(closed({ tenant: optional(TenantName), seq: Type.Integer({ minimum: 1 }), hash: text(64, "of that entry") }), { maxItems: 10_000 }),
+    ),
+  }),
+  bodyOptional: true,
+  status: 200,
+  answer: {
+    means: "Whether all is as it was written, and the first fault of each chain that has one.",
+    body: shown<AuditReport>({
+      ok: Type.Boolean(),
+      chains: Type.Integer(),
+      entries: Type.Integer(),
+      faults: list(Type.Object({ tenant: optional(Type.String()), seq: Type.Integer(), why: Type.String() })),
+    }),
+  },
 });

@@ -9,11 +9,24 @@ import { queues, tasks, tenants } from "./named.js";
 import type { AnyRoute } from "./route.js";
 import * as schedules from "./schedules.js";
 import * as service from "./service.js";
+import * as tenantData from "./tenant-data.js";
 
 /** Every route of the API, in the order the reference shows them. One that is not here does not exist. */
-export const CONTRACT: readonly AnyRoute[] = [jobs, dead, bulk, schedules, queues, tasks, tenants, breakers, leases, keys, audit, service].flatMap(
-  (noun) => Object.values(noun).filter(isRoute),
-);
+export const CONTRACT: readonly AnyRoute[] = [
+  jobs,
+  dead,
+  bulk,
+  schedules,
+  queues,
+  tasks,
+  tenants,
+  tenantData,
+  breakers,
+  leases,
+  keys,
+  audit,
+  service,
+].flatMap((noun) => Object.values(noun).filter(isRoute));
 
 function isRoute(exported: unknown): exported is AnyRoute {
   return typeof exported === "object" && exported !== null && "path" in exported && "policy" in exported;

@@ -1,4 +1,4 @@
-import type { AttemptView, Explanation, JobChange, JobPage, JobView, LogView } from "pawl";
+import type { AttemptPage, Explanation, JobChange, JobPage, JobView, LogPage } from "pawl";
 import { STATES } from "pawl";
 import Type from "typebox";
 import { Anything, as, JobId, list, optional, shown, Time } from "./schemas.js";
@@ -61,7 +61,9 @@ export const Change = shown<JobChange>(
   { from: State, to: Text },
   "From which state to which. They are equal where a worker holds the job and was asked to see to it.",
 );
-export const History = shown<{ attempts: readonly AttemptView[] }>({
+const Next = optional(Count);
+export const History = shown<AttemptPage>({
+  next: Next,
   attempts: list(
     Type.Object({
       outcome: Text,
@@ -75,7 +77,8 @@ export const History = shown<{ attempts: readonly AttemptView[] }>({
     }),
   ),
 });
-export const Logs = shown<{ lines: readonly LogView[] }>({
+export const Logs = shown<LogPage>({
+  next: Next,
   lines: list(Type.Object({ at: Time, level: Text, message: Text, data: optional(Anything) })),
 });
 export const Explained = shown<Explanation>({

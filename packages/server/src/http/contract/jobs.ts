@@ -30,6 +30,10 @@ export const FILTER = {
 };
 const JOBS_FILTER = { state: optional(as<StateName>({ ...State })), ...FILTER };
 export const PAGE = { limit: optional(Limit), after: optional(JobId) };
+const PART = {
+  limit: optional(Limit),
+  after: optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: "how many came before: the `next` of the last answer" })),
+};
 
 export const enqueueJob = route({
   id: "jobs.enqueue",
@@ -54,7 +58,8 @@ export const enqueueBatch = route({
   description:
     "`jobs` for jobs of any tasks, each with options of its own; or `task` and `inputs` for many of one task, which is the fastest, with options they " +
     "share. With `atomic` all are stored or none, and what is wrong with one is the error of the request; otherwise those that can be stored are. Only a " +
-    "parent that does not exist is found too late for that: then the error is `dependency_unknown`, and its `stored` says how many were stored.",
+    "parent that does not exist is found too late for that: then the error is `dependency_unknown`, and its `stored` says how many were stored. It is " +
+    "stored in one step, with its Idempotency-Key or its `request`: repeated, it is answered alike, also if the first answer was lost.",
   policy: ENQUEUE,
   body: closed({
     jobs: optional(Type.Array(NewJob, { minItems: 1, maxItems: MOST_IN_BATCH })),
@@ -62,7 +67,9 @@ export const enqueueBatch = route({
     inputs: optional(Type.Array(Anything, { minItems: 1, maxItems: MOST_IN_BATCH })),
     options: optional(closed(ENQUEUE_OPTIONS)),
     atomic: optional(Type.Boolean()),
+    request: optional(text(256, "of the whole batch: repeating it, for a day, answers with its first jobs; in place of an Idempotency-Key")),
   }),
+  once: "handler",
   status: 200,
   answer: {
     means: "An answer for each, in order.",
@@ -101,6 +108,7 @@ export const jobHistory = route({
   summary: "Its attempts, and what people did to it, oldest first",
   policy: READ,
   params: oneJob,
+  query: closed(PART),
   status: 200,
   answer: { means: "The history.", body: History },
 });
@@ -112,6 +120,7 @@ export const jobLogs = route({
   summary: "The lines its handler logged",
   policy: READ,
   params: oneJob,
+  query: closed(PART),
   status: 200,
   answer: { means: "The lines, oldest first.", body: Logs },
 });

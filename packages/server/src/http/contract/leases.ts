@@ -1,6 +1,18 @@
-import { type LeaseId, type JobId as OwnJobId, TOLD_KINDS, type ToldKind } from "pawl";
-import Type from "typebox";
+import {
+  type LeaseId,
+  type JobId as OwnJobId,
+  type PulledAnswers,
+  type PulledLease,
+  type PulledNotices,
+  type PulledRecord,
+  type PulledRenewal,
+  type Retry,
+  TOLD_KINDS,
+  type ToldKind,
+} from "pawl";
+import Type, { type Static } from "typebox";
 import type { Policy } from "./policy.js";
+import { type Problem, ProblemShape } from "./problem.js";
 import { route } from "./route.js";
 import { JobId as AnyJobId, Anything, as, closed, Duration, list, optional, QueueName, shown, TaskName, TenantName, text } from "./schemas.js";
 
@@ -39,29 +51,6 @@ const Task = closed(
   },
   "A task it has, and how its jobs are run there. What is left out is as the task was published, or the default.",
 );
-
-export interface WireJob {
-  readonly id: string;
-  readonly task: string;
-  readonly queue: string;
-  readonly priority: number;
-  readonly tenant: string;
-  readonly attempt: number;
-  readonly input: unknown;
-  readonly unreadable?: true;
-  readonly timeout: number;
-  readonly dueAt: number;
-  readonly crashes: number;
-  readonly options?: object;
-}
-export interface WireLease {
-  readonly lease: string;
-  readonly after: number;
-  readonly now: number;
-  readonly duration: number;
-  readonly suspect: boolean;
-  readonly jobs: readonly WireJob[];
-}
 
 export const claim = route({
   id: "leases.claim",
@@ -111,7 +100,7 @@ export const claim = route({
   status: 200,
   answer: {
     means: "Leases with jobs, or none.",
-    body: shown<{ leases: readonly WireLease[] }>({
+    body: shown<{ leases: readonly PulledLease[] }>({
       leases: list(
         Type.Object({
           lease: Type.String(),
@@ -160,7 +149,7 @@ export const renew = route({
   status: 200,
   answer: {
     means: "Which of them are kept.",
-    body: shown<{ held: readonly string[]; lost: readonly string[]; cancel: readonly string[] }>({
+    body: shown<PulledRenewal>({
       held: list(LeaseNumber),
       lost: list(LeaseNumber),
       cancel: Cancelled,
@@ -176,7 +165,7 @@ export const notices = route({
   policy: WORK,
   body: closed({ worker: Worker, leases: Leases }),
   status: 200,
-  answer: { means: "What was asked.", body: shown<{ cancel: readonly string[] }>({ cancel: Cancelled }) },
+  answer: { means: "What was asked.", body: shown<PulledNotices>({ cancel: Cancelled }) },
 });
 
 const Message = Type.String({ maxLength: 4_000 });
@@ -188,7 +177,7 @@ const NOTE = {
 };
 const Cause = closed({ name: optional(Type.String()), message: Type.String(), stack: optional(Type.String()) });
 
-const Ending = closed({
+export const Ending = closed({
   lease: LeaseNumber,
   job: JobId,
   outcome: as<"succeeded" | "failed" | "snoozed" | "released" | "cancelled">({ enum: ["succeeded", "failed", "snoozed", "released", "cancelled"] }),
@@ -211,8 +200,15 @@ const Ending = closed({
   ),
   delay: optional(as<number | string>({ ...Duration, description: "of snoozed: when to try again" })),
   took: optional(as<number>({ ...Past, description: "ms that its handler ran" })),
+  retry: optional(
+    as<Retry>({ type: ["integer", "array", "object"], description: "of its task, as with the claim: for a process that did not hear that" }),
+  ),
+  atMostOnce: optional(Type.Boolean({ description: "of its task, as with the claim" })),
   notes: optional(Type.Array(closed(NOTE), { maxItems: 1_000 })),
 });
+
+/** Each is checked by itself: what is wrong with one is no reason to refuse the others. */
+const Told = as<Static<typeof Ending>>({ anyOf: [Ending, { type: "object", description: "is refused, and stops no other" }] });
 
 export const settle = route({
   id: "leases.settle",
@@ -221,13 +217,16 @@ export const settle = route({
   summary: "Say how attempts ended",
   description:
     "Retry or dead is decided here, by the task's retry policy. Repeating it after a lost answer is safe and answers the same. `stale`: the lease was " +
-    "lost, and nothing was changed. To give a job back, settle it as `released`: that spends no attempt.",
+    "lost, and nothing was changed. `refused`: what was told of it is malformed, as `refusals` says; the others are settled all the same. To give a job back, settle it as `released`: that spends no attempt.",
   policy: WORK,
-  body: closed({ worker: Worker, endings: Type.Array(Ending, { minItems: 1, maxItems: MOST_ENDINGS }) }),
+  body: closed({ worker: Worker, endings: Type.Array(Told, { minItems: 1, maxItems: MOST_ENDINGS }) }),
   status: 200,
   answer: {
     means: "An answer for each, in order.",
-    body: shown<{ answers: readonly ("settled" | "stale")[] }>({ answers: list(Type.String()) }),
+    body: shown<PulledAnswers & { readonly refusals?: readonly Problem[] }>({
+      answers: list(Type.String()),
+      refusals: optional(list(ProblemShape, "why some were refused, with pointers to what is wrong")),
+    }),
   },
   limits: { body: SETTLE_BYTES },
   example: {
@@ -260,7 +259,7 @@ export const recall = route({
   status: 200,
   answer: {
     means: "The record, if there is one.",
-    body: shown<{ found: boolean; value?: unknown }>({ found: Type.Boolean(), value: optional(Anything) }),
+    body: shown<PulledRecord>({ found: Type.Boolean(), value: optional(Anything) }),
   },
 });
 

@@ -36,6 +36,8 @@ export interface Route<
   readonly status: 200 | 201 | 202 | 204;
   readonly answer: Answer<Result>;
   readonly limits?: RouteLimits;
+  /** its handler sees to the Idempotency-Key, by what it stores; otherwise answers are kept */
+  readonly once?: "handler";
   /** an example body for the reference */
   readonly example?: unknown;
 }

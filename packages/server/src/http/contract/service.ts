@@ -1,9 +1,9 @@
-import type { Finding, Info, LiveLaneView, LiveWorkerView, StateCounts, UnservedLane } from "pawl";
+import type { Finding, Info, LiveLaneView, LiveWorkerView, SeriesView, StateCounts, UnservedLane } from "pawl";
 import Type from "typebox";
 import { Counts } from "./named.js";
 import type { Policy } from "./policy.js";
 import { route } from "./route.js";
-import { as, closed, list, optional, QueueName, shown, TaskName, Time, text } from "./schemas.js";
+import { as, closed, Instant, list, optional, QueueName, shown, TaskName, Time, text } from "./schemas.js";
 
 const Text = Type.String();
 const WORKERS: Policy = { action: "workers.read", scope: "everyone" };
@@ -106,6 +106,51 @@ export const getCounts = route({
   answer: { means: "The counts.", body: as<StateCounts>(Counts) },
 });
 
+const COUNT = Type.Integer();
+const STANDING = Type.Object({ blocked: COUNT, scheduled: COUNT, ready: COUNT, parked: COUNT, running: COUNT, dead: COUNT });
+const POINT = Type.Object({
+  at: Time,
+  enqueued: COUNT,
+  started: COUNT,
+  succeeded: COUNT,
+  retried: COUNT,
+  died: COUNT,
+  cancelled: COUNT,
+  standing: STANDING,
+});
+
+export const getSeries = route({
+  id: "series.get",
+  method: "GET",
+  path: "/v1/series",
+  summary: "What happened over time, step by step, and what stood then",
+  description:
+    "Counted by queue and task, for all tenants together. `retried` are attempts after which the job was scheduled again; `standing` is how many jobs were " +
+    "in each state at the end of the step. What came in just now is there a second or two later.",
+  policy: { action: "queues.read", scope: "everyone" },
+  query: closed({
+    queue: optional(QueueName),
+    task: optional(TaskName),
+    by: optional(
+      as<"queue" | "task">(Type.String({ enum: ["queue", "task"], description: "one series each, the busiest 100; one of all unless set" })),
+    ),
+    last: optional(text(32, "how far back from `to`, such as 24h; 1h unless set")),
+    from: optional(Instant),
+    to: optional(Instant),
+    step: optional(text(32, "length of a step in whole minutes, such as 5m; 1m unless set")),
+  }),
+  status: 200,
+  answer: {
+    means: "The points, oldest first.",
+    body: shown<SeriesView>({
+      from: Time,
+      to: Time,
+      step: Type.Integer({ description: "ms" }),
+      series: list(Type.Object({ queue: optional(Text), task: optional(Text), points: list(POINT) })),
+    }),
+  },
+});
+
 export interface ServiceInfo extends Pick<Info, "engine" | "version" | "durability" | "schema" | "hearsOthers"> {
   /** of Pawl itself */
   readonly pawl: string;
@@ -169,8 +214,9 @@ export const events = route({
   path: "/v1/events",
   summary: "What happens, as server-sent events",
   description:
-    "Each has a name, an id and JSON. A stream that broke goes on where it was with `Last-Event-ID`, as far back as the service remembers; what it has " +
-    "missed beyond that is told by an event `gap`. A credential of one tenant hears of its own jobs only. Events are those of this process.",
+    "Each has a name, an id and JSON. A stream that broke goes on where it was with `Last-Event-ID`, also at another process of the service, as far back " +
+    "as it is kept: 10 minutes, while somebody listens. What it has missed beyond that is told by an event `gap`. A credential of one tenant hears of its own " +
+    "jobs only. Events are those of every process on the store.",
   policy: { action: "events.read", scope: "tenant" },
   query: closed({
     event: optional(text(1_000, "names of events, divided by commas; all unless set")),

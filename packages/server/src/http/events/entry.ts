@@ -1,12 +1,11 @@
-import { type EventName, type Events, type Failure, type Lane, permit } from "pawl";
+import { type EventBatch, type EventPosition, permit, type ToldEvent } from "pawl";
 import type { Principal } from "../access.js";
 
-/** One event as it is told: its text is made once, for all who hear it. */
-export interface Entry {
-  readonly seq: number;
-  readonly name: EventName;
-  /** what it is about; absent: the service as a whole, which only a credential of all tenants hears of */
-  readonly lanes: readonly Pick<Lane, "tenant" | "task" | "queue">[] | undefined;
+/** One event as it is told to streams: its text is made once, for all who hear it. */
+export interface Entry extends Pick<ToldEvent, "name" | "lanes"> {
+  readonly batch: number;
+  /** its place in the batch */
+  readonly place: number;
   readonly text: string;
 }
 
@@ -16,48 +15,35 @@ export interface EventFilter {
   readonly task: string | undefined;
 }
 
-type Told = { readonly data: object; readonly lanes?: Entry["lanes"] };
+/** Where a stream was, as the id of its last event says: the last one of a batch stands for all of it. */
+export interface LastSeen extends EventPosition {
+  readonly place?: number;
+}
 
-/** What is told of each event. Stacks and causes stay in the history of the job; faults of the store with the operator. */
-const TELL: { readonly [E in EventName]?: (event: Events[E]) => Told } = {
-  "jobs.enqueued": ({ lanes }) => ({ data: { lanes }, lanes }),
-  "attempt.started": (event) => ({ data: event, lanes: [event.lane] }),
-  "attempt.settled": ({ failure, ...event }) => ({
-    data: { ...event, ...(failure === undefined ? {} : { failure: briefly(failure) }) },
-    lanes: [event.lane],
-  }),
-  "ingest.refused": (event) => ({ data: event }),
-  "jobs.claimed": (event) => ({ data: event }),
-  "jobs.promoted": (event) => ({ data: event }),
-  "leases.reaped": (event) => ({ data: event }),
-  "lease.lost": (event) => ({ data: event }),
-  "schedules.ticked": (event) => ({ data: event }),
-  "worker.started": (event) => ({ data: event }),
-  "worker.stopping": (event) => ({ data: event }),
-  "worker.stopped": (event) => ({ data: event }),
-  "worker.stalled": (event) => ({ data: event }),
-  "breaker.changed": (event) => ({ data: event }),
-  "store.lost": () => ({ data: {} }),
-  "store.back": (event) => ({ data: event }),
-};
+export const GAP = "event: gap\ndata: {}\n\n";
 
-export const TOLD = Object.keys(TELL) as readonly EventName[];
+export function entriesOf({ position: { epoch, batch }, events }: EventBatch): readonly Entry[] {
+  return events.map(({ name, lanes, data }, place) => {
+    const id = place === events.length - 1 ? `${epoch}-${batch}` : `${epoch}-${batch}.${place}`;
+    const text = name === "gap" ? `id: ${id}\n${GAP}` : `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+    return { name, batch, place, text, ...(lanes === undefined ? {} : { lanes }) };
+  });
+}
 
-export function entryOf<E extends EventName>(name: E, event: Events[E], seq: number, boot: string): Entry {
-  const { data, lanes } = (TELL[name] as (event: Events[E]) => Told)(event);
-  return { seq, name, lanes, text: `id: ${boot}-${seq}\nevent: ${name}\ndata: ${JSON.stringify(data)}\n\n` };
+export function lastSeenOf(id: string): LastSeen | undefined {
+  const [, epoch, batch, place] = /^([0-9a-f]{1,32})-(\d{1,15})(?:\.(\d{1,5}))?$/.exec(id) ?? [];
+  if (epoch === undefined) return undefined;
+  return { epoch, batch: Number(batch), ...(place === undefined ? {} : { place: Number(place) }) };
 }
 
 /** Whether it is told to this caller. An event of several lanes is told only to who may hear of all of them. */
-export function isFor({ name, lanes }: Entry, principal: Principal, { names, queue, task }: EventFilter): boolean {
+export function isFor({ name, lanes }: Pick<Entry, "name" | "lanes">, principal: Principal, { names, queue, task }: EventFilter): boolean {
+  // What was lost may have been theirs.
+  if (name === "gap") return true;
   if (names !== undefined && !names.has(name)) return false;
   if (lanes === undefined)
     return principal.tenant === undefined && queue === undefined && task === undefined && permit(principal, "events.read").allowed;
   return lanes.every(
     (lane) => (queue ?? lane.queue) === lane.queue && (task ?? lane.task) === lane.task && permit(principal, "events.read", lane).allowed,
   );
-}
-
-function briefly({ kind, name, message }: Failure): object {
-  return { kind, name, message };
 }

@@ -1,20 +1,16 @@
-import { randomBytes } from "node:crypto";
 import { Readable } from "node:stream";
-import { type EventName, type Events, type Pawl, pawlError } from "pawl";
+import { type EventBatch, type EventTail, type Pawl, pawlError, TOLD_EVENTS } from "pawl";
 import type { StreamCall } from "../handler.js";
-import { type Entry, type EventFilter, entryOf, isFor, TOLD } from "./entry.js";
+import { type Entry, type EventFilter, entriesOf, GAP, isFor, lastSeenOf } from "./entry.js";
 
 export interface HubOptions {
   /** streams of one credential, and of all */
   readonly perCredential?: number;
   readonly streams?: number;
-  /** events remembered for who comes back */
-  readonly remembered?: number;
 }
 
-const DEFAULTS = { perCredential: 500, streams: 2_000, remembered: 10_000 };
-/** ms: events are sent together; callers are asked again who they are; a sign of life for proxies; and the memory fades */
-const TOGETHER = 25;
+const DEFAULTS = { perCredential: 500, streams: 2_000 };
+/** ms: callers are asked again who they are; a sign of life for proxies; and nobody has listened for so long */
 const RECHECK = 1_000;
 const SIGN = 15_000;
 const FADES = 60_000;
@@ -25,49 +21,55 @@ interface Stream {
   readonly call: StreamCall;
   readonly filter: EventFilter;
   readonly out: Readable;
+  /** it has been told everything up to this batch, and hears of the next ones; undefined: it is still catching up */
+  after: number | undefined;
 }
 
-/** Tells callers what happens in this process. While nobody has listened for a minute, it does not listen itself. */
+/**
+ * Tells callers what happens in every process on the store. One tail of it serves all streams; while nobody has listened for
+ * a minute, there is none.
+ */
 export class EventHub {
-  readonly #boot = randomBytes(6).toString("hex");
   readonly #options: typeof DEFAULTS;
   readonly #streams = new Set<Stream>();
-  #memory: Entry[] = [];
-  #fresh: Entry[] = [];
-  #seq = 0;
-  #stop: (() => void)[] = [];
-  #sending: NodeJS.Timeout | undefined;
+  #tail: Promise<EventTail> | undefined;
+  /** those who catch up do so one after the other: many may come back at once */
+  #catching: Promise<unknown> = Promise.resolve();
   #rounds: NodeJS.Timeout | undefined;
   #idleSince: number | undefined;
 
   constructor(
-    readonly pawl: Pick<Pawl, "on">,
+    readonly pawl: Pick<Pawl, "events">,
     options: HubOptions = {},
   ) {
     this.#options = { ...DEFAULTS, ...options };
   }
 
-  subscribe(call: StreamCall): Readable {
+  async subscribe(call: StreamCall): Promise<Readable> {
     const { perCredential, streams } = this.#options;
     const own = [...this.#streams].filter((stream) => stream.call.principal.name === call.principal.name).length;
     if (own >= perCredential || this.#streams.size >= streams)
       throw pawlError("too_many_requests", { what: "a stream of events", retryAfter: 5_000 });
-    const filter = filterOf(call.filter);
-    this.#listen();
-    this.#send();
-    const stream: Stream = { call, filter, out: new Readable({ read() {} }) };
-    stream.out.push(": welcome\n\n");
-    this.#catchUp(stream);
+    const stream: Stream = { call, filter: filterOf(call.filter), out: new Readable({ read() {} }), after: undefined };
     this.#streams.add(stream);
     stream.out.once("close", () => this.#leave(stream));
-    return stream.out;
+    try {
+      const tail = await this.#follow();
+      stream.out.push(": welcome\n\n");
+      if (call.lastEventId === undefined) stream.after = tail.position.batch;
+      else this.#inTurn(() => this.#catchUp(stream, tail)).catch((error: unknown) => stream.out.destroy(error as Error));
+      return stream.out;
+    } catch (error) {
+      this.#leave(stream);
+      throw error;
+    }
   }
 
   /** Ends every stream. */
-  close(): void {
+  async close(): Promise<void> {
     for (const { out } of [...this.#streams]) out.push(null);
     this.#streams.clear();
-    this.#deaf();
+    await this.#deaf();
   }
 
   #leave(stream: Stream): void {
@@ -75,68 +77,67 @@ export class EventHub {
     if (this.#streams.size === 0) this.#idleSince = Date.now();
   }
 
-  #listen(): void {
+  /** The one tail, which is begun by whoever comes first. */
+  #follow(): Promise<EventTail> {
     this.#idleSince = undefined;
-    if (this.#stop.length > 0) return;
-    this.#stop = TOLD.map((name) => this.pawl.on(name, (event) => this.#hear(name, event)));
+    if (this.#tail !== undefined) return this.#tail;
+    this.#tail = this.pawl.events.follow((batch) => this.#hear(batch));
+    this.#tail.catch(() => {
+      // The next one who comes tries again.
+      this.#tail = undefined;
+    });
     let sinceSign = 0;
+    clearInterval(this.#rounds);
     this.#rounds = setInterval(() => {
       sinceSign += RECHECK;
       void this.#round(sinceSign >= SIGN);
       if (sinceSign >= SIGN) sinceSign = 0;
     }, RECHECK);
     this.#rounds.unref();
+    return this.#tail;
   }
 
-  #deaf(): void {
-    for (const stop of this.#stop) stop();
-    this.#stop = [];
+  async #deaf(): Promise<void> {
     clearInterval(this.#rounds);
-    clearTimeout(this.#sending);
-    this.#sending = undefined;
-    this.#memory = [];
-    this.#fresh = [];
-  }
-
-  #hear<E extends EventName>(name: E, event: Events[E]): void {
-    this.#fresh.push(entryOf(name, event, ++this.#seq, this.#boot));
-    this.#sending ??= setTimeout(() => this.#send(), TOGETHER);
-    if (this.#fresh.length >= this.#options.remembered) this.#send();
-  }
-
-  #send(): void {
-    clearTimeout(this.#sending);
-    this.#sending = undefined;
-    const fresh = this.#fresh;
-    if (fresh.length === 0) return;
-    this.#fresh = [];
-    this.#memory.push(...fresh);
-    if (this.#memory.length > 2 * this.#options.remembered) this.#memory = this.#memory.slice(-this.#options.remembered);
-    for (const stream of this.#streams) this.#tell(stream, fresh);
-  }
-
-  #tell({ call, filter, out }: Stream, entries: readonly Entry[]): void {
-    const text = entries
-      .filter((entry) => isFor(entry, call.principal, filter))
-      .map((entry) => entry.text)
-      .join("");
-    if (text === "") return;
-    if (out.readableLength > BEHIND) out.destroy();
-    else out.push(text);
-  }
-
-  /** What it has missed since the event it saw last; if that is forgotten, a gap is told before what is left. */
-  #catchUp(stream: Stream): void {
-    const { lastEventId } = stream.call;
-    if (lastEventId === undefined) return;
-    const [boot, seq] = lastEventId.split("-");
-    const seen = boot === this.#boot && /^\d{1,15}$/.test(seq ?? "") ? Number(seq) : -1;
-    const oldest = (this.#memory[0]?.seq ?? this.#seq + 1) - 1;
-    if (seen < oldest || seen > this.#seq) stream.out.push("event: gap\ndata: {}\n\n");
-    this.#tell(
-      stream,
-      this.#memory.filter((entry) => entry.seq > seen),
+    const tail = this.#tail;
+    this.#tail = undefined;
+    await tail?.then(
+      (open) => open.stop(),
+      () => {},
     );
+  }
+
+  #hear(batch: EventBatch): void {
+    const entries = entriesOf(batch);
+    for (const stream of this.#streams) {
+      if (stream.after === undefined || stream.after >= batch.position.batch) continue;
+      stream.after = batch.position.batch;
+      tell(stream, entries);
+    }
+  }
+
+  /** What it has missed since the event it saw last, page by page, and a gap where that is not kept; then it hears the rest with the others. */
+  async #catchUp(stream: Stream, tail: EventTail): Promise<void> {
+    const seen = lastSeenOf(stream.call.lastEventId ?? "");
+    // Of a batch that it has seen in part, the rest is to be told.
+    const part = seen?.place === undefined ? undefined : { batch: seen.batch, place: seen.place };
+    let position = { epoch: seen?.epoch ?? "", batch: (seen?.batch ?? 0) - (part === undefined ? 0 : 1) };
+    while (!stream.out.destroyed) {
+      const { gap, batches, end } = await this.pawl.events.since(position);
+      if (gap) stream.out.push(GAP);
+      const entries = batches.flatMap(entriesOf).filter((entry) => entry.batch !== part?.batch || entry.place > part.place || gap);
+      tell(stream, entries);
+      position = batches.at(-1)?.position ?? { epoch: tail.position.epoch, batch: gap ? tail.position.batch : position.batch };
+      if (!end || position.batch < tail.position.batch) continue;
+      stream.after = position.batch;
+      return;
+    }
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const turn = this.#catching.then(work);
+    this.#catching = turn.catch(() => {});
+    return turn;
   }
 
   async #round(sign: boolean): Promise<void> {
@@ -148,10 +149,20 @@ export class EventHub {
   }
 }
 
+function tell({ call, filter, out }: Stream, entries: readonly Entry[]): void {
+  const text = entries
+    .filter((entry) => isFor(entry, call.principal, filter))
+    .map((entry) => entry.text)
+    .join("");
+  if (text === "") return;
+  if (out.readableLength > BEHIND) out.destroy();
+  else out.push(text);
+}
+
 function filterOf({ event, queue, task }: StreamCall["filter"]): EventFilter {
   const names = event?.split(",").map((name) => name.trim());
-  const strange = names?.find((name) => !(TOLD as readonly string[]).includes(name));
+  const strange = names?.find((name) => !(TOLD_EVENTS as readonly string[]).includes(name));
   if (strange !== undefined)
-    throw pawlError("field_invalid", { field: "query/event", reason: `must be some of ${TOLD.join(", ")}`, pointer: "query/event" });
+    throw pawlError("field_invalid", { field: "query/event", reason: `must be some of ${TOLD_EVENTS.join(", ")}`, pointer: "query/event" });
   return { names: names === undefined ? undefined : new Set(names), queue, task };
 }

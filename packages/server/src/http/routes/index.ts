@@ -10,6 +10,7 @@ import { leases } from "./leases.js";
 import { named } from "./named.js";
 import { schedules } from "./schedules.js";
 import { service } from "./service.js";
+import { tenantData } from "./tenant-data.js";
 
 /** Every route with its handler. A test holds this list against the contract. */
 export const routes: readonly Handled[] = [
@@ -19,6 +20,7 @@ export const routes: readonly Handled[] = [
   ...bulk,
   ...schedules,
   ...named,
+  ...tenantData,
   ...breakers,
   ...leases,
   ...keys,

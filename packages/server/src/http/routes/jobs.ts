@@ -43,8 +43,8 @@ export const jobs = [
   on(listJobs, ({ query: { limit, after, ...filter }, scheduler }) =>
     scheduler.jobs.list(filter, { ...(limit === undefined ? {} : { limit }), ...(after === undefined ? {} : { after }) }),
   ),
-  on(jobHistory, async ({ params, scheduler }) => ({ attempts: await scheduler.jobs.history(params.job) })),
-  on(jobLogs, async ({ params, scheduler }) => ({ lines: await scheduler.jobs.logs(params.job) })),
+  on(jobHistory, ({ params, query, scheduler }) => scheduler.jobs.historyPage(params.job, query)),
+  on(jobLogs, ({ params, query, scheduler }) => scheduler.jobs.logPage(params.job, query)),
   on(explainJob, ({ params, scheduler }) => scheduler.jobs.explain(params.job)),
   on(waitForJob, async (call) => {
     const arrivedAt = performance.now();

@@ -1,5 +1,6 @@
 import {
   type ClaimAsk,
+  checkEnding,
   type HandedLease,
   type Holding,
   type Host,
@@ -12,10 +13,13 @@ import {
 } from "pawl";
 import { claimAnswer } from "../../pull/answer.js";
 import type { Principal } from "../access.js";
-import { claim, note, notices, recall, record, renew, retire, settle } from "../contract/leases.js";
+import { claim, Ending, note, notices, recall, record, renew, retire, settle } from "../contract/leases.js";
+import type { Problem } from "../contract/problem.js";
 import type { BodyOf } from "../contract/route.js";
 import { isAllowedStill, on, Raw } from "../handler.js";
+import { problemOf } from "../problem.js";
 import { refuseReserved } from "../reach.js";
+import { checker } from "../validate.js";
 
 /** ms that a recorded effect is remembered, unless it says otherwise */
 const RECORD_TTL = 30 * 86_400_000;
@@ -37,8 +41,15 @@ export const leases = [
     parts.sessions.with(principal, body.worker, async (host) => ({ cancel: await host.cancelled(body.leases) })),
   ),
   on(settle, ({ body, principal, parts }) => {
-    const endings = body.endings.map(endingOf);
-    return parts.sessions.with(principal, body.worker, async (host) => ({ answers: await host.settle(endings) }));
+    const told = body.endings.map(endingOrProblem);
+    const endings = told.filter((one): one is ToldEnding => "told" in one);
+    const refusals = told.filter((one): one is Problem => !("told" in one));
+    return parts.sessions.with(principal, body.worker, async (host) => {
+      const settled = endings.length === 0 ? [] : await host.settle(endings);
+      const next = settled.values();
+      const answers = told.map((one) => ("told" in one ? (next.next().value ?? "stale") : "refused"));
+      return { answers, ...(refusals.length === 0 ? {} : { refusals }) };
+    });
   }),
   on(note, ({ body, principal, parts }) =>
     parts.sessions.with(principal, body.worker, async (host) => {
@@ -98,10 +109,34 @@ function askOf({ worker: _, holding, tasks, ...asked }: BodyOf<typeof claim>, si
   };
 }
 
-function endingOf({ lease, job, took, notes, ...told }: BodyOf<typeof settle>["endings"][number], place: number): ToldEnding {
+const checkShape = checker(Ending);
+
+/** An ending that is malformed is refused by itself: those beside it are of other jobs, and have ended. */
+function endingOrProblem(given: BodyOf<typeof settle>["endings"][number], place: number): ToldEnding | Problem {
+  const where = `/endings/${place}`;
+  try {
+    checkShape(given, where);
+    const ending = endingOf(given, place);
+    checkEnding(ending);
+    return ending;
+  } catch (error) {
+    const { pointer = "", ...problem } = problemOf(error);
+    return { ...problem, pointer: pointer.startsWith(where) ? pointer : `${where}${pointer}` };
+  }
+}
+
+function endingOf({ lease, job, took, notes, retry, atMostOnce, ...told }: BodyOf<typeof settle>["endings"][number], place: number): ToldEnding {
   if (told.outcome === "failed" && told.failure === undefined) throw missing(place, "failure", "must say what went wrong");
   if (told.outcome === "snoozed" && told.delay === undefined) throw missing(place, "delay", "must say when to try again");
-  return { lease, job, told: told as unknown as ToldOutcome, ...(took === undefined ? {} : { took }), ...(notes === undefined ? {} : { notes }) };
+  const run = { ...(retry === undefined ? {} : { retry }), ...(atMostOnce === undefined ? {} : { atMostOnce }) };
+  return {
+    lease,
+    job,
+    told: told as unknown as ToldOutcome,
+    run,
+    ...(took === undefined ? {} : { took }),
+    ...(notes === undefined ? {} : { notes }),
+  };
 }
 
 function missing(place: number, field: string, reason: string) {

@@ -1,4 +1,17 @@
-import { docs, events, getCheckup, getCounts, getInfo, listLanes, listUnserved, listWorkers, livez, openapi, readyz } from "../contract/service.js";
+import {
+  docs,
+  events,
+  getCheckup,
+  getCounts,
+  getInfo,
+  getSeries,
+  listLanes,
+  listUnserved,
+  listWorkers,
+  livez,
+  openapi,
+  readyz,
+} from "../contract/service.js";
 import { on, Raw } from "../handler.js";
 import { openapiDocument, referencePage } from "../reference/index.js";
 
@@ -8,6 +21,7 @@ export const service = [
   on(listLanes, async ({ pawl }) => ({ lanes: await pawl.lanes() })),
   on(getCheckup, async ({ pawl, query }) => ({ findings: await pawl.checkup(query) })),
   on(getCounts, ({ pawl, query }) => pawl.counts(query)),
+  on(getSeries, ({ pawl, query }) => pawl.series(query)),
   on(getInfo, async ({ pawl, parts }) => {
     const { engine, version, durability, schema, hearsOthers } = await pawl.info();
     return { pawl: parts.version, engine, version, durability, schema, hearsOthers };
@@ -17,8 +31,8 @@ export const service = [
     await parts.ready();
     return { status: "ready" as const };
   }),
-  on(events, ({ principal, query, parts, lastEventId, stillAllowed }) => {
-    return new Raw("text/event-stream; charset=utf-8", parts.subscribe({ principal, filter: query, lastEventId, stillAllowed }));
+  on(events, async ({ principal, query, parts, lastEventId, stillAllowed }) => {
+    return new Raw("text/event-stream; charset=utf-8", await parts.subscribe({ principal, filter: query, lastEventId, stillAllowed }));
   }),
   on(openapi, ({ parts }) => openapiDocument(parts.version)),
   on(docs, ({ parts }) => new Raw("text/html; charset=utf-8", referencePage(parts.version))),

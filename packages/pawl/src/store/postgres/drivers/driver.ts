@@ -47,11 +47,11 @@ export interface Driver extends Queryable {
   /** Keeps listening through lost connections until closed. */
   listen(channel: string, listener: Listener): Subscription;
   /** What another thread needs to renew leases without this one; undefined if it cannot. */
-  renewalLink(): RenewalLink | undefined;
+  renewalLink(): Promise<RenewalLink | undefined>;
   close(): Promise<void>;
 }
 
 /** Can be posted to a thread. */
 export type RenewalLink =
-  | { readonly kind: "pg"; readonly config: Readonly<Record<string, unknown>> }
+  | { readonly kind: "pg"; readonly config: Readonly<Record<string, unknown>>; readonly password?: string }
   | { readonly kind: "port"; readonly port: import("node:worker_threads").MessagePort };

@@ -9,7 +9,7 @@ const LONGEST_RETRY = 5_000;
  * LISTEN on a connection of its own, re-established for as long as it is wanted. The connection may be open and deaf
  * (a pooler, a blackhole): whoever uses this probes it and calls for a new one by closing this one.
  */
-export function pgListen(config: pg.ClientConfig, channel: string, listener: Listener): Subscription {
+export function pgListen(Client: typeof pg.Client, config: pg.ClientConfig, channel: string, listener: Listener): Subscription {
   const channels = new Set([channel]);
   let closed = false;
   let client: pg.Client | undefined;
@@ -31,7 +31,7 @@ export function pgListen(config: pg.ClientConfig, channel: string, listener: Lis
   }
 
   function connect(): void {
-    const next = new pg.Client({ keepAlive: true, application_name: "pawl listen", connectionTimeoutMillis: 5_000, ...config });
+    const next = new Client({ keepAlive: true, application_name: "pawl listen", connectionTimeoutMillis: 5_000, ...config });
     client = next;
     next.on("error", (error) => lost(next, error));
     next.on("end", () => lost(next, new Error("the connection ended")));

@@ -3,11 +3,14 @@ import { Limiter } from "../../../runtime/limiter.js";
 import { DriverError, poisonsConnection } from "../errors.js";
 import { Connections } from "./connections.js";
 import type { Driver, Hot, Listener, Row, Statement, Transaction } from "./driver.js";
+import { clientWith, type Password } from "./pg-client.js";
 import { pgListen } from "./pg-listen.js";
 import { sqlState } from "./sql-state.js";
 
 export interface PgOptions {
   readonly config: pg.PoolConfig;
+  /** in place of the URL's: asked for with every connection */
+  readonly password?: Password;
   /** a direct connection for LISTEN, where `config` leads to a pooler */
   readonly listenConfig?: pg.ClientConfig;
   /** named prepared statements; "auto" stops using them at the first sign of a pooler that has none */
@@ -28,9 +31,10 @@ const HOT_SETTINGS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=of
 /** Postgres over the network or a socket. Nothing here relies on session state, so a transaction pooler may sit between. */
 export function pgDriver(options: PgOptions): Driver {
   const { max: most = DEFAULT_POOL, ...config } = options.config;
+  const Client = clientWith(options.password);
   const forHot = shareOf(most);
   const forOthers = most - forHot.enqueue - forHot.claim - forHot.settle;
-  const connections = (max: number, how: pg.PoolConfig) => new Connections({ ...how, query_timeout: options.statementTimeout, max });
+  const connections = (max: number, how: pg.PoolConfig) => new Connections({ ...how, query_timeout: options.statementTimeout, max, Client });
   const main = connections(forOthers, config);
   const apart = (kind: Hot) => connections(forHot[kind], hotConfig(config));
   const hot: Readonly<Record<Hot, Connections>> = { enqueue: apart("enqueue"), claim: apart("claim"), settle: apart("settle") };
@@ -126,10 +130,15 @@ export function pgDriver(options: PgOptions): Driver {
     },
 
     listen(channel: string, listener: Listener) {
-      return pgListen(options.listenConfig ?? options.config, channel, listener);
+      return pgListen(Client, options.listenConfig ?? options.config, channel, listener);
     },
 
-    renewalLink: () => ({ kind: "pg", config: { ...(options.config as Record<string, unknown>) } }),
+    // A thread cannot ask: it is started with the password of now, and again where that is refused.
+    renewalLink: async () => ({
+      kind: "pg",
+      config: { ...(options.config as Record<string, unknown>) },
+      ...(options.password === undefined ? {} : { password: await options.password() }),
+    }),
 
     async close(): Promise<void> {
       await Promise.all([main, ...Object.values(hot)].map((one) => one.close()));

@@ -162,7 +162,7 @@ describe("PGlite in memory", () => {
   });
 
   it("serves another thread through the renewal link while this one is blocked", async () => {
-    const link = driver.renewalLink();
+    const link = await driver.renewalLink();
     if (link?.kind !== "port") throw new Error("no port");
     const done = new Int32Array(new SharedArrayBuffer(4));
     const file = "../../../../../../test/support/port-thread.js";

@@ -102,7 +102,7 @@ function pgliteDriver(worker: Worker, release: () => Promise<void>): Driver {
 
     listen: (channel, listener) => channels.listen(client, channel, listener),
 
-    renewalLink: () => ({ kind: "port", port: attach(worker) }),
+    renewalLink: async () => ({ kind: "port", port: attach(worker) }),
 
     async close() {
       if (current.getStore()?.open) throw pawlError("transaction_nested");

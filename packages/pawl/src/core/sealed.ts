@@ -1,0 +1,44 @@
+/** How the stored text of a sealed value begins. It is a JSON string, so that it fits wherever JSON is kept. */
+const MARK = '"pawl:sealed:1:';
+
+/** What a value was sealed for: one job, or every job of a schedule. */
+export type Binding = "job" | "schedule";
+
+/** A sealed value in its parts. */
+export interface Envelope {
+  readonly binding: Binding;
+  /** the id of the data key */
+  readonly key: string;
+  /** base64url: salt, initialisation vector, ciphertext, tag */
+  readonly box: string;
+}
+
+/** Why a sealed value cannot be read: its key is not to be had here (perhaps elsewhere), is gone for good, or does not fit. */
+export type Unreadable = "locked" | "shredded" | "altered";
+
+export function isSealed(text: string | undefined): boolean {
+  return text?.startsWith(MARK) === true;
+}
+
+export function sealedText({ binding, key, box }: Envelope): string {
+  return `${MARK}${binding === "job" ? "j" : "s"}:${key}:${box}"`;
+}
+
+export function envelopeOf(text: string): Envelope | undefined {
+  const [, letter, key, box] = /^"pawl:sealed:1:([js]):([\w-]{1,64}):([\w-]+)"$/.exec(text) ?? [];
+  if (key === undefined || box === undefined) return undefined;
+  return { binding: letter === "j" ? "job" : "schedule", key, box };
+}
+
+/** What people see in its place. */
+export const SEALED_VALUE = "(sealed)";
+
+const REASONS: Readonly<Record<Unreadable, string>> = {
+  locked: "this process has no master key for it",
+  shredded: "its data key is gone",
+  altered: "it is not what was sealed for this job",
+};
+
+export function unreadableReason(why: Unreadable): string {
+  return REASONS[why];
+}

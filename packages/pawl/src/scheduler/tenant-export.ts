@@ -1,0 +1,103 @@
+import { isPawlError } from "../core/error.js";
+import type { TenantPolicy } from "../core/policy.js";
+import type { ScheduleRef } from "../core/schedule.js";
+import type { BreakerRef } from "../store/port-breakers.js";
+import type { GateRef } from "../store/port-limits.js";
+import type { Audit, AuditView } from "./audit.js";
+import type { BreakersOperator, BreakerView } from "./breakers.js";
+import type { Keys, KeyView } from "./keys.js";
+import type { LimitsOperator, LimitView } from "./limits-view.js";
+import type { ScheduleView, TickView } from "./schedule-view.js";
+import type { Scheduler, TenantView } from "./scheduler.js";
+import type { AttemptView, JobView, LogView } from "./view.js";
+
+/** One line of an export. The first is a `tenant`, the last an `end`: without that one it was cut off. */
+export type ExportEntry =
+  | { readonly kind: "tenant"; readonly format: 1; readonly tenant: string; readonly paused: boolean; readonly policy: TenantPolicy }
+  | { readonly kind: "schedule"; readonly schedule: ScheduleView; readonly ticks: readonly TickView[] }
+  | { readonly kind: "limit"; readonly limit: LimitView }
+  | { readonly kind: "breaker"; readonly breaker: BreakerView }
+  | { readonly kind: "key"; readonly key: KeyView }
+  | { readonly kind: "audit"; readonly entry: AuditView }
+  | { readonly kind: "job"; readonly job: JobView; readonly history: readonly AttemptView[]; readonly logs: readonly LogView[] }
+  | { readonly kind: "end"; readonly entries: number };
+
+/** What an export reads: each of them sees this tenant only, or is asked for it. */
+export interface ExportParts {
+  readonly scheduler: Scheduler;
+  readonly limits: LimitsOperator;
+  readonly breakers: BreakersOperator;
+  readonly keys: Keys;
+  readonly audit: Audit;
+  readonly tenant: () => Promise<TenantView>;
+}
+
+const PAGE = 200;
+/** ticks of a schedule that are told, the newest ones */
+const TICKS = 1_000;
+/** jobs whose history is being read at a time */
+const AT_ONCE = 8;
+
+/** Everything that is held of a tenant, a page in memory at a time. What comes in meanwhile may be in it or not. */
+export async function* exported(name: string, parts: ExportParts): AsyncGenerator<ExportEntry, void> {
+  let entries = 0;
+  for await (const entry of contents(name, parts)) {
+    entries++;
+    yield entry;
+  }
+  yield { kind: "end", entries };
+}
+
+async function* contents(name: string, { scheduler, limits, breakers, keys, audit, tenant }: ExportParts): AsyncGenerator<ExportEntry, void> {
+  const { paused, policy } = await tenant();
+  yield { kind: "tenant", format: 1, tenant: name, paused, policy };
+  const { schedules, jobs } = scheduler;
+  for await (const { schedules: page } of pages((after?: ScheduleRef) => schedules.list({}, from(after))))
+    for (const schedule of page) yield { kind: "schedule", schedule, ticks: await schedules.ticks(schedule, { limit: TICKS }) };
+  for await (const page of pages((after?: GateRef) => limits.list({ tenant: name }, from(after))))
+    for (const limit of page.limits) yield { kind: "limit", limit };
+  for await (const page of pages((after?: BreakerRef) => breakers.list({ tenant: name }, from(after))))
+    for (const breaker of page.breakers) yield { kind: "breaker", breaker };
+  for await (const page of pages((after?: string) => keys.list(from(after)))) for (const key of page.keys) yield { kind: "key", key };
+  let before: { readonly before?: number } | undefined = {};
+  while (before !== undefined) {
+    const { entries, next }: Awaited<ReturnType<Audit["list"]>> = await audit.list({ tenant: name }, { limit: PAGE, ...before });
+    for (const entry of entries) yield { kind: "audit", entry };
+    before = next === undefined ? undefined : { before: next };
+  }
+  for await (const { jobs: page } of pages((after?: string) => jobs.list({}, from(after)))) {
+    for (let at = 0; at < page.length; at += AT_ONCE) yield* await Promise.all(page.slice(at, at + AT_ONCE).map((job) => whole(scheduler, job)));
+  }
+}
+
+/** One that is dropped meanwhile is told as it was listed. Any other trouble ends the export: what it left out would look as if it were not there. */
+async function whole({ jobs }: Scheduler, job: JobView): Promise<ExportEntry> {
+  const [told, history, logs] = await Promise.all([
+    job.redacted === true ? orDropped(jobs.get(job), job) : job,
+    orDropped(jobs.history(job), []),
+    orDropped(jobs.logs(job), []),
+  ]);
+  return { kind: "job", job: told, history, logs };
+}
+
+async function orDropped<T, D>(read: Promise<T>, dropped: D): Promise<T | D> {
+  try {
+    return await read;
+  } catch (error) {
+    if (isPawlError(error, "job_unknown")) return dropped;
+    throw error;
+  }
+}
+
+function from<A>(after: A | undefined): { readonly limit: number; readonly after?: A } {
+  return { limit: PAGE, ...(after === undefined ? {} : { after }) };
+}
+
+async function* pages<A, P extends { readonly next?: A }>(read: (after?: A) => Promise<P>): AsyncGenerator<P, void> {
+  let after: A | undefined;
+  do {
+    const page: P = await read(after);
+    yield page;
+    after = page.next;
+  } while (after !== undefined);
+}

@@ -1,0 +1,2 @@
+drop table pawl.purge;
+drop table pawl.data_key;

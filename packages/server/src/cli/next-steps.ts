@@ -1,0 +1,39 @@
+import type { Explanation, JobView, Reason } from "pawl";
+
+/** What somebody who looks at a job may want to do: what lifts that which it waits for, or tells more of it. */
+export function nextSteps(job: JobView, explanation: Explanation | undefined): readonly string[] {
+  const { id, state } = job;
+  switch (state) {
+    case "dead":
+      return [`pawl jobs redrive ${id}   runs it again, with fresh counts`, "pawl dead groups   shows what else died of this"];
+    case "scheduled":
+      return [`pawl jobs retry ${id}   runs it now`];
+    case "running":
+      return [`pawl jobs watch ${id}   follows it`];
+    case "parked":
+    case "ready":
+    case "blocked": {
+      if (explanation === undefined) return [`pawl jobs explain ${id}   tells why it is not running`];
+      return explanation.reasons.flatMap((reason) => lifting(reason, job));
+    }
+    default:
+      return [];
+  }
+}
+
+function lifting(reason: Reason, { task }: JobView): readonly string[] {
+  switch (reason.kind) {
+    case "paused":
+      return [`pawl ${reason.what}s resume ${reason.name}   lets it go on`];
+    case "blocked":
+      return reason.on.slice(0, 1).map(({ job }) => `pawl jobs show ${job}   shows what it waits for`);
+    case "limited":
+      return [`pawl jobs list --task ${task} --state running   shows what may hold the places`];
+    case "capped":
+      return [`pawl ${reason.what}s set ${reason.name} --${reason.limit} …   changes the limit`];
+    case "unserved":
+      return ["pawl workers   shows who is live and what they serve"];
+    default:
+      return [];
+  }
+}

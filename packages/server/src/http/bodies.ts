@@ -1,0 +1,133 @@
+import type { IncomingMessage } from "node:http";
+import { pawlError } from "pawl";
+
+export interface BodyLimits {
+  /** bytes of bodies that are read at a time, over all requests; a larger one is read alone */
+  readonly atATime?: number;
+  /** bytes of a body that is read at once, whatever else is: what most requests are */
+  readonly small?: number;
+  /** ms after which a body that was not begun with is refused */
+  readonly patience?: number;
+}
+
+const DEFAULTS = { atATime: 8 * 1_048_576, small: 16_384, patience: 5_000 };
+
+interface Waiting {
+  readonly bytes: number;
+  go(): void;
+}
+
+/**
+ * Reads bodies, so many bytes at a time over all requests: however many callers send large ones at once, the memory that
+ * they take is bounded. The others wait their turn with what they send left in the kernel's hands.
+ */
+export class Bodies {
+  readonly #limits: typeof DEFAULTS;
+  readonly #waiting = new Set<Waiting>();
+  #taken = 0;
+
+  constructor(limits: BodyLimits = {}) {
+    this.#limits = { ...DEFAULTS, ...limits };
+  }
+
+  /** bytes that are promised to those who read */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  /** The body of a request, of no more than `limit` bytes, as `use` makes something of it. */
+  async read<T>(request: IncomingMessage, limit: number, use: (body: Buffer) => T): Promise<T> {
+    const told = request.headers["content-length"];
+    const length = told === undefined ? undefined : Number(told);
+    if (length !== undefined && length > limit) throw pawlError("body_too_large", { limit });
+    // Of one that is gone already nothing is heard any more.
+    if (request.destroyed) throw cutOff();
+    // One that does not say how long it is may be as long as it can be.
+    const bytes = length ?? limit;
+    if (bytes <= this.#limits.small) return use(await collected(request, limit));
+    await this.#turn(request, bytes);
+    try {
+      if (request.destroyed) throw cutOff();
+      return use(await collected(request, limit));
+    } finally {
+      this.#taken -= bytes;
+      this.#next();
+    }
+  }
+
+  #fits(bytes: number): boolean {
+    return this.#taken === 0 || this.#taken + bytes <= this.#limits.atATime;
+  }
+
+  async #turn(request: IncomingMessage, bytes: number): Promise<void> {
+    // Whoever came first goes first, or a large one would wait for ever.
+    if (this.#waiting.size === 0 && this.#fits(bytes)) {
+      this.#taken += bytes;
+      return;
+    }
+    await new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(timer);
+        request.off("close", gone);
+        this.#waiting.delete(waiting);
+      };
+      const refuse = (error: Error) => {
+        leave();
+        reject(error);
+        this.#next();
+      };
+      const gone = () => refuse(cutOff());
+      const { patience } = this.#limits;
+      const timer = setTimeout(() => refuse(pawlError("too_many_requests", { what: "a large body", retryAfter: patience })), patience);
+      const waiting: Waiting = {
+        bytes,
+        go: () => {
+          leave();
+          this.#taken += bytes;
+          resolve();
+        },
+      };
+      request.once("close", gone);
+      this.#waiting.add(waiting);
+    });
+  }
+
+  #next(): void {
+    for (const waiting of this.#waiting) {
+      if (!this.#fits(waiting.bytes)) return;
+      waiting.go();
+    }
+  }
+}
+
+function collected(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const stop = () => {
+      request.off("data", hear).off("end", end).off("error", gone).off("close", gone);
+    };
+    const hear = (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= limit) return void chunks.push(chunk);
+      stop();
+      request.pause();
+      // The refusal outlives this: what was read so far must not.
+      chunks.length = 0;
+      reject(pawlError("body_too_large", { limit }));
+    };
+    const end = () => {
+      stop();
+      resolve(Buffer.concat(chunks, length));
+    };
+    const gone = () => {
+      stop();
+      reject(cutOff());
+    };
+    request.on("data", hear).on("end", end).on("error", gone).on("close", gone);
+  });
+}
+
+function cutOff(): Error {
+  return pawlError("request_malformed", { reason: "it ended before its body did" });
+}
