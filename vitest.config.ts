@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const source = (path: string) => fileURLToPath(new URL(`./packages/pawl/src/${path}`, import.meta.url));
 
-/** What both projects share: tests run from source, each file in a process of its own. */
+/** What all projects share: tests run from source. */
 const shared = {
   resolve: {
     alias: [
@@ -16,7 +16,7 @@ const shared = {
   oxc: { target: "es2022" },
 };
 
-/** Tests of real processes in real time. */
+/** Tests of real processes in real time: they mostly wait. */
 const REAL_TIME = [
   "test/recovery/**/*.test.ts",
   "test/sharing/**/*.test.ts",
@@ -24,35 +24,61 @@ const REAL_TIME = [
   "test/capacity/**/*.test.ts",
   "test/engine/**/*.test.ts",
   "test/telemetry/**/*.test.ts",
-  "test/demo*.test.ts",
+  "test/service/**/*.test.ts",
+  "test/readme/**/*.test.ts",
+  "test/cli/{doctor,targets,top}.test.ts",
+  "test/{demo,examples}.test.ts",
+];
+
+/**
+ * What `npm test` leaves to `npm run test:rest`: what repeats elsewhere something that it has tested, and what must be
+ * watched for long. CI runs both.
+ */
+const REST = [
+  // The same suites again, on another server.
+  "test/conformance/pgbouncer.test.ts",
+  "test/races/debian15.test.ts",
+  // Shares, estimates and leaks: numbers that only many jobs and much time show.
+  "test/sharing/{tenants,priorities}.test.ts",
+  "test/engine/estimate.test.ts",
+  "test/recovery/soak.test.ts",
+  // What is made of the sources, or goes around them: packages, backups, clones, terminals, a real Prometheus.
+  "test/dist.test.ts",
+  "test/bench.test.ts",
+  "test/recovery/backup.test.ts",
+  "test/readme/walk.test.ts",
+  "test/demo-terminal.test.ts",
+  "test/telemetry/prometheus.test.ts",
 ];
 
 /** Tens of seconds each: begun last, one core would finish them alone. Vitest goes by what it measured last time, or by size. */
 const LONG = [
-  "test/conformance/",
-  "test/races/bundles.",
-  "test/races/leases.",
-  "test/races/limits.",
-  "test/races/prune.",
-  "test/races/dependencies.",
+  "test/conformance/pglite.",
   "embedded/embedded.test.ts",
   "drivers/pglite.test.ts",
-  "test/dist.",
+  "test/conformance/",
+  "test/races/debian15.",
+  "test/races/dependencies.",
+  "test/races/limits.",
+  "test/races/bundles.",
+  "test/races/intents.",
+  "test/client/stores.",
   "test/recovery/connections.",
   "test/sharing/",
-  "test/demo.",
-  "test/recovery/embedded.",
-  "test/recovery/time.",
   "test/recovery/worker-frozen.",
-  "test/recovery/worker-killed.",
-  "test/recovery/poison.",
+  "test/demo.",
+  "test/telemetry/prometheus.",
   "test/recovery/schedules.",
-  "test/recovery/database-lost.",
-  "test/recovery/outage.",
-  "test/recovery/prune-killed.",
-  "test/recovery/stranded.",
+  "test/recovery/duties.",
   "test/capacity/breakers.",
+  "test/recovery/time.",
+  "test/recovery/outage.",
   "test/engine/backpressure.",
+  "test/cli/targets.",
+  "test/service/cluster.",
+  "test/recovery/worker-killed.",
+  "test/recovery/database-lost.",
+  "test/recovery/",
 ];
 
 class LongestFirst extends BaseSequencer {
@@ -65,6 +91,12 @@ class LongestFirst extends BaseSequencer {
 /** Upper bounds, for a test that would never end: a busy machine must not reach them. */
 const timing = { pool: "forks", testTimeout: 90_000, hookTimeout: 120_000 } as const;
 
+/**
+ * After the others: they start and kill processes of their own, and hold them to leases and time-outs of seconds, which a
+ * machine busy with other tests cannot keep. They mostly wait, so more of them share the time than there are cores.
+ */
+const patient = { sequence: { groupOrder: 1 }, maxWorkers: 4, maxConcurrency: 3, testTimeout: 300_000 } as const;
+
 export default defineConfig({
   test: {
     // Only here, not in the projects: one set of servers for the whole run.
@@ -73,23 +105,19 @@ export default defineConfig({
     maxWorkers: 2,
     sequence: { sequencer: LongestFirst },
     projects: [
-      { ...shared, test: { ...timing, name: "unit", include: ["packages/*/src/**/*.test.ts", "bench/{report,harness,child,scenarios}/*.test.ts"] } },
-      { ...shared, test: { ...timing, name: "integration", include: ["test/**/*.test.ts"], exclude: REAL_TIME } },
       {
         ...shared,
         test: {
           ...timing,
-          name: "recovery",
-          include: REAL_TIME,
-          // After the others: they start and kill processes of their own, and hold them to leases and time-outs of
-          // seconds, which a machine busy with other tests cannot keep. They mostly wait, so more of them share the
-          // time than there are cores.
-          sequence: { groupOrder: 1 },
-          maxWorkers: 3,
-          maxConcurrency: 3,
-          testTimeout: 300_000,
+          name: "unit",
+          include: ["packages/*/src/**/*.test.ts", "bench/{report,harness,child,scenarios}/*.test.ts"],
+          // Many small files: loading anew for each what they test would be a third of their time.
+          isolate: false,
         },
       },
+      { ...shared, test: { ...timing, name: "integration", include: ["test/**/*.test.ts"], exclude: [...REAL_TIME, ...REST] } },
+      { ...shared, test: { ...timing, ...patient, name: "recovery", include: REAL_TIME, exclude: REST } },
+      { ...shared, test: { ...timing, ...patient, name: "rest", include: REST } },
     ],
   },
 });

@@ -108,6 +108,8 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
   keep: {
     finished: ["how long succeeded and cancelled jobs are kept", "`open(url, { keep: { finished } })`"],
     dead: ["how long dead jobs are kept", "`open(url, { keep: { dead } })`"],
+    series: ["how long the time series of counts are kept", "`open(url, { keep: { series } })`"],
+    events: ["how long events are kept for who watches", "fixed"],
     request: ["how long a request id answers with its first job", "fixed"],
   },
   keys: {
@@ -152,6 +154,8 @@ const DURATIONS = new Set([
   "ingest.patience",
   "keep.finished",
   "keep.dead",
+  "keep.series",
+  "keep.events",
   "keep.request",
 ]);
 const SIZES = new Set(["limits.input", "limits.output"]);

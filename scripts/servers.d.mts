@@ -4,6 +4,8 @@ export const pgbouncer: string;
 export const faketime: string;
 export const tmux: string;
 export const prometheus: string;
+export const zsh: string;
+export const fish: string;
 export function installServers(): Promise<void>;
 export function installPackages(names: readonly string[], purpose: string, say?: (text: string) => void): string | undefined;
 /** as root on Debian */

@@ -10,6 +10,8 @@ export const pgbouncer = "/usr/sbin/pgbouncer";
 export const faketime = "/usr/bin/faketime";
 export const tmux = "/usr/bin/tmux";
 export const prometheus = "/usr/bin/prometheus";
+export const zsh = "/usr/bin/zsh";
+export const fish = "/usr/bin/fish";
 
 const wanted = [
   { file: `${debianPostgres}/postgres`, package: "postgresql-15" },
@@ -17,6 +19,8 @@ const wanted = [
   { file: faketime, package: "faketime" },
   { file: tmux, package: "tmux" },
   { file: prometheus, package: "prometheus" },
+  { file: zsh, package: "zsh" },
+  { file: fish, package: "fish" },
 ];
 
 /** The package's own script asks this whether to make and start a cluster: ours are private, it need not. */

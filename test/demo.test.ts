@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { Child } from "./support/child.js";
+import { builtPawl, Child } from "./support/child.js";
 import { temporaryFolder } from "./support/folder.js";
 
-const pawl = (...args: string[]) => new Child("packages/server/src/cli/main.ts", args);
+const pawl = (...args: string[]) => new Child(builtPawl(), args);
 
-describe("npm start", () => {
+describe.concurrent("npm start", () => {
   test("shows every kind of work, on Ctrl-C finishes what runs, and picks up where it was when started again", { timeout: 120_000 }, async () => {
     using data = temporaryFolder();
     {

@@ -86,16 +86,24 @@ async function now(turn: Turn): Promise<number> {
   return row?.at ?? Number.NaN;
 }
 
-/** What the history says of who had how much of each stop. */
+/** What the history says of who had how much of each stop: attempts are rows of their own, or places in bundles. */
 async function history(turn: Turn, froms: readonly number[], began: number, ended: number): Promise<Served> {
-  const rows = await turn.inspect.query<{ readonly tenant: number; readonly stop: number; readonly ms: number }>(`
-    select width_bucket((j.input->>'n')::float8, array[${froms.join(", ")}]::float8[]) - 1 as tenant, b.stop,
-      (sum(extract(epoch from least(a.finished_at, b.until) - greatest(a.started_at, b.since))) * 1000)::float8 as ms
-    from (select s as stop, to_timestamp((${began} + s * ${BUCKET}) / 1000) as since, to_timestamp((${began} + (s + 1) * ${BUCKET}) / 1000) as until
-          from generate_series(0, ${Math.floor((ended - began) / BUCKET) - 1}) s) b
-    join pawl.attempt a on a.started_at < b.until and a.finished_at > b.since
-    join pawl.job j on j.id = a.job group by 1, 2`);
   const stops = Math.floor((ended - began) / BUCKET);
+  const rows = await turn.inspect.query<{ readonly tenant: number; readonly stop: number; readonly ms: number }>(`
+    with ran as materialized (
+      select job, started_at, finished_at from pawl.attempt
+      union all
+      select u.job, b.since + u.started * interval '1 microsecond', b.since + u.finished * interval '1 microsecond'
+      from pawl.bundle b cross join lateral unnest(b.jobs, b.started, b.finished) as u(job, started, finished)
+    ),
+    timed as materialized (
+      select job, extract(epoch from started_at)::float8 * 1000 - ${began} as since, extract(epoch from finished_at)::float8 * 1000 - ${began} as until from ran
+    )
+    select width_bucket((j.input->>'n')::float8, array[${froms.join(", ")}]::float8[]) - 1 as tenant, s.stop,
+      sum(least(t.until, (s.stop + 1) * ${BUCKET}) - greatest(t.since, s.stop * ${BUCKET}))::float8 as ms
+    from timed t join pawl.job j on j.id = t.job
+      cross join lateral generate_series(floor(greatest(t.since, 0) / ${BUCKET})::int, floor(least(t.until / ${BUCKET}, ${stops - 1}))::int) as s(stop)
+    group by 1, 2`);
   return Array.from({ length: stops }, (_, stop) =>
     TENANTS.map((_tenant, index) => rows.find((row) => row.stop === stop && row.tenant === index)?.ms ?? 0),
   );

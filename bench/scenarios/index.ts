@@ -1,5 +1,8 @@
 import type { Scenario } from "../contract.js";
+import { authentication } from "./authentication.js";
 import { backlog } from "./backlog.js";
+import { bodies } from "./bodies.js";
+import { connections } from "./connections.js";
 import { cost } from "./cost.js";
 import { drain } from "./drain.js";
 import { embedded } from "./embedded.js";
@@ -42,6 +45,9 @@ export const SCENARIOS: readonly Scenario[] = [
   journey,
   telemetry,
   service,
+  authentication,
+  connections,
+  bodies,
   workers,
   idle,
 ];

@@ -10,8 +10,8 @@ export const latency: Scenario = {
   name: "latency",
   measures: `from the call of enqueue in one process to the start of the handler in another, at ${PER_SECOND} jobs per second`,
   systems: ALL,
-  // A hundredth of them is what p99 goes by: twenty, since ten differ by half from run to run.
-  jobs: 2_000,
+  // A hundredth of them is what p99 goes by: fifteen, since ten differ by half from run to run.
+  jobs: 1_500,
   runs: 3,
   async run(bench) {
     const samples = await bench.turns(

@@ -13,6 +13,8 @@ export interface Crew {
   readonly processes?: number;
   /** in each process */
   readonly workers?: number;
+  /** waits until the server has written and vacuumed what was stored (default: no) */
+  readonly calm?: boolean;
 }
 
 export interface Drained {
@@ -33,7 +35,11 @@ export interface Drained {
  * a process: they run some jobs, are paused while the backlog is made, and resume. Jobs with a due time are not waited for,
  * nor those that are parked, but for the first, which is let in.
  */
-export async function drainedWarm(turn: Turn, backlog: readonly Jobs[], { processes = 1, workers = 1 }: Crew = {}): Promise<Drained> {
+export async function drainedWarm(
+  turn: Turn,
+  backlog: readonly Jobs[],
+  { processes = 1, workers = 1, calm: calmly = false }: Crew = {},
+): Promise<Drained> {
   const count = backlog.reduce((sum, jobs) => sum + waitedFor(jobs), 0);
   const delayed = total(backlog) - count;
   const producer = await turn.start();
@@ -50,7 +56,7 @@ export async function drainedWarm(turn: Turn, backlog: readonly Jobs[], { proces
   await producer.pause();
   for (const child of children) await child.forget(count);
   for (const jobs of backlog) await store(turn, producer, jobs);
-  if (delayed > 0) await calm(turn);
+  if (calmly) await calm(turn);
   if ((await Promise.all(children.map((child) => child.report()))).some((ran) => ran.count > 0)) throw new Error("a paused worker ran jobs");
   const before = await Promise.all(children.map((child) => child.watched()));
 

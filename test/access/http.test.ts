@@ -1,8 +1,9 @@
-import { open, type Pawl, parseApiKey } from "pawl";
+import { apiKeyText, open, type Pawl, parseApiKey } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { auditLog } from "../../packages/server/src/access/audit-log.ts";
 import { keptReplies } from "../../packages/server/src/access/kept-replies.ts";
 import { keyAccess } from "../../packages/server/src/access/key-access.ts";
+import { type Network, Networks, networkOf } from "../../packages/server/src/net/network.ts";
 import { openApp, type TestApp } from "../http/support.ts";
 
 describe("the API with keys of its own", () => {
@@ -48,6 +49,23 @@ describe("the API with keys of its own", () => {
     }
     expect(answers[0]?.slice(0, 2)).toEqual([401, expect.stringContaining("Bearer")]);
     for (const answer of answers) expect(answer).toEqual(answers[0]);
+  });
+
+  test("behind a proxy everybody has an address of their own, and without one named nobody is believed (S6)", async () => {
+    const proxies = new Networks([networkOf("127.0.0.1") as Network]);
+    const store = await open("memory:", { maintenance: false, keys: { pepper: "a pepper of sixteen bytes or more" } });
+    const { text } = await store.keys.create({ name: "ci", tenant: "acme", grants: [{ role: "viewer" }] });
+    const wrong = apiKeyText({ ...(parseApiKey(text) as NonNullable<ReturnType<typeof parseApiKey>>), secret: "0".repeat(43) });
+    const from = (app: TestApp, key: string, address: string) =>
+      app.ask("GET", "/v1/jobs", { key, headers: { "x-forwarded-for": `203.0.113.9, ${address}` } }).then(({ statusCode }) => statusCode);
+    await using behind = await openApp({ pawl: store, access: keyAccess(store.keys), trustedProxies: proxies });
+    for (let n = 0; n < 20; n++) expect(await from(behind, wrong, "192.0.2.1")).toBe(401);
+    expect(await from(behind, wrong, "192.0.2.1")).toBe(429);
+    expect(await from(behind, wrong, "192.0.2.2"), "another caller of the same proxy").toBe(401);
+    expect(await from(behind, text, "192.0.2.1"), "a good key where others guess").toBe(200);
+    await using alone = await openApp({ pawl: store, access: keyAccess(store.keys) });
+    for (let n = 0; n < 20; n++) expect(await from(alone, wrong, `192.0.2.${n}`)).toBe(401);
+    expect(await from(alone, wrong, "192.0.2.99"), "whatever it says").toBe(429);
   });
 
   test("a tenant's admin makes and sees keys of that tenant only, and another's is as one that does not exist", async () => {

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import type { BootId } from "../../packages/pawl/src/core/id.js";
 import type { Finding, Pawl } from "../../packages/pawl/src/index.js";
 import { openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
-import { Child } from "../support/child.js";
+import { builtPawl, Child } from "../support/child.js";
 import { pawl } from "../support/cli.js";
 import { eventually } from "../support/eventually.js";
 import { fakeTime } from "../support/faketime.js";
@@ -167,7 +167,7 @@ describeOn("embedded18", () => {
       if (!time.available) return;
       await using at = await clinic();
       const args = ["doctor", "--store", at.database.url, "--quiet"];
-      await using child = new Child("packages/server/src/cli/main.ts", args, time.env("+60s"));
+      await using child = new Child(builtPawl(), args, time.env("+60s"));
       expect(await child.exit()).toBe(UNWELL);
       expect(child.lines[0]).toMatch(/^! clock: this machine's clock is (59|60|61) s ahead of the store's$/);
     });

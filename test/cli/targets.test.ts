@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
-import { Child } from "../support/child.js";
+import { builtPawl, Child } from "../support/child.js";
 import { pawl, pawlIn } from "../support/cli.js";
 import { temporaryFolder } from "../support/folder.js";
 import { describeOn, freshDatabase } from "../support/servers.js";
@@ -49,7 +49,7 @@ describe("the command line", () => {
 
   test("works on a server", { timeout: 180_000 }, async () => {
     using data = temporaryFolder();
-    await using server = new Child("packages/server/src/cli/main.ts", ["serve", "--store", data.path, "--listen", "127.0.0.1:0"]);
+    await using server = new Child(builtPawl(), ["serve", "--store", data.path, "--listen", "127.0.0.1:0"]);
     const [, url = ""] = /listening: (http[^\s"]+)/.exec(await server.line(/listening: /)) ?? [];
     await server.line(/engine: /);
     await walk(url);
@@ -68,6 +68,15 @@ describe("the command line", () => {
     expect(exit).toBe(1);
     expect(JSON.parse(err.trim().split("\n").at(-1) ?? "")).toMatchObject({ error: { code: "store_unreachable" } });
     expect(err).not.toContain("hunter2");
+  });
+
+  // Without keepAlive in the client's rests between its tries, the process ends there: exit code 13, and not a word.
+  test("tells of a server that is not there", { timeout: 180_000 }, async () => {
+    const { exit, err } = await pawl("jobs", "list", "--store", "http://127.0.0.1:1", "--json");
+    expect([exit, JSON.parse(err)]).toMatchObject([
+      1,
+      { error: { code: "store_unreachable", message: expect.stringContaining("http://127.0.0.1:1") } },
+    ]);
   });
 });
 

@@ -51,6 +51,27 @@ async function losing(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, store, lost: () => lost };
 }
 
+describe("a remote producer whose answers are lost", () => {
+  test("stores every batch once: they are repeated with their key, and answered the same", async () => {
+    const { url, store, lost } = await losing((path, earlier) => path === "/v1/jobs/batch" && earlier % 2 === 0);
+    const pawl = await open(url, {});
+    closing.push(() => pawl.close());
+    const jobs = await pawl.enqueueMany(
+      "count",
+      Array.from({ length: 2_500 }, (_, n) => n),
+    );
+    expect(new Set(jobs.map(({ id }) => id)).size).toBe(2_500);
+    expect(await store.counts({ task: "count" })).toMatchObject({ ready: 2_500 });
+    const { answers } = await pawl.enqueueBatch([
+      { task: "other", input: 1 },
+      { task: "other", input: 2 },
+    ]);
+    expect(answers).toHaveLength(2);
+    expect(await store.counts({ task: "other" })).toMatchObject({ ready: 2 });
+    expect(lost()).toBeGreaterThanOrEqual(3);
+  });
+});
+
 describe("a remote worker whose answers are lost", () => {
   test("runs every job once: claims and settlements are repeated, and answered the same", async () => {
     const ran: number[] = [];

@@ -73,6 +73,41 @@ describeBoth("a scheduler", (opening) => {
     ]);
   });
 
+  test("stores a batch of several tasks in one step, and answers for each", async () => {
+    const { pawl } = await opening();
+    const held = await pawl.enqueue("mail", 0, { key: "k" });
+    const jobs = [
+      { task: "mail", input: 1, options: { priority: 9 } },
+      { task: "report", input: 2, options: { delay: "?" } },
+      { task: "report", input: 3, options: { dependsOn: UNKNOWN } },
+      { task: "mail", input: 4, options: { unique: { key: "k", onConflict: "reject" } } },
+    ] as const;
+    const { repeated, answers } = await pawl.enqueueBatch(jobs as never);
+    expect(answers.map((answer) => ("error" in answer ? answer.error.code : [answer.task, answer.enqueued]))).toEqual([
+      ["mail", "created"],
+      "duration_invalid",
+      "dependency_unknown",
+      ["mail", "rejected"],
+    ]);
+    expect([repeated, answers[3]]).toMatchObject([false, { id: held.id }]);
+    await expect(pawl.enqueueBatch(jobs as never, { atomic: true })).rejects.toMatchObject({ code: "duration_invalid" });
+    await expect(pawl.enqueueBatch([])).rejects.toMatchObject({ code: "option_invalid" });
+  });
+
+  test("answers many and a batch that are repeated with their request id by their first jobs", async () => {
+    const { pawl } = await opening();
+    const inputs = Array.from({ length: 1_200 }, (_, n) => n);
+    const [first, again] = [await pawl.enqueueMany("mail", inputs, { request: "r" }), await pawl.enqueueMany("mail", inputs, { request: "r" })];
+    expect(again.map(({ id }) => id)).toEqual(first.map(({ id }) => id));
+    expect([first, again].map(([job]) => job?.enqueued)).toEqual(["created", "existing"]);
+    const batch = [{ task: "mail", input: 1 }];
+    const once = await pawl.enqueueBatch(batch, { request: "b" });
+    const twice = await pawl.enqueueBatch(batch, { request: "b" });
+    expect(twice).toMatchObject({ repeated: true, answers: [{ enqueued: "created", id: (once.answers[0] as { id: string }).id }] });
+    await expect(pawl.enqueueBatch([{ task: "mail", input: 2 }], { request: "b" })).rejects.toMatchObject({ code: "request_reused" });
+    expect(await pawl.counts({ task: "mail" })).toMatchObject({ ready: 1_201 });
+  });
+
   test("stores what a stream yields, and counts it", async () => {
     const { pawl } = await opening();
     async function* inputs() {
@@ -196,5 +231,17 @@ describeBoth("a scheduler", (opening) => {
     expect(await pawl.counts()).toMatchObject({ ready: 1 });
     expect(await pawl.info()).toMatchObject({ engine: "memory", durability: "none" });
     expect(await pawl.unserved()).toMatchObject([{ lane: { task: "mail" }, why: expect.any(String) }]);
+  });
+
+  test("tells what happened over time", async () => {
+    const { pawl } = await opening();
+    await pawl.enqueueMany("mail", [1, 2], { queue: "post" });
+    const { from, to, step, series } = await pawl.series({ by: "queue", last: "10m", step: "5m" });
+    expect([to.getTime() - from.getTime(), step]).toEqual([600_000, 300_000]);
+    expect(series).toMatchObject([{ queue: "post", points: [{ at: from }, { standing: { ready: 2 } }] }]);
+    expect(series[0]?.points.reduce((sum, { enqueued }) => sum + enqueued, 0)).toBe(2);
+    const past = await pawl.series({ from: new Date(to.getTime() - 3_600_000), to: from, step: "5m" });
+    expect(past.series[0]?.points).toHaveLength(10);
+    await expect(pawl.series({ step: "90s" })).rejects.toMatchObject({ code: "option_invalid" });
   });
 });

@@ -72,6 +72,33 @@ describe("S31: Idempotency-Key", () => {
     }
   });
 
+  test("a batch is known by what it stored: repeated, it is answered alike, with what was refused, and says so", async () => {
+    const jobs = [
+      { task: "batched", input: 1 },
+      { task: "batched", input: 2, delay: "?" },
+      { task: "else", input: 3 },
+    ];
+    const first = await send("batch", { jobs }, "acme-admin", "/v1/jobs/batch");
+    const again = await send("batch", { jobs }, "acme-admin", "/v1/jobs/batch");
+    expect([again.statusCode, again.json()]).toEqual([200, first.json()]);
+    expect([first.headers["idempotency-replayed"], again.headers["idempotency-replayed"]]).toEqual([undefined, "true"]);
+    expect([...api.replies.held.keys()].filter((key) => key.endsWith("\nbatch"))).toEqual([]);
+    const other = await send("batch", { jobs: [{ task: "batched", input: 4 }] }, "acme-admin", "/v1/jobs/batch");
+    expect(other.json()).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+    const theirs = await send("batch", { jobs }, "acme-operator", "/v1/jobs/batch");
+    expect(theirs.json().answers[0].id).not.toBe(first.json().answers[0].id);
+    expect((await api.ask("GET", "/v1/jobs?task=batched")).json().jobs).toHaveLength(2);
+  });
+
+  test("two copies of a batch at once are one, and nobody is told to wait", async () => {
+    const body = { task: "copies", inputs: [1, 2, 3], request: "by hand" };
+    const [one, two] = await Promise.all([1, 2].map(() => api.ask("POST", "/v1/jobs/batch", { body })));
+    expect(two?.json()).toEqual(one?.json());
+    expect((await api.ask("GET", "/v1/jobs?task=copies")).json().jobs).toHaveLength(3);
+    const reused = await api.ask("POST", "/v1/jobs/batch", { body: { ...body, inputs: [4] } });
+    expect(reused.json()).toMatchObject({ status: 422, code: "request_reused" });
+  });
+
   test("what the service failed at can be tried again", async () => {
     const replies = repliesInMemory();
     let away = true;

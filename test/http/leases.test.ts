@@ -37,4 +37,28 @@ describe("the pull protocol", () => {
     const endings = [{ lease: "1", job: NOBODY, outcome: "failed", failure: { kind, message: "too late" }, retryable: false }];
     expect((await api.ask("POST", "/v1/leases/settle", { body: { worker, endings } })).json()).toEqual({ answers: ["stale"] });
   });
+
+  test("a malformed ending is refused by itself, and those beside it are settled", async () => {
+    const ids = await Promise.all([1, 2].map(async () => (await api.pawl.enqueue("mixed", undefined, { tenant: "acme" })).id));
+    const body = { worker, tasks: [{ name: "mixed" }], limit: 2, wait: "10s" };
+    const { leases } = (await api.ask("POST", "/v1/leases", { key: "acme-worker", body })).json() as {
+      leases: { lease: string; jobs: { id: string }[] }[];
+    };
+    const good = leases.flatMap(({ lease, jobs }) => jobs.map(({ id: job }) => ({ lease, job, outcome: "succeeded" })));
+    const bad = [
+      { lease: "1", job: NOBODY, outcome: "vanished" },
+      { lease: "1", job: NOBODY, outcome: "failed" },
+      { lease: "1", job: NOBODY, outcome: "succeeded", retry: { kind: "nonsense" } },
+      { lease: "1", job: NOBODY, outcome: "succeeded", more: 1 },
+    ];
+    const endings = [...bad, ...good];
+    const answer = (await api.ask("POST", "/v1/leases/settle", { key: "acme-worker", body: { worker, endings } })).json();
+    expect(answer).toMatchObject({
+      answers: [...bad.map(() => "refused"), ...good.map(() => "settled")],
+      refusals: [{ pointer: "/endings/0/outcome" }, { pointer: "/endings/1/failure" }, { pointer: "/endings/2/retry" }, { code: "unknown_field" }],
+    });
+    const states = await Promise.all(ids.map(async (id) => (await api.pawl.jobs.get(id))?.state));
+    expect(states.filter((state) => state === "succeeded")).toHaveLength(good.length);
+    expect(good.length).toBeGreaterThan(0);
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { eventually } from "../support/eventually.js";
 import { freshStage } from "../support/fresh-stage.js";
-import { type Interval, mostAtOnce } from "../support/overlap.js";
+import { burstOf, type Interval, mostAtOnce } from "../support/overlap.js";
 import { describeOn } from "../support/servers.js";
 import { SHORT, type Stage } from "../support/stage.js";
 
@@ -56,6 +56,25 @@ describeOn("embedded18", () => {
         const peak = mostAtOnce(all.filter((one) => one.account === account));
         expect(peak, account).toBeLessThanOrEqual(3);
         expect(peak, `${account} is limited to what it may, not to less`).toBe(3);
+      }
+      expect(await left(stage)).toEqual({ slots: 0, tickets: 0, parked: 0 });
+      expect(await stage.pawl.counts()).toMatchObject({ succeeded: 200, parked: 0, ready: 0, running: 0 });
+      await stage.check();
+    }, 120_000);
+
+    it("in no stretch of time more jobs of an account begin than its rate and two bursts, and no token's note is left", async () => {
+      await using stage = await freshStage();
+      await enqueue(stage, "paced", 200);
+      await throughCrashes(stage, 40);
+      const all = await intervals(stage);
+      for (const account of ACCOUNTS) {
+        const burst = burstOf(
+          all.filter((one) => one.account === account).map(({ from }) => from),
+          20 / 1_000,
+        );
+        // Where no worker takes them for a while, a burst waits for one while the next is saved up.
+        expect(burst, account).toBeLessThanOrEqual(2 * 4);
+        expect(burst, `${account} may begin with a burst`).toBeGreaterThanOrEqual(3);
       }
       expect(await left(stage)).toEqual({ slots: 0, tickets: 0, parked: 0 });
       expect(await stage.pawl.counts()).toMatchObject({ succeeded: 200, parked: 0, ready: 0, running: 0 });

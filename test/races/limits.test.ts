@@ -45,9 +45,9 @@ const LOCKED = {
   without: [
     { statement: "lock_gates", from: "order by key for update", to: "order by key" },
     {
-      statement: "take_knocks",
-      from: "where key = any($1::text[])",
-      to: "where id in (select id from pawl.knock where key = any($1::text[]) for update skip locked)",
+      statement: "read_gates",
+      from: "delete from pawl.knock where key = any($2::text[])",
+      to: "delete from pawl.knock where id in (select id from pawl.knock where key = any($2::text[]) for update skip locked)",
     },
   ],
   because: /exceeded|no order/,

@@ -194,8 +194,8 @@ races((race) => {
         without: [
           {
             statement: "fold",
-            from: "order by queue, task",
-            to: "order by (select min(d.id) from gone d where d.queue = g.queue and d.task = g.task)",
+            from: ") g\n    order by queue, task",
+            to: ") g\n    order by (select min(d.id) from gone d where d.queue = g.queue and d.task = g.task)",
           },
         ],
         because: /circle/,

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { DAY, FAILED, type Held, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import type { ExportedJob } from "../../packages/pawl/src/store/port.js";
-import type { Pieces } from "../support/interleave.js";
+import type { Mutation, Pieces } from "../support/interleave.js";
 import { races } from "../support/race.js";
 import { SETTLE_SNAPSHOT, SETTLE_WRITTEN } from "./pieces.js";
 
@@ -9,7 +9,18 @@ const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 /** So that January, in which every test begins, is past its time, and February is not. */
 const SPRING = 55 * DAY;
 const prune = async (w: World) => void (await w.store.duties.prune(RULES));
-const PRUNE: Pieces = { stops: ["raise_floor", "tally_2026_01"] };
+/** After `fence_duty` what is kept has moved, and the month is not locked yet. */
+const PRUNE: Pieces = { stops: ["raise_floor", "fence_duty", "tally_2026_01"] };
+
+/** A settlement is not told that its job was moved. */
+const UNWATCHED: Mutation = { statement: "watch_holders", from: "set watched = true", to: "set watched = false" };
+const UNWATCHED_CIRCLE = "it is one, too, and the worse is to be seen: the detach gives up after 50 ms";
+/** What was written into the month after its jobs were moved goes with it. */
+const ORPHANS_GO: Mutation = { statement: "unfinished_2026_01", from: "_01 a where not exists", to: "_01 a where false and not exists" };
+/** Others write into the month while it is looked through for the last time. */
+const UNLOCKED: Mutation = { statement: "", from: "in share mode", to: "in access share mode" };
+/** The second of them is counted, and lowers the lease, like the first. */
+const SETTLED_TWICE = /was settled twice|open jobs and has|counts say/;
 
 /** Two jobs of January under one lease, both still held in March. */
 async function oldHeld(w: World): Promise<readonly [Held, Held]> {
@@ -55,7 +66,7 @@ races((race) => {
     ],
   );
 
-  // Guarded by WATCH_HOLDERS, and by keepSome under the lock of detach; each alone is enough here, see below.
+  // Either of two clauses is enough here: without both, the attempt is written into the month and goes with it.
   race(
     "a prune of the month and a failure of one of its jobs",
     {
@@ -66,7 +77,14 @@ races((race) => {
       ],
       afterwards: prune,
     },
-    [],
+    [
+      {
+        clause: "holders of what is kept are watched, or what they wrote of it is kept, too",
+        without: [UNWATCHED, ORPHANS_GO],
+        instead: { circles: UNWATCHED_CIRCLE },
+        because: /is nowhere|counts say|no order/,
+      },
+    ],
   );
 
   race(
@@ -79,25 +97,38 @@ races((race) => {
       ],
       afterwards: prune,
     },
-    [],
+    [
+      {
+        clause: "holders of what is kept are watched, or nobody writes into a month that goes",
+        without: [UNWATCHED, UNLOCKED],
+        because: /is nowhere|counts say|no order/,
+      },
+    ],
   );
 
+  // Of successes: a failure's place among the scheduled can be taken once only, and would tell by itself.
   race(
     "a prune of the month and a settlement whose answer was lost",
     {
       async setup(w) {
         const held = await oldHeld(w);
-        await w.settle(held[0], FAILED);
+        await w.settle(held[0], SUCCEEDED);
         return held;
       },
       racers: [
         { run: prune, ...PRUNE },
-        { run: (w, [first]) => w.settle(first, FAILED), splits: [SETTLE_SNAPSHOT] },
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
       ],
       afterwards: prune,
     },
-    // A settlement whose row is there already goes the long way, watched or not: `isUnfit` of settle.ts.
-    [],
+    [
+      {
+        clause: "a settlement that does not see where its attempt was moved to is told (watched)",
+        without: [UNWATCHED],
+        instead: { circles: UNWATCHED_CIRCLE },
+        because: SETTLED_TWICE,
+      },
+    ],
   );
 
   race(
@@ -106,15 +137,21 @@ races((race) => {
       // The repeated one waits in front of another lease all the while, as a batch over two leases may.
       setup: oldHeld,
       racers: [
-        { run: (w, [first]) => w.settle(first, FAILED), splits: [SETTLE_SNAPSHOT] },
-        { run: (w, [first]) => w.settle(first, FAILED) },
-        { run: prune, stops: ["tally_2026_01"] },
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
+        { run: (w, [first]) => w.settle(first, SUCCEEDED) },
+        { run: prune, stops: ["fence_duty", "tally_2026_01"] },
       ],
       begin: [0],
       afterwards: prune,
     },
-    // A settlement whose row is there already goes the long way, watched or not: `isUnfit` of settle.ts.
-    [],
+    [
+      {
+        clause: "a settlement that does not see where its attempt was moved to is told (watched)",
+        without: [UNWATCHED],
+        instead: { circles: UNWATCHED_CIRCLE },
+        because: SETTLED_TWICE,
+      },
+    ],
   );
 
   race(
@@ -134,7 +171,7 @@ races((race) => {
     [
       {
         clause: "what was written of kept jobs by who saw the old floor is kept, too",
-        without: [{ statement: "unfinished_2026_01", from: "_01 a where not exists", to: "_01 a where false and not exists" }],
+        without: [ORPHANS_GO],
         because: /is nowhere|counts say/,
       },
     ],
@@ -160,7 +197,7 @@ races((race) => {
     [
       {
         clause: "a month is locked before it is counted",
-        without: [{ statement: "", from: "in share mode", to: "in access share mode" }],
+        without: [UNLOCKED],
         because: /counts say -1 succeeded/,
       },
     ],

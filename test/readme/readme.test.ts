@@ -87,13 +87,13 @@ describe("the README", () => {
   test("names the commands that CI and the tests run, and no others", () => {
     const commands = blocks.filter(({ language }) => language === "bash").map(({ text }) => text.trim());
     expect(commands).toEqual(["npm ci && npm start", "npm ci && npm test", SERVICE, ENQUEUE]);
-    // `npm ci` and `npm test` are what this very run comes from; `npm start` is what demo.test.ts starts.
+    // `npm ci` and `npm test` are what this very run comes from; `npm start` is what demo-terminal.test.ts starts.
     const ci = read(".ci/run");
     expect(ci).toMatch(/^step npm ci\b/m);
     expect(ci).toMatch(/^step npm test\b/m);
     expect(scripts.test).toBe("node scripts/test.mjs");
     expect(scripts.pawl).toBe("node --import tsx packages/server/src/cli/main.ts");
     expect(scripts.start).toBe("node --import tsx packages/server/src/cli/main.ts demo");
-    expect(read("test/demo.test.ts")).toContain('"packages/server/src/cli/main.ts"');
+    expect(read("test/demo-terminal.test.ts")).toContain("--import tsx packages/server/src/cli/main.ts demo");
   });
 });

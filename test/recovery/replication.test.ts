@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open, task } from "../../packages/pawl/src/index.js";
@@ -14,6 +15,7 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
   let server: PrivateServer;
   let database: Awaited<ReturnType<PrivateServer["database"]>>;
   let control: pg.Client;
+  let writer: pg.Client;
   beforeAll(async () => {
     server = await startPrivateServer();
     database = await server.database();
@@ -21,9 +23,13 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
     await control.connect();
     // What is asked here waits for nobody.
     await control.query("set synchronous_commit = local");
+    await control.query("create table written (n int)");
+    writer = new pg.Client(database.url);
+    await writer.connect();
   });
   afterAll(async () => {
     await standby("");
+    await writer.end();
     await control.end();
     await database[Symbol.asyncDispose]();
     await server.close();
@@ -37,6 +43,24 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
       "the setting counts",
       async () => (await control.query("show synchronous_standby_names")).rows[0]?.synchronous_standby_names === name,
     );
+    // The server's own process that lets commits wait reads it when it comes to it.
+    if (name !== "") await eventually("commits wait", commitWaits);
+  }
+
+  async function commitWaits(): Promise<boolean> {
+    const commit = writer.query("insert into written values (1)").then(() => "done" as const);
+    while ((await Promise.race([commit, setTimeout(10)])) !== "done") {
+      if ((await cancelWaiting()) === 0) continue;
+      await commit;
+      return true;
+    }
+    return false;
+  }
+
+  async function cancelWaiting(): Promise<number> {
+    const { rows } = await control.query<{ pid: number }>(IN_WAIT);
+    for (const { pid } of rows) await control.query("select pg_cancel_backend($1)", [pid]);
+    return rows.length;
   }
 
   it("every commit hangs: callers are told within the statement's time-out, reads go on, and so does all when it is back (C13)", async () => {
@@ -68,11 +92,7 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
         () => "acknowledged",
         (error: { code: string }) => error.code,
       );
-      await eventually("its commit waits, and is cancelled", async () => {
-        const { rows } = await control.query<{ pid: number }>(IN_WAIT);
-        for (const { pid } of rows) await control.query("select pg_cancel_backend($1)", [pid]);
-        return rows.length > 0;
-      });
+      await eventually("its commit waits, and is cancelled", async () => (await cancelWaiting()) > 0);
       return answer;
     };
     await standby("gone");

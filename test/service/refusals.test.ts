@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Child } from "../support/child.js";
+import { builtPawl, Child } from "../support/child.js";
 import { temporaryFolder } from "../support/folder.js";
 
-const pawl = (...args: string[]) => new Child("packages/server/src/cli/main.ts", args);
+const pawl = (...args: string[]) => new Child(builtPawl(), args);
 /** of sysexits.h */
 const EX_CONFIG = 78;
 

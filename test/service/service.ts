@@ -1,9 +1,9 @@
-import { Child } from "../support/child.js";
+import { builtPawl, Child } from "../support/child.js";
 
-/** A process of the service, from source, and where it answers. */
+/** A process of the service, and where it answers. */
 export class ServiceProcess extends Child {
   constructor(command: "serve" | "dev", args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    super("packages/server/src/cli/main.ts", [command, ...args], { PAWL_LOG_FORMAT: "lines", ...env });
+    super(builtPawl(), [command, ...args], { PAWL_LOG_FORMAT: "lines", ...env });
   }
 
   async address(): Promise<string> {

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { eventually } from "../support/eventually.js";
 import { freshStage } from "../support/fresh-stage.js";
-import { type Interval, mostAtOnce } from "../support/overlap.js";
+import { burstOf, type Interval, mostAtOnce } from "../support/overlap.js";
 import { describeOn } from "../support/servers.js";
 import { STEADY, type Stage } from "../support/stage.js";
 
@@ -12,6 +12,13 @@ async function mostHeld(stage: Stage, where: string): Promise<number> {
      from pawl.any_attempt a join pawl.any_job j on j.id = a.job where ${where} and a.worker is not null`,
   );
   return mostAtOnce(held);
+}
+
+async function begun(stage: Stage, where: string): Promise<readonly number[]> {
+  const rows = await stage.rows<{ at: number }>(
+    `select (extract(epoch from a.started_at) * 1000)::float8 as at from pawl.any_attempt a join pawl.any_job j on j.id = a.job where ${where} and a.worker is not null`,
+  );
+  return rows.map(({ at }) => at);
 }
 
 describeOn("embedded18", () => {
@@ -39,6 +46,8 @@ describeOn("embedded18", () => {
     expect(await mostHeld(stage, "j.queue = 'narrow'"), "of the queue").toBe(5);
     expect(await mostHeld(stage, "j.tenant = 'small'"), "of the tenant").toBeLessThanOrEqual(3);
     expect(await mostHeld(stage, "j.task = 'slow 1'"), "of the task").toBeLessThanOrEqual(2);
+    // Tokens are taken by claims: what two slots hold may begin a little later, and closer together.
+    expect(burstOf(await begun(stage, "j.task = 'slow 1'"), 20 / 1_000), "of the task's rate").toBeLessThanOrEqual(2 + 2);
     expect(await mostHeld(stage, "j.task = 'slow 2'"), "others are not held back").toBeGreaterThan(10);
     expect(await slots(), "slots left").toBe(0);
     expect(await stage.pawl.counts()).toMatchObject({ succeeded: 344, dead: 0 });

@@ -18,7 +18,7 @@ function nobody(code?: string): { readonly driver: Driver; asked: number; closed
     transaction: refuse,
     script: refuse,
     listen: () => ({ also: () => {}, close: async () => {} }),
-    renewalLink: () => undefined,
+    renewalLink: async () => undefined,
     close: async () => {
       server.closed = true;
     },

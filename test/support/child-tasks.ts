@@ -125,6 +125,13 @@ export function childTasks(sink?: Sink): readonly AnyTask[] {
       note(ctx, "end");
     }),
 
+    /** Twenty of an account per second, and four at once. */
+    task("paced", { limits: [{ key: "account", rate: { limit: 20, per: "1s", burst: 4 } }], retry: OFTEN }, async ({ ms = 0 }: Wait & Keyed, ctx) => {
+      note(ctx, "start");
+      await wait(ctx, ms);
+      note(ctx, "end");
+    }),
+
     /** One of an account at a time, in order; every third one fails at first. */
     task("ordered", { limits: [{ key: ({ account }) => account, serial: true }], retry: OFTEN }, async ({ ms = 0, no = 0 }: Wait & Keyed, ctx) => {
       note(ctx, "start");

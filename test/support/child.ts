@@ -1,25 +1,27 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { inject } from "vitest";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** A process that runs one of our files from source, and what it printed so far. */
-export class Child {
+/** The command line as it is published: JavaScript, which starts in a third of the time that it takes from source. */
+export function builtPawl(): string {
+  return join(inject("built"), "packages/server/src/cli/main.js");
+}
+
+/** A process, and what it printed so far. */
+class Running implements AsyncDisposable {
   readonly lines: string[] = [];
   readonly #process: ChildProcess;
   readonly #exit: Promise<number | string>;
   #heard: () => void = () => {};
   #ended = false;
 
-  /** `file` is relative to the repository. */
-  constructor(file: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
-    this.#process = spawn(process.execPath, ["--import", "tsx", file, ...args], {
-      cwd: root,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, ...env },
-    });
+  constructor(process: ChildProcess) {
+    this.#process = process;
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       if (stream === null) continue;
       createInterface({ input: stream }).on("line", (line) => {
@@ -53,7 +55,7 @@ export class Child {
 
   /** Asks it to stop as Ctrl-C does. */
   interrupt(): void {
-    this.#process.kill("SIGINT");
+    this.signal("SIGINT");
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -66,7 +68,29 @@ export class Child {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    this.#process.kill("SIGKILL");
+    if (!this.#ended) this.signal("SIGKILL");
     return this.#exit.then(() => {});
+  }
+}
+
+const printing = { stdio: ["ignore", "pipe", "pipe"] } as const satisfies SpawnOptions;
+
+/** One of our files. */
+export class Child extends Running {
+  /** `file` is relative to the repository; JavaScript is run as it is. */
+  constructor(file: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
+    const loader = file.endsWith(".ts") ? ["--import", "tsx"] : [];
+    super(spawn(process.execPath, [...loader, file, ...args], { ...printing, cwd: root, env: { ...process.env, ...env } }));
+  }
+}
+
+/** A line somebody types in a terminal: signals reach all that it started, as Ctrl-C does there. */
+export class Shell extends Running {
+  constructor(command: string, cwd: string, env: NodeJS.ProcessEnv = {}) {
+    super(spawn("bash", ["-c", command], { ...printing, cwd, detached: true, env: { ...process.env, ...env } }));
+  }
+
+  override signal(signal: NodeJS.Signals): void {
+    process.kill(-this.pid, signal);
   }
 }

@@ -1,6 +1,6 @@
 import { chmodSync, mkdtempSync } from "node:fs";
 import { join } from "node:path";
-import { type DebianServer, debianFolder, initialiseDebian, runDebian, startDebianOn } from "./debian-postgres.js";
+import { copyForDebian, type DebianServer, debianFolder, initialiseDebian, runDebian, startDebianOn } from "./debian-postgres.js";
 import { urlOf } from "./servers.js";
 import { watchdog } from "./watchdog.js";
 
@@ -18,6 +18,11 @@ export class DebianCluster implements AsyncDisposable {
   /** A folder that the servers can write into. */
   folder(name: string): string {
     return debianFolder(join(this.#root, name));
+  }
+
+  /** A file of the test's for them, which only they can read. */
+  copy(from: string, to: string): void {
+    copyForDebian(from, to);
   }
 
   /** A server on new data, or on data that is there already. */

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { chownSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { serverAccount } from "../../packages/pawl/src/store/postgres/embedded/account.js";
@@ -28,6 +28,12 @@ export function debianFolder(folder: string): string {
   mkdirSync(folder, { mode: 0o700 });
   own(folder);
   return folder;
+}
+
+/** A copy that its servers own, as they ask of a private key. */
+export function copyForDebian(from: string, to: string): void {
+  copyFileSync(from, to);
+  own(to);
 }
 
 function own(path: string): void {

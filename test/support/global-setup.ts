@@ -6,6 +6,7 @@ import { startDebianPostgres } from "./debian-postgres.js";
 import { startEmbeddedPostgres } from "./embedded-postgres.js";
 import { startPgBouncer } from "./pgbouncer.js";
 import type { Probe, Server } from "./servers.js";
+import { transpile } from "./transpiled.js";
 import { watchdog } from "./watchdog.js";
 
 /** A server of this run. `stop` is for an orderly end; the watchdog is for all others. */
@@ -15,7 +16,10 @@ export interface Started {
   stop(): Promise<void>;
 }
 
-/** Starts every server that can run here, before the first test file; tells the tests by `inject("servers")`. */
+/**
+ * Starts every server that can run here, before the first test file, and makes what child processes run; tells the tests
+ * by `inject("servers")` and `inject("built")`.
+ */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(process.getuid?.() === 0 ? "/tmp" : tmpdir(), "pawl-test-"));
   chmodSync(folder, 0o711); // as root the servers are another user
@@ -52,6 +56,7 @@ export default async function setUp(project: TestProject): Promise<() => Promise
       if (!each.available) console.log(`Suites on ${name} are skipped: ${each.reason}.`);
     }
     project.provide("servers", servers);
+    project.provide("built", await transpile());
   } catch (error) {
     await tearDown();
     throw error;

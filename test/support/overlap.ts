@@ -3,6 +3,20 @@ export interface Interval {
   readonly to: number;
 }
 
+/** What began in any stretch of time beyond `perMs` for each ms of it, at most: the burst that a rate would need for that. */
+export function burstOf(starts: readonly number[], perMs: number): number {
+  let least = Number.POSITIVE_INFINITY;
+  let most = 0;
+  [...starts]
+    .sort((a, b) => a - b)
+    .forEach((at, index) => {
+      const ahead = index - at * perMs;
+      least = Math.min(least, ahead);
+      most = Math.max(most, ahead - least + 1);
+    });
+  return most;
+}
+
 /** The most that overlap at any instant. What ends at one makes room for what begins at it. */
 export function mostAtOnce(intervals: readonly Interval[]): number {
   const steps = intervals.flatMap(({ from, to }) => [

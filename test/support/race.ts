@@ -54,31 +54,37 @@ const LONGEST = 120_000;
 
 /** Where it is not said otherwise. Without its clauses a race is run here only. */
 const HOME: ServerName = "embedded18";
-export const EVERYWHERE: readonly ServerName[] = [HOME, "debian15"];
+const AWAY: ServerName = "debian15";
+export const EVERYWHERE: readonly ServerName[] = [HOME, AWAY];
 
-/** Races as tests: every order of each on its servers, and without each clause that guards it. */
+let here: ServerName = HOME;
+/** From here on, races are run again away from home, those that are for everywhere. */
+export function raceAway(): void {
+  here = AWAY;
+}
+
+/** Races as tests: every order of each, and at home also without each clause that guards it. */
 export function races(define: (race: DefineRace) => void): void {
-  const defined: { readonly on: readonly ServerName[]; readonly test: (server: ServerName, track: () => RaceTrack) => void }[] = [];
+  const server = here;
+  const tests: ((track: () => RaceTrack) => void)[] = [];
   define((sentence, race, guards, on = [HOME]) => {
-    const test = (server: ServerName, track: () => RaceTrack) =>
+    if (!on.includes(server)) return;
+    tests.push((track) =>
       describe(sentence, () => {
         it("in every order of their pieces", () => track().holdsInEveryOrder(race), LONGEST);
         if (server !== HOME) return;
         for (const { clause, without = [], instead = {}, because } of guards) {
           it(`and not without: ${clause}`, () => track().failsWithout({ ...race, ...instead }, without, because), LONGEST);
         }
-      });
-    defined.push({ on, test });
+      }),
+    );
   });
-  for (const server of EVERYWHERE) {
-    const here = defined.filter(({ on }) => on.includes(server));
-    if (here.length > 0)
-      describeOn(server, () =>
-        onTrack(server, (track) => {
-          for (const { test } of here) test(server, track);
-        }),
-      );
-  }
+  if (tests.length > 0)
+    describeOn(server, () =>
+      onTrack(server, (track) => {
+        for (const test of tests) test(track);
+      }),
+    );
 }
 
 function onTrack(server: ServerName, tests: (track: () => RaceTrack) => void): void {

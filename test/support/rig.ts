@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { type OpenOptions, open, type Pawl } from "pawl";
+import { audited } from "../../packages/server/src/cli/audited.js";
 import type { ExitCode } from "../../packages/server/src/cli/exit.js";
 import type { Io, Sink } from "../../packages/server/src/cli/output.js";
 import { run } from "../../packages/server/src/cli/program.js";
@@ -38,7 +39,7 @@ export class Rig implements AsyncDisposable {
     const [stdout, out] = sink(terminal);
     const [stderr, err] = sink(terminal);
     const stdin = Object.assign(Readable.from(input === undefined ? [] : [input]), { isTTY: terminal && input !== undefined });
-    const exit = await run(argv, { io: { stdin, stdout, stderr, env }, signal: () => signal, openTarget: async () => kept(this.pawl) });
+    const exit = await run(argv, { io: { stdin, stdout, stderr, env }, signal: () => signal, openTarget: async () => audited(kept(this.pawl)) });
     const text = out.join("");
     return {
       exit,

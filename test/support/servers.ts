@@ -26,6 +26,8 @@ export type Probe = { readonly available: true; readonly server: Server } | { re
 declare module "vitest" {
   interface ProvidedContext {
     servers: Readonly<Record<ServerName, Probe>>;
+    /** the folder in which the sources are JavaScript: `transpiled.ts` */
+    built: string;
   }
 }
 

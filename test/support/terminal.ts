@@ -47,6 +47,11 @@ export class Terminal implements AsyncDisposable {
     return (await this.#tmux("capture-pane", "-p")).split("\n").slice(0, -1);
   }
 
+  /** The same with their colours, as a terminal is told them. */
+  async picture(): Promise<readonly string[]> {
+    return (await this.#tmux("capture-pane", "-e", "-p")).split("\n").slice(0, -1);
+  }
+
   /** Waits for rows that are as they should be. */
   async shows(what: string, check: (rows: readonly string[]) => boolean): Promise<readonly string[]> {
     let seen: readonly string[] = [];

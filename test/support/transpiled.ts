@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SOURCES = ["packages/pawl/src", "test/support"];
+const SOURCES = ["packages/pawl/src", "packages/server/src", "test/support"];
 const SKIPPED = /\.test\.ts$|\.d\.ts$|\/conformance\//;
 /** A removed build may still be in use by another run for this long. ms */
 const KEPT = 3_600_000;
@@ -12,7 +12,7 @@ const KEPT = 3_600_000;
 const CACHE = join(ROOT, "node_modules/.cache/pawl-tests");
 
 /**
- * The library and the test support as plain JavaScript, file by file, made once per state of the sources: a process that
+ * The library, the service and the test support as plain JavaScript, file by file, made once per state of the sources: a process that
  * tests start by the dozen then starts four times as fast as through a loader. Answers the folder that stands for the
  * repository's. It lies under node_modules, so that packages are found from there.
  */
@@ -27,6 +27,8 @@ export async function transpile(): Promise<string> {
   fs.chmodSync(draft, 0o755); // some of the processes are another user
   for (const file of files) await write(join(draft, relative(ROOT, file)), fs.readFileSync(file, "utf8"));
   fs.writeFileSync(join(draft, "package.json"), '{ "type": "module" }');
+  linkPackage(draft, "pawl", { ".": "./src/index.js", "./testing": "./src/testing/index.js" });
+  linkPackage(draft, "server", { ".": "./src/index.js", "./telemetry": "./src/telemetry/index.js" });
   try {
     fs.renameSync(draft, folder);
   } catch {
@@ -34,6 +36,15 @@ export async function transpile(): Promise<string> {
     fs.rmSync(draft, { recursive: true, force: true });
   }
   return folder;
+}
+
+/** Found by its name from the others, here and not in the repository. */
+function linkPackage(draft: string, folder: string, exports: Readonly<Record<string, string>>): void {
+  const { name, version } = JSON.parse(fs.readFileSync(join(ROOT, "packages", folder, "package.json"), "utf8")) as { name: string; version: string };
+  const description = JSON.stringify({ name, version, type: "module", exports: { ...exports, "./package.json": "./package.json" } });
+  fs.writeFileSync(join(draft, "packages", folder, "package.json"), description);
+  fs.mkdirSync(join(draft, "node_modules"), { recursive: true });
+  fs.symlinkSync(join("../packages", folder), join(draft, "node_modules", name));
 }
 
 /** Where it is, if it was made before. */

@@ -1,13 +1,14 @@
 import { appendFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { open } from "../../packages/pawl/src/index.js";
 import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { migrate, readMigrations } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
 import type { Upkeep } from "./upkeep-process.js";
 
-/** A process that prunes or migrates, and may be killed at any moment. */
-const { url, prune, migrations } = JSON.parse(process.argv[2] as string) as Upkeep;
+/** A process that prunes, purges or migrates, and may be killed at any moment. */
+const { url, prune, purge, migrations } = JSON.parse(process.argv[2] as string) as Upkeep;
 process.on("disconnect", () => process.exit(9));
 process.channel?.unref();
 
@@ -21,6 +22,11 @@ if (prune !== undefined) {
     },
   });
   await store.close();
+}
+if (purge !== undefined) {
+  const pawl = await open(url, { maintenance: false });
+  await pawl.tenants.purge(purge);
+  await pawl.close();
 }
 if (migrations !== undefined) {
   const driver = pgDriver({ config: { connectionString: url, max: 1 }, prepare: "auto", statementTimeout: 0 });

@@ -10,6 +10,8 @@ export interface Upkeep {
   readonly url: string;
   /** by that clock, with an export that appends ids to a file */
   readonly prune?: Omit<PruneRules, "exportFinished"> & { readonly now: number; readonly archive: string };
+  /** the tenant */
+  readonly purge?: string;
   /** the folder of the migrations */
   readonly migrations?: string;
 }
@@ -19,7 +21,7 @@ export interface KillPoint extends Stop {
   readonly after?: RegExp;
 }
 
-/** Starts a process that prunes or migrates, waits until it stands at that point, and kills it with -9. */
+/** Starts a process that prunes, purges or migrates, waits until it stands at that point, and kills it with -9. */
 export async function killedAt({ after, ...stop }: KillPoint, database: Database, upkeep: Omit<Upkeep, "url">): Promise<void> {
   const probe = serverFor("embedded18");
   if (!probe.available) throw new Error(probe.reason);

@@ -1,0 +1,54 @@
+import { open, type Pawl, task } from "pawl";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openApp, type TestApp } from "./support.ts";
+
+const LARGE = "x".repeat(900_000);
+
+describe("answers over HTTP", () => {
+  let api: TestApp;
+  let pawl: Pawl;
+  beforeAll(async () => {
+    const talk = task("talk", async (n: number, ctx) => {
+      for (let line = 0; line < n; line++) ctx.log.info(`line ${line}`);
+    });
+    pawl = await open("memory:", { tasks: [talk], anyTask: true, maintenance: false });
+    api = await openApp({ pawl });
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  test("are bounded by bytes as by count, and say where the next one begins (S30)", async () => {
+    await pawl.enqueueMany("large", Array(12).fill(LARGE));
+    const sizes: number[] = [];
+    const seen = new Set<string>();
+    let after = "";
+    do {
+      const answer = await api.ask("GET", `/v1/jobs?task=large&limit=1000${after}`);
+      const { jobs, next } = answer.json() as { jobs: readonly { id: string }[]; next?: string };
+      sizes.push(answer.body.length);
+      for (const { id } of jobs) seen.add(id);
+      after = next === undefined ? "" : `&after=${next}`;
+    } while (after !== "");
+    expect(seen.size).toBe(12);
+    expect(sizes.length).toBeGreaterThan(2);
+    expect(Math.max(...sizes)).toBeLessThan(5_500_000);
+  });
+
+  test("of log lines and histories come in parts", async () => {
+    const worker = await pawl.work({ tasks: ["talk"] });
+    const { id } = await pawl.enqueue("talk", 7);
+    await pawl.jobs.wait(id, { timeout: "30s" });
+    await worker.stop();
+    const ask = async (query: string) => (await api.ask("GET", `/v1/jobs/${id}/${query}`)).json();
+    const first = await ask("logs?limit=5");
+    expect(first.lines.map(({ message }: { message: string }) => message)).toEqual(["line 0", "line 1", "line 2", "line 3", "line 4"]);
+    expect(first.next).toBe(5);
+    const second = await ask("logs?limit=5&after=5");
+    expect(second.lines).toHaveLength(2);
+    expect(second.next).toBeUndefined();
+    expect(await ask("history?limit=1&after=1")).toEqual({ attempts: [] });
+    expect((await pawl.jobs.logs(id)).length).toBe(7);
+    expect((await api.ask("GET", `/v1/jobs/${id}/logs?after=-1`)).statusCode).toBe(422);
+    await expect(pawl.jobs.logPage(id, { after: -1 })).rejects.toMatchObject({ code: "option_invalid" });
+    await expect(pawl.jobs.historyPage(id, { limit: 1_001 })).rejects.toMatchObject({ code: "option_invalid" });
+  });
+});

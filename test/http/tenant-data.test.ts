@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { open } from "../../packages/pawl/src/index.js";
+import { readConfiguration } from "../../packages/server/src/config/read.js";
+import { startService } from "../../packages/server/src/serve/service.js";
+import { temporaryFolder } from "../support/folder.js";
+import { openApp } from "./support.js";
+
+test("an export is a stream of lines that says where it ends, of the caller's own tenant only", async () => {
+  await using api = await openApp();
+  await api.pawl.as({ tenant: "acme" }).enqueue("a", { n: 1 });
+  await api.pawl.as({ tenant: "other" }).enqueue("a", { n: 2 });
+  const answer = await api.ask("GET", "/v1/tenants/acme/export", { key: "acme-admin" });
+  expect([answer.statusCode, answer.headers["content-type"]]).toEqual([200, "application/x-ndjson; charset=utf-8"]);
+  const lines = answer.body
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  expect(lines.map(({ kind }) => kind)).toEqual(["tenant", "job", "end"]);
+  expect(lines[1].job.input).toEqual({ n: 1 });
+  expect(lines[2].entries).toBe(2);
+  expect((await api.ask("GET", "/v1/tenants/other/export", { key: "acme-admin" })).json().code).toBe("tenant_mismatch");
+  expect((await api.ask("GET", "/v1/tenants/acme/export", { key: "acme-operator" })).statusCode).toBe(403);
+  expect(api.audit).toContainEqual(expect.objectContaining({ decision: "allowed", action: "tenants.export" }));
+});
+
+test("a purge asked for again is the same job, one that got none gets it, and Pawl's own tenant is not purged", async () => {
+  await using api = await openApp();
+  const standing = await api.pawl.tenants.askPurge("acme");
+  const ask = (tenant: string) => api.ask("POST", `/v1/tenants/${tenant}/purge`);
+  const [first, again] = [(await ask("acme")).json(), (await ask("acme")).json()];
+  expect(again.id).toBe(first.id);
+  expect((await api.pawl.jobs.get(first.id)).input).toEqual({ purge: standing });
+  expect((await ask("pawl")).statusCode).toBe(422);
+  expect(await api.pawl.tenants.purges()).toHaveLength(1);
+});
+
+test("a service purges a tenant as a job with progress, and the client of the library waits for it", { timeout: 60_000 }, async () => {
+  using folder = temporaryFolder();
+  const flags = { "store.url": "memory:", listen: "127.0.0.1:0" };
+  const service = await startService(await readConfiguration({ flags, env: {}, folder: folder.path }), { env: {}, say: () => {} });
+  try {
+    await service.pawl.as({ tenant: "acme" }).enqueueMany("later", [1, 2, 3], { delay: "1h" });
+    await service.pawl.as({ tenant: "other" }).enqueue("later", 1, { delay: "1h" });
+    await using remote = await open(service.address as string);
+    const kinds: string[] = [];
+    for await (const { kind } of remote.tenants.export("acme")) kinds.push(kind);
+    expect(kinds).toEqual(["tenant", "job", "job", "job", "end"]);
+    expect(await remote.tenants.purge("acme")).toMatchObject({ jobs: 3, running: 0 });
+    expect((await service.pawl.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
+    expect((await service.pawl.jobs.list({ tenant: "other" })).jobs).toHaveLength(1);
+    expect(JSON.stringify(await service.pawl.jobs.list({ task: "pawl.purge" }))).not.toContain("acme");
+    expect(await service.pawl.tenants.purges()).toEqual([]);
+  } finally {
+    await service.stop();
+  }
+});

@@ -1,0 +1,45 @@
+import type { World } from "../../packages/pawl/src/store/conformance/world.js";
+import { type Pieces, splitBefore } from "../support/interleave.js";
+import { races } from "../support/race.js";
+
+/** Between its snapshot and its locks. */
+const FOLD: Pieces = { splits: [splitBefore("fold", "id >= $2::float8::bigint")] };
+const fold = async (w: World) => {
+  await w.store.duties.fold(100);
+  return "folded";
+};
+
+races((race) => {
+  race(
+    "two processes fold the same deltas",
+    {
+      setup: async (w) => {
+        for (let n = 0; n < 3; n++) await w.add();
+      },
+      racers: [
+        { run: fold, ...FOLD },
+        { run: fold, ...FOLD },
+      ],
+      holds: async (w) => {
+        await w.store.duties.fold(100);
+        const { series } = await w.store.series.read({ last: 60_000, step: 1, limit: 1 });
+        const [counted, standing] = [series[0]?.sums[0]?.activities.enqueued, series[0]?.now.ready];
+        if (counted !== 3 || standing !== 3) throw new Error(`not counted once: ${counted} enqueued, ${standing} ready`);
+      },
+    },
+    [
+      {
+        clause: "FOLD counts the rows that it has locked and deleted, and no others",
+        without: [
+          { statement: "fold", from: "order by id limit $1 for update skip locked", to: "order by id limit $1" },
+          {
+            statement: "fold",
+            from: "gone as (delete from pawl.delta d using batch where d.id = batch.id returning d.*)",
+            to: "emptied as (delete from pawl.delta d using batch where d.id = batch.id), gone as (select d.* from pawl.delta d join batch on d.id = batch.id)",
+          },
+        ],
+        because: /counts say 6 ready/,
+      },
+    ],
+  );
+});
