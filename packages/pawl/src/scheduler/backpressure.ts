@@ -9,6 +9,8 @@ import type { ForeignTransaction, Store } from "../store/port.js";
 
 /** ms for which the limits are believed to be as they were read; after that they are read again beside the work */
 const BELIEVED = 1_000;
+/** ms from an enqueue that finds them old to that reading */
+const AFTERWARDS = 10;
 /** ms after which nothing is let in before they are */
 const STALE = 5_000;
 
@@ -31,6 +33,7 @@ export class Backpressure {
   #readAt = Number.NEGATIVE_INFINITY;
   #changes = 0;
   #reading: Promise<void> | undefined;
+  #soon: (() => void) | undefined;
 
   constructor(store: Store, bus: Bus, clock: Clock) {
     this.#store = store;
@@ -131,13 +134,20 @@ export class Backpressure {
     if (age < BELIEVED) return undefined;
     // Inside a transaction of the caller's there may be no other connection.
     if (tx !== undefined) return age < STALE ? undefined : this.#read(tx);
+    if (age >= STALE) return this.#readNow();
+    // It is tried again by the next call, and then waited for. Not now: the enqueue that noticed would have to share the way.
+    this.#soon ??= this.#clock.after(AFTERWARDS, () => {
+      this.#soon = undefined;
+      this.#readNow().catch(() => {});
+    });
+    return undefined;
+  }
+
+  #readNow(): Promise<void> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
     });
-    if (age >= STALE) return this.#reading;
-    // It is tried again by the next call, and then waited for.
-    this.#reading.catch(() => {});
-    return undefined;
+    return this.#reading;
   }
 
   async #read(tx?: ForeignTransaction): Promise<void> {
