@@ -14,7 +14,9 @@ const PAWL = `${process.execPath} --import tsx packages/server/src/cli/main.ts`;
 const has = (text: RegExp) => (rows: readonly string[]) => rows.some((row) => text.test(row));
 
 async function take(terminal: Terminal, name: string, title: string): Promise<void> {
-  writeFileSync(join(IMAGES, `${name}.svg`), terminalSvg(await terminal.picture(), { columns: SIZE.columns, title }));
+  // Where it happened to be is nobody's business.
+  const rows = (await terminal.picture()).map((row) => row.replaceAll(folder, "./shop".padEnd(folder.length)));
+  writeFileSync(join(IMAGES, `${name}.svg`), terminalSvg(rows, { columns: SIZE.columns, title }));
   console.log(`docs/images/${name}.svg`);
 }
 

@@ -34,6 +34,11 @@ const CHARTS: Readonly<Record<string, Chart>> = {
     title: "While another transaction holds an old snapshot",
     figures: { perSecond: "jobs run per second", afterPerSecond: "after a million more", unpinnedPerSecond: "with no such transaction" },
   },
+  fairness: { title: "Each tenant's share of worker time" },
+  newcomers: { title: "How long a small tenant waits beside a large one", figures: { p50Ms: "p50", p99Ms: "p99", maxMs: "longest" } },
+  limits: { title: "What limits cost the rest" },
+  telemetry: { title: "What being watched costs" },
+  service: { title: "Over HTTP", figures: { bulkPerSecond: "jobs enqueued per second", perSecond: "jobs run per second" } },
   tenants: { title: "Tenants, half of all jobs in one of them" },
   embedded: { title: "The embedded store, started from nothing" },
   cost: {
