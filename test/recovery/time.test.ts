@@ -83,16 +83,16 @@ describeOn("embedded18", () => {
       await using idle = await open(stage.url, { tasks: [task("quick", () => {})] });
       await idle.work();
       await eventually("it hears", async () => (await idle.info()).hearsOthers);
-      // Three windows, and the one in the middle counts: a pruning may fall into one of them.
+      // Five windows, and the one in the middle counts: the end of starting and a pruning may fall into two of them.
       const windows: number[] = [];
-      for (let i = 0; i < 3; i++) {
+      for (let i = 0; i < 5; i++) {
         const start = proxied.proxy.requests;
         const end = performance.now() + 5_000;
         await eventually("five seconds are over", () => performance.now() >= end);
         windows.push(proxied.proxy.requests - start);
       }
       console.log(`an idle process made ${windows.join(", ")} requests in 5 s each`);
-      const [, asked] = windows.sort((a, b) => a - b);
+      const [, , asked] = windows.sort((a, b) => a - b);
       expect(asked).toBeGreaterThan(0);
       expect(asked).toBeLessThanOrEqual(2 * 5);
     });
