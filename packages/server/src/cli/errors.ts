@@ -1,4 +1,5 @@
 import type { ErrorCode } from "pawl";
+import { messageOf } from "../errors/message-of.js";
 import { CliError, EXIT, type ExitCode } from "./exit.js";
 
 /** An error as every command tells it. */
@@ -47,7 +48,7 @@ export function tell(error: unknown): Told {
   if (error instanceof Error && error.name === "ConfigError")
     return { exit: EXIT.config, code: "config", message: error.message, help: "run pawl check" };
   if (error instanceof Error && error.name === "AbortError") return { exit: EXIT.interrupted, code: "interrupted", message: "stopped" };
-  return { exit: EXIT.failed, code: "failed", message: error instanceof Error ? error.message : String(error) };
+  return { exit: EXIT.failed, code: "failed", message: messageOf(error) };
 }
 
 interface Coded extends Error {

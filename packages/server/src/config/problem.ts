@@ -1,3 +1,4 @@
+import { messageOf } from "../errors/message-of.js";
 /** One thing that is wrong with the configuration: where it stands, what is wrong with it, and what to do. */
 export interface Problem {
   /** a flag, a variable of the environment, or a place in the file */
@@ -20,6 +21,6 @@ export function lineOf({ where, what, help }: Problem): string {
 
 /** Of whatever was thrown: one line that says what went wrong. */
 export function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return (text.split("\n")[0] ?? "").replace(/[.;]$/, "");
 }

@@ -1,4 +1,5 @@
 import type { Events, Pawl } from "pawl";
+import { messageOf } from "../errors/message-of.js";
 
 /** One thing that happened, as people read it. */
 export interface Entry {
@@ -45,10 +46,6 @@ function settled({ lane, attempt, outcome, next, duration: took, failure, delay 
     default:
       return { kind: "note", subject, text: outcome };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 export function plural(count: number, noun: string): string {

@@ -1,5 +1,6 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import type { Pawl, QueueView } from "pawl";
+import { messageOf } from "../errors/message-of.js";
 import { keysOf } from "./keys.js";
 import { showOn } from "./terminal.js";
 import { NOTHING, ratesBetween, type TopData } from "./top-data.js";
@@ -98,7 +99,7 @@ export class TopBoard {
         now: new Date(),
       };
     } catch (error) {
-      this.#data = { ...this.#data, trouble: error instanceof Error ? error.message : String(error) };
+      this.#data = { ...this.#data, trouble: messageOf(error) };
     }
   }
 
@@ -122,7 +123,7 @@ export class TopBoard {
     try {
       this.#say(await this.#carryOut(wish));
     } catch (error) {
-      this.#say(error instanceof Error ? error.message : String(error));
+      this.#say(messageOf(error));
     }
   }
 

@@ -1,4 +1,5 @@
 import type { EventName, Events } from "pawl";
+import { messageOf } from "../errors/message-of.js";
 
 export const LEVELS = ["debug", "info", "warn", "error"] as const;
 export type Level = (typeof LEVELS)[number];
@@ -125,10 +126,6 @@ function settled({ job, lane, attempt, worker, outcome, next, duration, failure,
 /** Whether there is anything to say at this level; asked of every settled attempt before words are found for it. */
 export function isQuiet({ failure, next }: Events["attempt.settled"], level: Level): boolean {
   return failure === undefined && next !== "dead" && level !== "debug";
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function codeOf(error: unknown): { readonly code?: string } {
