@@ -16,7 +16,8 @@ import type {
   Schedules,
   SchedulesFilter,
 } from "../scheduler/schedules.js";
-import type { SchedulePutAnswer, Scope } from "../store/port.js";
+import type { Scope } from "../store/port.js";
+import type { SchedulePutAnswer } from "../store/port-schedules.js";
 import type { AnyTask } from "../worker/task.js";
 import type { RemoteJobs } from "./jobs.js";
 import { jobOptionsOf } from "./options.js";

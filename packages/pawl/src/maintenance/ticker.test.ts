@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { IdTail } from "../core/id.js";
-import type { Store, Ticked } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { Ticked } from "../store/port-schedules.js";
 import { ticker } from "./ticker.js";
 
 const BATCH = 10;

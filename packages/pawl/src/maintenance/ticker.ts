@@ -1,6 +1,7 @@
 import type { IdTail } from "../core/id.js";
 import type { Clock } from "../runtime/clock.js";
-import type { Store, Ticked } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { Ticked } from "../store/port-schedules.js";
 import type { Duty } from "./duty.js";
 
 /** ms until a look at whether another process has done what it began */

@@ -6,7 +6,8 @@ import { checkArray, checkBoolean, checkDuration, checkKeys, checkObject, checkW
 import { type Definition, type ScheduledJob, type ScheduleRecord, type ScheduleRef, seedOf } from "../core/schedule.js";
 import { ticksBetween } from "../core/schedule-plan.js";
 import { type DstNote, dstNote, nextTick, plannedAt } from "../core/schedule-rule.js";
-import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, Scope, Store } from "../store/port.js";
+import type { Scope, Store } from "../store/port.js";
+import type { ScheduleFilter, SchedulePut, SchedulePutAnswer } from "../store/port-schedules.js";
 import type { AnyTask, Task } from "../worker/task.js";
 import { checkInstant } from "./check.js";
 import { type Intake, storedOf } from "./enqueuer.js";

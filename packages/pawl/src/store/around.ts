@@ -1,4 +1,4 @@
-import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, ScheduleStore, Store, TaskStore } from "./port.js";
+import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, Store, TaskStore } from "./port.js";
 import type { AuditStore } from "./port-audit.js";
 import type { BatchStore } from "./port-batches.js";
 import type { BreakerStore } from "./port-breakers.js";
@@ -13,6 +13,7 @@ import type { LimitStore } from "./port-limits.js";
 import type { PolicyStore } from "./port-policies.js";
 import type { PurgeStore } from "./port-purges.js";
 import type { ReplyStore } from "./port-replies.js";
+import type { ScheduleStore } from "./port-schedules.js";
 import type { SeriesStore } from "./port-series.js";
 import type { WorkerStore } from "./port-workers.js";
 

@@ -1,5 +1,5 @@
 import type { Fingerprint } from "../core/fingerprint.js";
-import type { IdTail, JobId, LeaseId } from "../core/id.js";
+import type { JobId, LeaseId } from "../core/id.js";
 import type { AttemptRecord, Enqueued, Intent, JobOptions, JobRecord, LogLine, NewJob, Priority, State } from "../core/job.js";
 import type { Lane } from "../core/lane.js";
 import type { ReachedLimit } from "../core/lane-limit.js";
@@ -7,7 +7,6 @@ import type { WorkerRef } from "../core/lease.js";
 import type { Quota } from "../core/offer.js";
 import type { Patch } from "../core/outcome.js";
 import type { PolicyKind, PolicyRef } from "../core/policy.js";
-import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../core/schedule.js";
 import type { Unreadable } from "../core/sealed.js";
 import type { TaskRecord } from "../core/task.js";
 import type { AuditStore } from "./port-audit.js";
@@ -25,6 +24,7 @@ import type { PartRequest } from "./port-pages.js";
 import type { PolicyStore } from "./port-policies.js";
 import type { PurgeStore } from "./port-purges.js";
 import type { ReplyStore } from "./port-replies.js";
+import type { ScheduleStore } from "./port-schedules.js";
 import type { SeriesStore } from "./port-series.js";
 import type { WorkerStore } from "./port-workers.js";
 
@@ -301,75 +301,6 @@ export interface LaneStore {
   pause(kind: PolicyKind, name: string): Promise<void>;
   resume(kind: PolicyKind, name: string): Promise<void>;
   paused(): Promise<readonly PolicyRef[]>;
-}
-
-export interface ScheduleStore {
-  /**
-   * Makes and changes schedules, all of them or none. One that is there with the same definition stays as it is, its
-   * pause and its next tick included; one that is changed begins anew from now. With `app` they are the code of that
-   * application: schedules it had and has no more are marked as missing, and go on ticking.
-   */
-  put(
-    entries: readonly SchedulePut[],
-    app?: string,
-  ): Promise<{ readonly answers: readonly SchedulePutAnswer[]; readonly missing: readonly ScheduleRef[] }>;
-  get(ref: ScheduleRef): Promise<ScheduleRecord | undefined>;
-  /** by tenant and name; `after` is where the last page ended */
-  list(scope: Scope, filter: ScheduleFilter, page: { readonly limit: number; readonly after?: ScheduleRef }): Promise<SchedulePage>;
-  /** Whether there is such a schedule. Its next tick stays where it is: what passes meanwhile is missed. */
-  pause(ref: ScheduleRef): Promise<boolean>;
-  resume(ref: ScheduleRef): Promise<boolean>;
-  /** Gone with the record of its ticks; its jobs stay. */
-  remove(ref: ScheduleRef): Promise<boolean>;
-  /**
-   * What is due, by `duePlan`: the jobs, the record of every tick, and the next one are stored in the same step. Limits
-   * the number of schedules per call.
-   */
-  tick(limit: number, tail: () => IdTail): Promise<Ticked>;
-  /** One more job, now, whatever else it does; undefined if there is no such schedule. */
-  trigger(ref: ScheduleRef, how: { readonly tail: IdTail; readonly input?: string; readonly request?: string }): Promise<Enqueued | undefined>;
-  /** Jobs for ticks of the past, but for those that have one. Answers how many were made. */
-  backfill(ref: ScheduleRef, how: Backfill): Promise<number | undefined>;
-  /** Newest first: ticks with a job, and those without. `before` is an instant. */
-  ticks(ref: ScheduleRef, page: { readonly limit: number; readonly before?: number }): Promise<readonly TickEntry[]>;
-  /** Which of these ticks have a job. */
-  fired(ref: ScheduleRef, ticks: readonly number[]): Promise<readonly number[]>;
-  /** Drops finished jobs beyond what their schedule keeps, and the record of ticks older than that many ms. */
-  trim(limit: number, age: number): Promise<number>;
-}
-
-export interface Backfill {
-  readonly ticks: readonly number[];
-  /** ms until the first of the jobs, and between two of them */
-  readonly after: number;
-  readonly pace: number;
-  readonly tail: () => IdTail;
-}
-
-export interface SchedulePut extends ScheduleRef {
-  readonly definition: Definition;
-}
-export type SchedulePutAnswer = "created" | "changed" | "unchanged";
-export interface ScheduleFilter {
-  readonly missing?: boolean;
-  readonly paused?: boolean;
-}
-export interface SchedulePage {
-  readonly schedules: readonly ScheduleRecord[];
-  readonly next?: ScheduleRef;
-}
-export type TickEntry = FiredTick | TickGap;
-
-export interface Ticked {
-  /** how many schedules were looked at */
-  readonly schedules: number;
-  readonly jobs: number;
-  /** ms that the latest of them was late */
-  readonly latest: number;
-  /** ms until the next one */
-  readonly nextIn?: number;
-  /** why some could not be planned; they are tried again later */
-  readonly failures?: readonly unknown[];
 }
 
 /** What is known of tasks to those who have their names and not their code. */

@@ -7,7 +7,7 @@ import type { Definition, MissedPolicy, OverlapPolicy } from "../../core/schedul
 import { ticksBetween } from "../../core/schedule-plan.js";
 import type { Rule } from "../../core/schedule-rule.js";
 import type { UniqueRule } from "../../core/unique.js";
-import type { TickEntry } from "../port.js";
+import type { TickEntry } from "../port-schedules.js";
 import { everyJob } from "./invariants.js";
 import type { Twins } from "./twins.js";
 import { DAY, HOUR, MINUTE, SECOND, START } from "./world.js";

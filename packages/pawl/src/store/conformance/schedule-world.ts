@@ -1,5 +1,5 @@
 import type { Definition, ScheduleRecord } from "../../core/schedule.js";
-import type { TickEntry } from "../port.js";
+import type { TickEntry } from "../port-schedules.js";
 import { HOUR, lane, MINUTE, SECOND, START, type World } from "./world.js";
 
 /** What the tests of schedules do and see, in few words. */

@@ -4,7 +4,7 @@ import { compareText } from "../../core/lane.js";
 import { type FiredTick, jobOfTick, openJobs, type ScheduleRecord, type ScheduleRef, seedOf, type TickWay } from "../../core/schedule.js";
 import { duePlan, firstTick, type PlannedFire } from "../../core/schedule-plan.js";
 import { plannedAt } from "../../core/schedule-rule.js";
-import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, ScheduleStore, TickEntry } from "../port.js";
+import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, ScheduleStore, TickEntry } from "../port-schedules.js";
 import { erase, lastOf } from "./endings.js";
 import { cancelNow, enqueue } from "./enqueue.js";
 import { leave } from "./places.js";

@@ -1,6 +1,6 @@
 import type { IdTail } from "../../core/id.js";
 import { jobOfTick, openJobs, type ScheduleRef } from "../../core/schedule.js";
-import type { Backfill } from "../port.js";
+import type { Backfill } from "../port-schedules.js";
 import { plainArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";

@@ -1,6 +1,6 @@
 import type { JobId } from "../../core/id.js";
 import type { FiredTick, ScheduleRef, SkipReason, TickGap, TickWay } from "../../core/schedule.js";
-import type { TickEntry } from "../port.js";
+import type { TickEntry } from "../port-schedules.js";
 import { plainArray } from "./arrays.js";
 import { stateCode } from "./codes.js";
 import { drop } from "./control.js";

@@ -2,7 +2,7 @@ import { isPawlError } from "../../core/error.js";
 import type { IdTail, JobId } from "../../core/id.js";
 import { type Definition, jobOfTick, type ScheduleRef, seedOf } from "../../core/schedule.js";
 import { type DuePlan, duePlan } from "../../core/schedule-plan.js";
-import type { Ticked } from "../port.js";
+import type { Ticked } from "../port-schedules.js";
 import { plainArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";

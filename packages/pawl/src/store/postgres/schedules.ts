@@ -1,5 +1,6 @@
 import type { Enqueued, NewJob } from "../../core/job.js";
-import type { Hint, ScheduleStore } from "../port.js";
+import type { Hint } from "../port.js";
+import type { ScheduleStore } from "../port-schedules.js";
 import type { Db } from "./db.js";
 import type { LowWaters } from "./low-water.js";
 import { backfillSchedule, triggerSchedule } from "./schedules-by-hand.js";

@@ -1,5 +1,5 @@
 import type { ScheduleRecord } from "../../core/schedule.js";
-import type { SchedulePut, ScheduleStore } from "../port.js";
+import type { SchedulePut, ScheduleStore } from "../port-schedules.js";
 import { inputPlace, Opener, Sealer, schedulePlace } from "./sealer.js";
 import type { Vault } from "./vault.js";
 
