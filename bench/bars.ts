@@ -62,7 +62,7 @@ export const BARS: readonly Bar[] = [
   atLeast("service", "enqueue", "enqueueMany over HTTP, over the local one", 0.25),
   atLeast("authentication", "ratio", "requests a second with keys, over without", 0.9),
   atMost("connections", "ratio", "p99 of a request with 500 streams and 200 workers connected, over its value with none", 5),
-  atMost("bodies", "ratio", "MB that 50 oversized bodies at a time add to the service's memory", 50),
+  atMost("bodies", "rssGrowthMB", "what 50 oversized bodies at a time add to the service's memory", 50),
   atLeast("telemetry", "ratio", "rate with metrics, logs and events, over none", 0.9),
   atLeast("telemetry", "traced", "and with one job of a hundred traced, over none", 0.85),
   atLeast("workers", "ratio", "8 processes over the best total", 0.8, 1),

@@ -48,7 +48,8 @@ export interface Started extends Child {
 export async function startChild(system: SystemAbout & SystemEntry, place: Place, aim: Aim, node: NodeRuntime): Promise<Started> {
   const { file, args } = commandOf(system, place, aim, node);
   const env = { ...process.env, NODE_ENV: "production", TSX_TSCONFIG_PATH: resolve(BENCH, "tsconfig.json") };
-  const process_ = spawn(file, args, { cwd: BENCH, env, stdio: ["ignore", "pipe", "pipe", "pipe"] });
+  // A group of its own: some start processes themselves, and those would keep its pipes open after it was killed.
+  const process_ = spawn(file, args, { cwd: BENCH, env, stdio: ["ignore", "pipe", "pipe", "pipe"], detached: true });
   const line = new Line(system.name, process_);
   await line.ready;
 
@@ -129,10 +130,18 @@ class Line {
     if (this.#gone) return;
     const closed = once(this.#process, "close");
     this.#socket.end();
-    if (patienceMs === 0) this.#process.kill("SIGKILL");
-    const timer = setTimeout(() => this.#process.kill("SIGKILL"), patienceMs);
+    if (patienceMs === 0) this.#kill();
+    const timer = setTimeout(() => this.#kill(), patienceMs);
     await closed;
     clearTimeout(timer);
+  }
+
+  #kill(): void {
+    try {
+      process.kill(-(this.#process.pid as number), "SIGKILL");
+    } catch {
+      // Nobody is left of them.
+    }
   }
 
   #hear({ ready, id, answer, error, progress }: Reply): void {

@@ -10,6 +10,7 @@ const SETTINGS = {
   synchronous_commit: "on",
   full_page_writes: "on",
   shared_buffers: "1GB",
+  min_wal_size: "1GB",
   max_wal_size: "8GB",
   checkpoint_timeout: "30min",
   autovacuum: "on",
@@ -18,6 +19,13 @@ const SETTINGS = {
   shared_preload_libraries: "pg_stat_statements",
   "pg_stat_statements.track": "none",
 };
+
+/**
+ * A server that has been up for a while writes into old segments of its log. A new one makes each as it comes to it, and
+ * whoever commits then waits some ten ms: always the system whose turn is the first.
+ */
+const WAL_SEGMENTS = 48;
+const NEXT_SEGMENT = "select pg_logical_emit_message(false, 'bench', 'worn in'), pg_switch_wal()";
 
 export interface PostgresServer {
   readonly about: string;
@@ -35,6 +43,7 @@ export async function startPostgres(folder: string): Promise<PostgresServer> {
   const server = await startEmbedded(join(folder, "postgres"), { settings: SETTINGS });
   const { host, port, user } = server.connection;
   const administer = (...statements: string[]) => queries({ host, port, user, database: "postgres" }, statements);
+  await administer(...Array.from({ length: WAL_SEGMENTS }, () => NEXT_SEGMENT), "checkpoint");
   return {
     about: `Postgres ${server.version} on a unix socket; ${settingsText()}`,
     pid: server.pid,

@@ -1,4 +1,4 @@
-import type { Child, Figures, Jobs, Scenario, Turn } from "../contract.js";
+import type { Child, Figures, Jobs, Scenario, SystemAbout, Turn } from "../contract.js";
 import { figureOf, overBestPeer, partsOf, rowsOf } from "../harness/figures.js";
 import { ALL } from "./systems.js";
 
@@ -22,14 +22,14 @@ async function measured(turn: Turn, count: number): Promise<Figures> {
   const worker = await turn.start();
   await worker.work({ upTo: count });
   const producer = await turn.start();
-  const start = Date.now() + leadMs(count);
+  const start = Date.now() + leadMs(turn.system, count);
   await storedBefore(start, producer, [{ count, due: { start, over: OVER_MS } }]);
   return ranLate(turn, worker, count);
 }
 
-/** Time to enqueue them before the first is due, enough for the slowest. */
-export function leadMs(count: number): number {
-  return 5_000 + count / 2;
+/** Time to enqueue them before the first is due. */
+function leadMs({ slow }: SystemAbout, count: number): number {
+  return 5_000 + count * (slow ? 2 : 0.5);
 }
 
 /** Enqueues in a process that is gone before the first job is due: nobody shall be late for being asked late. */
