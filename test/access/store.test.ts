@@ -59,6 +59,37 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
       expect(seen).not.toContain(secret);
     });
 
+    test("every unique index on what tenants name has the tenant in it, so that no name of one is taken by another (S14)", async () => {
+      const { rows } = await superuser.query<{ index: string; columns: string[] }>(`
+        select i.indexrelid::regclass::text as index, array_agg(a.attname::text order by k.place) as columns
+        from pg_index i join pg_class c on c.oid = i.indrelid join pg_namespace n on n.oid = c.relnamespace
+        cross join lateral unnest(i.indkey) with ordinality as k(number, place)
+        join pg_attribute a on a.attrelid = c.oid and a.attnum = k.number
+        where n.nspname = 'pawl' and i.indisunique and not c.relispartition
+          and exists (select from pg_attribute t where t.attrelid = c.oid and t.attname = 'tenant')
+        group by 1`);
+      // What the store numbers itself is nobody's to choose.
+      const chosen = rows.filter(({ columns }) => !["id", "seq"].some((made) => columns.includes(made)) || columns[0] === "tenant");
+      expect(chosen.length).toBeGreaterThan(5);
+      expect(chosen.filter(({ columns }) => columns[0] !== "tenant")).toEqual([]);
+    });
+
+    test("a job of another tenant takes no longer to be unknown than one that is not there (S13)", async () => {
+      const { id } = await pawl.as({ tenant: "umbrella" }).enqueue("secret", { a: 1 }, { delay: "1h" });
+      const mine = pawl.as({ tenant: "acme" });
+      const none = id.replace(/.{4}$/, id.endsWith("0000") ? "1111" : "0000");
+      const times: Record<string, number[]> = { [id]: [], [none]: [] };
+      for (let turn = 0; turn < 300; turn++) {
+        for (const job of turn % 2 === 0 ? [id, none] : [none, id]) {
+          const from = performance.now();
+          await expect(mine.jobs.get(job)).rejects.toMatchObject({ code: "job_unknown" });
+          times[job]?.push(performance.now() - from);
+        }
+      }
+      const [theirs, nobodys] = Object.values(times).map((all) => all.sort((a, b) => a - b)[150] as number) as [number, number];
+      expect(Math.abs(theirs - nobodys)).toBeLessThan(1);
+    });
+
     test("a revocation holds in another process within 5 s (S4)", async () => {
       using standstill = new Standstill();
       const other = await open(database.url, { maintenance: false, keys: KEYS });

@@ -160,7 +160,7 @@ async function run(store: string, rounds: number): Promise<void> {
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
 }
 
-describe("whatever is sent to a route, the service does not fail", () => {
+describe("S23: whatever is sent to a route, the service does not fail", () => {
   test(`in memory (seed ${SEED})`, { timeout: 300_000 }, () => run("memory:", ROUNDS));
 
   for (const server of ["embedded18", "debian15"] as const) {

@@ -38,7 +38,7 @@ describe("without keys", () => {
     { "sec-fetch-site": "cross-site" },
     { origin: "http://localhost:7295", "sec-fetch-site": "cross-site" },
   ];
-  test.each(foreign)("a page of another origin changes nothing: %o", async (headers) => {
+  test.each(foreign)("S63: a page of another origin changes nothing: %o", async (headers) => {
     expect(await pause({ host: "localhost:7295", ...headers })).toEqual([403, false]);
   });
 

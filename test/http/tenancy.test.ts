@@ -120,6 +120,15 @@ describe("tenants over HTTP", () => {
     expect((await api.ask("DELETE", "/v1/schedules/rent", { key: "all-mailer" })).statusCode, "its own").toBe(204);
   });
 
+  test("a key of one tenant is told why it gets no series and no counts: they are not kept by tenant", async () => {
+    for (const path of ["/v1/series", "/v1/counts"]) {
+      const refused = await api.ask("GET", path, { key: "acme-viewer" });
+      expect([refused.statusCode, refused.json().code]).toEqual([403, "forbidden"]);
+      expect(refused.json().detail).toContain("kept by queue and task for all tenants together, and not by tenant");
+    }
+    expect((await api.ask("GET", "/v1/series", { key: "all-viewer" })).statusCode).toBe(200);
+  });
+
   test("S17: fields that are not a caller's to set are refused by name", async () => {
     for (const field of ["state", "epoch", "attempts", "tenant_id", "id"]) {
       const refused = await api.ask("POST", "/v1/jobs", { body: { task: "a", [field]: "x" } });

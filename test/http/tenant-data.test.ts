@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
+import type { Operation } from "../../packages/pawl/src/store/around.js";
+import { faultyStore, openTest, type TestPawl } from "../../packages/pawl/src/testing/index.js";
 import { readConfiguration } from "../../packages/server/src/config/read.js";
+import { PurgeTask } from "../../packages/server/src/http/purge-task.js";
 import { startService } from "../../packages/server/src/serve/service.js";
 import { temporaryFolder } from "../support/folder.js";
 import { openApp } from "./support.js";
@@ -32,6 +35,43 @@ test("a purge asked for again is the same job, one that got none gets it, and Pa
   expect((await api.pawl.jobs.get(first.id)).input).toEqual({ purge: standing });
   expect((await ask("pawl")).statusCode).toBe(422);
   expect(await api.pawl.tenants.purges()).toHaveLength(1);
+});
+
+/** An API whose process dies, as far as a purge goes, at a call of the store. */
+async function purgeThatDiesAt(fatal: Operation): Promise<{ readonly world: TestPawl; readonly status: number }> {
+  const purges = new PurgeTask();
+  let alive = true;
+  const world = await openTest({
+    tasks: [purges.task],
+    anyTask: true,
+    around: (store) => faultyStore(store, (operation) => (operation === fatal && alive ? { kind: "fail" } : undefined)),
+  });
+  purges.attach(world.pawl);
+  await world.pawl.as({ tenant: "acme" }).enqueue("later", 1, { delay: "1h" });
+  const api = await openApp({ pawl: world.pawl });
+  const { statusCode } = await api.ask("POST", "/v1/tenants/acme/purge");
+  alive = false;
+  return { world, status: statusCode };
+}
+
+test("S54: a purge whose service dies before its job is told to begin is carried out all the same, a minute later", async () => {
+  const { world, status } = await purgeThatDiesAt("jobs.retry");
+  expect(status).toBe(500);
+  expect(await world.pawl.tenants.purges()).toMatchObject([{ tenant: "acme" }]);
+  await world.advance("61s");
+  expect(await world.pawl.tenants.purges()).toEqual([]);
+  expect((await world.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
+  await world.close();
+});
+
+test("S54: a purge whose service dies before it is noted does nothing, and leaves nothing behind but a job that is done", async () => {
+  const { world, status } = await purgeThatDiesAt("purges.begin");
+  expect(status).toBe(500);
+  await world.advance("61s");
+  expect(await world.pawl.tenants.purges()).toEqual([]);
+  expect((await world.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
+  expect((await world.jobs.list({ task: "pawl.purge" })).jobs).toMatchObject([{ state: "succeeded" }]);
+  await world.close();
 });
 
 test("a service purges a tenant as a job with progress, and the client of the library waits for it", { timeout: 60_000 }, async () => {

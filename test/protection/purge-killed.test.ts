@@ -13,7 +13,7 @@ const POINTS: readonly (KillPoint & { readonly moment: string })[] = [
 ];
 
 for (const { moment, ...point } of POINTS)
-  test(`a purge whose process is killed with -9 ${moment} is known, and another process carries it out`, { timeout: 180_000 }, async () => {
+  test(`S54: a purge whose process is killed with -9 ${moment} is known, and another process carries it out`, { timeout: 180_000 }, async () => {
     await using database = await freshDatabase();
     await using pawl = await open(database.url, { anyTask: true, maintenance: false });
     await pawl.as({ tenant: TENANT }).enqueueMany("work", Array.from({ length: JOBS }, (_, n) => n) as never, { delay: "1h" });

@@ -62,7 +62,7 @@ async function fill(url: string, more: OpenOptions): Promise<void> {
   await pawl.audit.record({ tenant: TENANT, actor: "somebody", action: "jobs.cancel", outcome: "allowed" });
 }
 
-test("a purge leaves nothing of a tenant in any table but the audit log, whose chain holds, and nothing of others is touched", {
+test("S54: a purge leaves nothing of a tenant in any table but the audit log, whose chain holds, and nothing of others is touched", {
   timeout: 180_000,
 }, async () => {
   const { url } = await freshDatabase();

@@ -106,7 +106,7 @@ export async function startPawl(
     const seen = telling(observed(vault === undefined ? store : sealedStore(store, vault), bus, surroundings.clock), bus);
     const parts = schedulerParts(seen, bus, surroundings, options);
     const upkeep = upkeepOf(options);
-    const keys = keyRing(seen, surroundings, options.keys);
+    const keys = await keyRing(seen, surroundings, options.keys);
     const { app, schedules } = options;
     await persist(() => seen.tasks.publish(parts.registry.records()));
     if (schedules !== undefined) await persist(() => declareSchedules(parts, app, schedules));
@@ -152,7 +152,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
     this.limits = limitsOperator(store);
     this.tasks = new KnownTasks(store, parts.registry, parts.registry.directory.compile);
     this.audit = auditOf(store);
-    this.encryption = encryptionOf(vault);
+    this.encryption = encryptionOf(store, vault);
     this.tenants = new StoredTenants(store, surroundings.clock, (tenant) => {
       const { limits, breakers, audit } = this;
       return { limits, breakers, audit, scheduler: this.as({ tenant }), keys: keys.as({ tenant }) };

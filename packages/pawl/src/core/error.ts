@@ -55,7 +55,7 @@ const table = {
   wait_timeout: ["job {job} did not finish within {timeout} ms", "wait longer, or look at its history"],
   // the service
   unauthenticated: ["the request carries no credential that is valid", "send a live key: Authorization: Bearer <key>"],
-  forbidden: ["this credential may not do {action}: {reason}", "use one whose role, tasks and queues allow it"],
+  forbidden: ["this credential may not do {action}: {reason}", "use one whose role, tenant, tasks and queues allow it"],
   tenant_mismatch: ["this credential is not for tenant {tenant}", "leave the tenant out, or use a credential of that tenant"],
   identity_mismatch: ["the certificate of the connection is not for this credential", "use a key of the tenant that the certificate names, or none"],
   caller_foreign: [

@@ -30,6 +30,10 @@ export function reasonInWords(reason: Reason, now: number): string {
       return `it is due ${when(reason.at, now)}${reason.spreadBy === undefined ? "" : `, ${length(reason.spreadBy)} of that by its spread`}`;
     case "retrying":
       return `${reason.attempts} ${reason.attempts === 1 ? "attempt" : "attempts"} failed${because(reason.failure)}; the next is due ${when(reason.at, now)}`;
+    case "locked": {
+      const again = reason.at === undefined ? "" : `; it is offered again ${when(reason.at, now)}`;
+      return `its input is sealed, and the worker that had it last has no master key for it${again}`;
+    }
     case "unserved":
       return reason.lacks.map(lackInWords).join(", and ");
     case "broken": {

@@ -3,6 +3,7 @@ import { explain, type Reason, type Situation } from "./explain.js";
 import { inWords, reasonInWords } from "./explain-words.js";
 import type { JobId } from "./id.js";
 import type { JobRecord } from "./job.js";
+import { unreadableFailure } from "./sealed.js";
 
 const NOW = Date.UTC(2030, 0, 1);
 const ID = "01890000-0000-7000-8000-00000000000a" as JobId;
@@ -112,6 +113,20 @@ const CASES: readonly [string, Situation, Reason, string, number | undefined][] 
     { kind: "retrying", at: NOW + 500, attempts: 1, failure: FAILURE },
     "1 attempt failed (TypeError: no such thing); the next is due in 500 ms, at 2030-01-01T00:00:00.500Z",
     NOW + 500,
+  ],
+  [
+    "a worker had it that lacks the key of its input",
+    situation({ state: "scheduled", runAt: NOW + 30_000, failure: unreadableFailure("locked") }),
+    { kind: "locked", at: NOW + 30_000 },
+    "its input is sealed, and the worker that had it last has no master key for it; it is offered again in 30 s, at 2030-01-01T00:00:30.000Z",
+    undefined,
+  ],
+  [
+    "it is offered again after that",
+    situation({ failure: unreadableFailure("locked") }),
+    { kind: "locked" },
+    "its input is sealed, and the worker that had it last has no master key for it",
+    undefined,
   ],
   [
     "no worker has its tag",

@@ -4,6 +4,7 @@ import type { JobId } from "./id.js";
 import { type Intent, isFinished, type JobRecord, type State } from "./job.js";
 import type { GateReason } from "./limit.js";
 import type { PolicyKind } from "./policy.js";
+import { isLocked } from "./sealed.js";
 import { movedBy } from "./spread.js";
 
 /** Why a job is where it is. Instants are ms since 1970. */
@@ -17,6 +18,8 @@ export type Reason =
   | ({ readonly kind: "limited" } & KeyStanding)
   | { readonly kind: "due"; readonly at: number /** ms of it are its part of a spread */; readonly spreadBy?: number }
   | { readonly kind: "retrying"; readonly at: number; readonly attempts: number; readonly failure?: Failure }
+  /** whoever had it last lacks the master key of its input; `at`: when it is offered again */
+  | { readonly kind: "locked"; readonly at?: number }
   /** no live worker can run it */
   | { readonly kind: "unserved"; readonly lacks: readonly Lack[] }
   /** `until`: when one job may try again; absent if somebody opened it by hand */
@@ -117,7 +120,9 @@ function waits({ now, job, parents, key }: Situation): readonly Reason[] {
   if (key !== undefined) reasons.push({ kind: "limited", ...key });
   // A blocked job has no time of its own yet, but it will not run before it is due.
   const at = runAt ?? (state === "blocked" ? job.dueAt : undefined);
-  if (at === undefined || at <= now) return reasons;
+  const later = at !== undefined && at > now;
+  if (isLocked(failure)) return [...reasons, { kind: "locked", ...(later ? { at } : {}) }];
+  if (!later) return reasons;
   const spreadBy = at === job.dueAt ? movedBy(id, options) : 0;
   if (spent > 0) reasons.push({ kind: "retrying", at, attempts: spent, ...(failure === undefined ? {} : { failure }) });
   else reasons.push({ kind: "due", at, ...(spreadBy === 0 ? {} : { spreadBy }) });

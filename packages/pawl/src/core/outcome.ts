@@ -18,7 +18,8 @@ export type Outcome =
       /** the key that is to rest for as long: whoever answered "later" meant all of its jobs */
       readonly pauses?: Pick<JobLimit, "limit" | "key">;
     }
-  | { readonly kind: "snoozed"; readonly delay: number }
+  /** `failure`: what keeps it from being run here, where that is not for its handler to say */
+  | { readonly kind: "snoozed"; readonly delay: number; readonly failure?: Failure }
   | { readonly kind: "released" }
   | { readonly kind: "cancelled"; readonly reason?: string }
   /** the worker vanished; `alone` if the job was the only one in its lease, as suspects are */
@@ -91,8 +92,10 @@ export function decide(standing: Standing, outcome: Outcome, retry: Retry, rando
       };
     case "released":
       return { outcome: "released", next: "ready", spent, crashes };
-    case "snoozed":
-      return again(standing, { outcome: "snoozed", next: "scheduled", delay: outcome.delay, spent, crashes });
+    case "snoozed": {
+      const { delay, failure: why } = outcome;
+      return again(standing, { outcome: "snoozed", next: "scheduled", delay, spent, crashes, ...(why === undefined ? {} : { failure: why }) });
+    }
     case "crashed":
       return decideCrash(standing, outcome.alone);
     case "failed": {

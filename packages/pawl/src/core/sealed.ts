@@ -1,3 +1,5 @@
+import { type Failure, failure } from "./failure.js";
+
 /** How the stored text of a sealed value begins. It is a JSON string, so that it fits wherever JSON is kept. */
 const MARK = '"pawl:sealed:1:';
 
@@ -41,4 +43,14 @@ const REASONS: Readonly<Record<Unreadable, string>> = {
 
 export function unreadableReason(why: Unreadable): string {
   return REASONS[why];
+}
+
+/** As it is recorded of a job whose input does not open. It tells nothing of what is sealed, so that it is stored plain. */
+export function unreadableFailure(why: Unreadable): Failure {
+  return { ...failure("unreadable", `its input is sealed, and ${unreadableReason(why)}`), code: `payload_${why}` };
+}
+
+/** Whether a job was put off because whoever had it lacks the key. */
+export function isLocked(recorded: Failure | undefined): boolean {
+  return recorded?.kind === "unreadable" && recorded.code === "payload_locked";
 }

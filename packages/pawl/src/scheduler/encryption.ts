@@ -40,13 +40,14 @@ export function vaultOf(store: Store, { clock, randomBytes }: Surroundings, give
   return new Vault({ keys: store.dataKeys, masters: new Masters(given.keys), clock, random: randomBytes });
 }
 
-export function encryptionOf(vault: Vault | undefined): Encryption {
+export function encryptionOf(store: Store, vault: Vault | undefined): Encryption {
   const need = (): Vault => {
     if (vault === undefined) throw pawlError("encryption_missing");
     return vault;
   };
   return {
-    status: async () => need().status(),
+    // Who has none is told what there is, too: that it lacks them is what it should know.
+    status: async () => (vault === undefined ? (await store.dataKeys.masters()).map((use) => ({ ...use, here: false })) : vault.status()),
     rewrap: async () => need().rewrap(),
     rotate: async (tenant) => ({ version: (await need().rotate(checkName("tenant", tenant))).version }),
   };
@@ -54,10 +55,9 @@ export function encryptionOf(vault: Vault | undefined): Encryption {
 
 /** A worker that could open nothing would put off every job it claims: it says so before it claims any. */
 export async function checkOpens(store: Store, vault: Vault | undefined): Promise<void> {
-  if (vault === undefined) {
-    if ((await store.dataKeys.masters()).length > 0) throw pawlError("encryption_missing");
-    return;
-  }
-  const missing = (await vault.status()).filter(({ here }) => !here);
-  if (missing.length > 0) throw pawlError("master_key_missing", { masters: missing.map(({ master }) => master).join(", ") });
+  const missing = (await encryptionOf(store, vault).status()).filter(({ here }) => !here);
+  if (missing.length === 0) return;
+  throw vault === undefined
+    ? pawlError("encryption_missing")
+    : pawlError("master_key_missing", { masters: missing.map(({ master }) => master).join(", ") });
 }

@@ -2,6 +2,7 @@ import { type ApiKeyFacts, type ApiKeyText, parseApiKey, type Refusal, refusalOf
 import type { Clock } from "../runtime/clock.js";
 import { hmacSha256, sameDigest } from "../runtime/digest.js";
 import type { Store } from "../store/port.js";
+import type { Pepper } from "./pepper.js";
 
 /**
  * ms a key that was good is believed to be so without a look at the store's mark. With the time a look and a request
@@ -37,21 +38,21 @@ export class KeyVerifier {
   constructor(
     private readonly store: Store,
     private readonly clock: Clock,
-    private readonly pepper: string | Uint8Array,
+    private readonly pepper: Pepper,
     private readonly env: string,
   ) {}
 
   async verify(text: string): Promise<Verified> {
     const parsed = this.#parse(text);
     if ("ok" in parsed) return parsed;
-    const digest = digestOf(this.pepper, parsed);
+    const digest = digestOf(await this.pepper.read(), parsed);
     return (await this.#fromMemory(parsed.id, digest)) ?? this.#fromStore(parsed.id, digest);
   }
 
   /** The same of keys that were good here of late, and undefined of all others: whoever guesses learns nothing by it. */
   async recall(text: string): Promise<Verified | undefined> {
     const parsed = this.#parse(text);
-    return "ok" in parsed ? undefined : this.#fromMemory(parsed.id, digestOf(this.pepper, parsed));
+    return "ok" in parsed ? undefined : this.#fromMemory(parsed.id, digestOf(await this.pepper.read(), parsed));
   }
 
   #parse(text: string): ApiKeyText | (Verified & { readonly ok: false }) {

@@ -5,6 +5,7 @@ import type { Store } from "../store/port.js";
 import { openTest, type TestPawl } from "../testing/open.js";
 import { KeyVerifier } from "./key-verifier.js";
 import type { NewKey } from "./keys.js";
+import { Pepper } from "./pepper.js";
 
 const PEPPER = "a pepper of sixteen bytes or more";
 const NEW: NewKey = { name: "ci", tenant: "acme", grants: [{ role: "producer", tasks: ["mail.*"] }] };
@@ -26,7 +27,7 @@ beforeEach(async () => {
   };
   let store = undefined as unknown as Store;
   world = await openTest({ keys: { pepper: PEPPER, env: "test" }, work: false, maintenance: false, around });
-  other = new KeyVerifier(store, world.clock, PEPPER, "test");
+  other = new KeyVerifier(store, world.clock, await Pepper.of(PEPPER), "test");
   operations.length = 0;
 });
 afterEach(() => world.close());
@@ -75,10 +76,44 @@ describe("an API key", () => {
     expect(why(await world.pawl.keys.verify(guessed)), "though the key is known by now").toBe("secret");
   });
 
+  test("that nobody made takes the way of one with another secret: one look, with a digest of what was shown (S3)", async () => {
+    const { text } = await world.pawl.keys.create(NEW);
+    const parsed = parseApiKey(text) as NonNullable<ReturnType<typeof parseApiKey>>;
+    const ways = [];
+    for (const shown of [
+      { ...parsed, secret: "0".repeat(43) },
+      { ...parsed, id: "0".repeat(16) },
+    ]) {
+      operations.length = 0;
+      expect((await world.pawl.keys.verify(apiKeyText(shown))).ok).toBe(false);
+      ways.push([...operations]);
+    }
+    expect(ways).toEqual([["apiKeys.check"], ["apiKeys.check"]]);
+  });
+
   test("under another pepper is worth nothing", async () => {
     const { text } = await world.pawl.keys.create(NEW);
     const { store } = other as unknown as { store: Store };
-    expect(why(await new KeyVerifier(store, world.clock, "another pepper entirely", "test").verify(text))).toBe("secret");
+    const another = await Pepper.of("another pepper entirely");
+    expect(why(await new KeyVerifier(store, world.clock, another, "test").verify(text))).toBe("secret");
+  });
+
+  test("of a pepper that is read again is worth nothing when that has changed, and good again when it is back", async () => {
+    let pepper: unknown = PEPPER;
+    await using changing = await openTest({ keys: { pepper: async () => pepper as string }, work: false, maintenance: false });
+    const { keys } = changing.pawl;
+    const { text } = await keys.create(NEW);
+    expect(why(await keys.verify(text))).toBe("ok");
+    pepper = "another pepper entirely";
+    expect([why(await keys.verify(text)), why(await keys.recall(text))]).toEqual(["secret", undefined]);
+    const { text: later } = await keys.create(NEW);
+    expect(why(await keys.verify(later))).toBe("ok");
+    for (const half of ["", "half a pepper", undefined]) {
+      pepper = half;
+      expect(why(await keys.verify(later)), "what is no pepper leaves the last one in place").toBe("ok");
+    }
+    pepper = PEPPER;
+    expect([why(await keys.verify(text)), why(await keys.verify(later))]).toEqual(["ok", "secret"]);
   });
 
   test("in use costs one look at the store's mark in two seconds, and not one of its own", async () => {
@@ -165,7 +200,7 @@ describe("an API key", () => {
     const lonely = new KeyVerifier(
       aroundStore(store, (_, call) => (away ? Promise.reject(new Error("away")) : call())),
       world.clock,
-      PEPPER,
+      await Pepper.of(PEPPER),
       "test",
     );
     await lonely.verify(text);
@@ -221,7 +256,7 @@ describe("what makes no sense", () => {
   });
 
   test("of the options of keys is refused at the start, and without a pepper there are no keys", async () => {
-    for (const keys of [{ pepper: "short" }, { pepper: PEPPER, env: "Live" }, { peper: PEPPER }, { pepper: 5 }])
+    for (const keys of [{ pepper: "short" }, { pepper: PEPPER, env: "Live" }, { peper: PEPPER }, { pepper: 5 }, { pepper: () => "short" }])
       await expect(openTest({ work: false, keys: keys as never })).rejects.toMatchObject({ code: "option_invalid" });
     const bare = await openTest({ work: false });
     await expect(bare.pawl.keys.create(NEW)).rejects.toMatchObject({ code: "pepper_missing" });

@@ -9,10 +9,14 @@ import type { ApiKeyChange } from "../store/port-keys.js";
 import { checkDuration, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "./check.js";
 import { digestOf, KeyVerifier } from "./key-verifier.js";
 import type { Surroundings } from "./parts.js";
+import { Pepper, type PepperSource } from "./pepper.js";
 
 export interface KeysOptions {
-  /** mixed into what is stored of secrets, kept apart from the store, the same in every process; 16 bytes or more */
-  readonly pepper: string | Uint8Array;
+  /**
+   * Mixed into what is stored of secrets, kept apart from the store, the same in every process; 16 bytes or more. Or a function
+   * that answers it as it is now: what was hashed with another one is no good from then on.
+   */
+  readonly pepper: PepperSource;
   /** the second part of every key, so that one of a test never works in production; "live" if left out */
   readonly env?: string;
 }
@@ -78,11 +82,10 @@ const OPTION_KEYS: ReadonlySet<string> = new Set(["pepper", "env"] satisfies (ke
 const NEW_KEYS: ReadonlySet<string> = new Set(["name", "tenant", "grants", "lasts"] satisfies (keyof NewKey)[]);
 const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "after"]);
 const PAGE = { size: 50, largest: 1_000 } as const;
-const SHORTEST_PEPPER = 16;
 const DEFAULT_ENV = "live";
 
-export function keyRing(store: Store, surroundings: Surroundings, given: KeysOptions | undefined): KeyRing {
-  const options = given === undefined ? undefined : checkOptions(given);
+export async function keyRing(store: Store, surroundings: Surroundings, given: KeysOptions | undefined): Promise<KeyRing> {
+  const options = given === undefined ? undefined : await optionsOf(given);
   const verifier = options && new KeyVerifier(store, surroundings.clock, options.pepper, options.env);
   const ready = async () => {
     if (verifier === undefined) throw pawlError("pepper_missing");
@@ -95,19 +98,24 @@ export function keyRing(store: Store, surroundings: Surroundings, given: KeysOpt
   };
 }
 
-function keysIn(store: Store, surroundings: Surroundings, options: Required<KeysOptions> | undefined, scope: Scope): Keys {
+interface RingOptions {
+  readonly pepper: Pepper;
+  readonly env: string;
+}
+
+function keysIn(store: Store, surroundings: Surroundings, options: RingOptions | undefined, scope: Scope): Keys {
   /** A secret of that key, or of a new one, as it is shown and as it is stored. */
-  const secretOf = (id?: string) => {
+  const secretOf = async (id?: string) => {
     if (options === undefined) throw pawlError("pepper_missing");
     const made = newApiKey(options.env, surroundings.randomBytes, id);
-    return { id: made.id, text: apiKeyText(made), digest: digestOf(options.pepper, made) };
+    return { id: made.id, text: apiKeyText(made), digest: digestOf(await options.pepper.read(), made) };
   };
 
   return {
     async create(given) {
       const { lasts, ...facts } = checkNew(given, scope);
       for (;;) {
-        const { id, text, digest } = secretOf();
+        const { id, text, digest } = await secretOf();
         const made = await store.apiKeys.create({ id, ...facts, digest, ...(lasts === undefined ? {} : { lasts }) });
         if (made === "created") return { key: await this.get(id), text };
       }
@@ -128,7 +136,7 @@ function keysIn(store: Store, surroundings: Surroundings, options: Required<Keys
     async rotate(id, how = {}) {
       checkKeys(checkObject("how", how), new Set(["overlap"]));
       const overlap = checkDuration("overlap", how.overlap ?? DEFAULTS.keys.overlap);
-      const { text, digest } = secretOf(id);
+      const { text, digest } = await secretOf(id);
       return { key: changed(id, await store.apiKeys.rotate(scope, id, { digest, overlap })), text };
     },
     async revoke(id) {
@@ -149,13 +157,11 @@ function changed(id: string, change: ApiKeyChange): KeyView {
   return viewOf(change.key);
 }
 
-function checkOptions(given: KeysOptions): Required<KeysOptions> {
+async function optionsOf(given: KeysOptions): Promise<RingOptions> {
   checkKeys(checkObject("keys", given), OPTION_KEYS, "keys.");
   const { pepper, env = DEFAULT_ENV } = given;
-  if ((typeof pepper !== "string" && !(pepper instanceof Uint8Array)) || Buffer.byteLength(pepper) < SHORTEST_PEPPER)
-    throw invalid("keys.pepper", `it must be ${SHORTEST_PEPPER} bytes or more`);
   if (typeof env !== "string" || !isEnv(env)) throw invalid("keys.env", `${show(env)} is not 1 to 16 lower-case letters and digits`);
-  return { pepper, env };
+  return { pepper: await Pepper.of(pepper), env };
 }
 
 function checkNew(given: NewKey, scope: Scope) {

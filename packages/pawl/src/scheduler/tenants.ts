@@ -19,8 +19,11 @@ export interface Tenants extends Named<"tenant", TenantView> {
 
 /** Where the store is, a purge can also be asked for here and carried out elsewhere. */
 export interface LocalTenants extends Tenants {
-  /** The id of a purge to carry out; of one tenant there is one at a time. */
-  askPurge(tenant: string): Promise<string>;
+  /**
+   * The id of a purge to carry out; of one tenant there is one at a time. `prepare` is given the id of a new one before it
+   * is noted: who arranges there for it to be carried out leaves no purge that nobody sees to.
+   */
+  askPurge(tenant: string, prepare?: (id: string) => Promise<unknown>): Promise<string>;
   carryOutPurge(id: string, how?: PurgeOptions): Promise<PurgeProgress>;
   /** Those that were asked for and are not done, oldest first. */
   purges(): Promise<readonly PurgeView[]>;
@@ -47,9 +50,13 @@ export class StoredTenants extends NamedLanes<"tenant", TenantView> implements L
     return this.carryOutPurge(await this.askPurge(tenant), how);
   }
 
-  async askPurge(tenant: string): Promise<string> {
+  async askPurge(tenant: string, prepare?: (id: string) => Promise<unknown>): Promise<string> {
     if (checkName("tenant", tenant) === OWN_TENANT) throw invalid("tenant", "it is Pawl's own, and purges are its jobs");
-    return this.store.purges.begin(newToken(), tenant);
+    const standing = (await this.store.purges.list()).find((purge) => purge.tenant === tenant);
+    if (standing !== undefined) return standing.id;
+    const id = newToken();
+    await prepare?.(id);
+    return this.store.purges.begin(id, tenant);
   }
 
   async carryOutPurge(id: string, how: PurgeOptions = {}): Promise<PurgeProgress> {

@@ -5,7 +5,7 @@ import { failure, failureOf } from "../core/failure.js";
 import { encode } from "../core/json.js";
 import type { JobLimit } from "../core/limit.js";
 import type { Outcome } from "../core/outcome.js";
-import { isSealed, type Unreadable, unreadableReason } from "../core/sealed.js";
+import { isSealed, type Unreadable, unreadableFailure } from "../core/sealed.js";
 import { dueTimer, lateFailure } from "../core/timer.js";
 import type { Attempt } from "./attempt.js";
 import { Undecodable } from "./input.js";
@@ -28,12 +28,8 @@ const LOCKED_FOR = 30_000;
 
 /** What is sealed never comes before a handler. Where the key is elsewhere that is no fault of the job, and costs it nothing. */
 function unopened(why: Unreadable): Outcome {
-  if (why === "locked") return { kind: "snoozed", delay: LOCKED_FOR };
-  return {
-    kind: "failed",
-    failure: { ...failure("unreadable", `its input is sealed, and ${unreadableReason(why)}`), code: `payload_${why}` },
-    retryable: false,
-  };
+  const cause = unreadableFailure(why);
+  return why === "locked" ? { kind: "snoozed", delay: LOCKED_FOR, failure: cause } : { kind: "failed", failure: cause, retryable: false };
 }
 
 const SUCCEEDED: Outcome = { kind: "succeeded" };

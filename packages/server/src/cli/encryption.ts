@@ -4,12 +4,13 @@ import type { Act } from "./session.js";
 export function build(command: Command, act: Act): void {
   act(command.command("status").description("the master keys that wrap data keys, and whether they are here"), async ({ out, pawl }) => {
     const masters = await (await pawl()).encryption.status();
-    out.answer({ masters }, () =>
+    out.answer({ masters }, () => {
+      if (masters.length === 0) return out.line("nothing in this store is sealed");
       out.table(
         ["master key", "data keys", "here"],
         masters.map(({ master, count, here }) => [master, count, here ? "yes" : { text: "no", style: "red" }]),
-      ),
-    );
+      );
+    });
   });
   act(command.command("rewrap").description("wrap all data keys by the newest master key"), async ({ out, pawl }) => {
     const done = await (await pawl()).encryption.rewrap();

@@ -31,6 +31,26 @@ describe("bodies", () => {
     expect(bodies.taken).toBe(0);
   });
 
+  test("what a large one took is given back when it has been used, or refused, and not when the collector looks", async () => {
+    const bodies = new Bodies({ small: 0 });
+    const piece = () => Buffer.alloc(100_000, "x");
+    const sent = [piece(), piece()];
+    const taken = request();
+    const read = bodies.read(taken, 200_000, (body) => [body, text(body).length] as const);
+    for (const part of sent) (taken as unknown as PassThrough).write(part);
+    (taken as unknown as PassThrough).end();
+    const [body, length] = await read;
+    expect(length).toBe(200_000);
+    const refused = request();
+    const over = piece();
+    const reading = expect(bodies.read(refused, 100_000, text)).rejects.toMatchObject({ code: "body_too_large" });
+    (refused as unknown as PassThrough).write(over);
+    (refused as unknown as PassThrough).end("and more");
+    await reading;
+    const can = "transfer" in ArrayBuffer.prototype;
+    expect([body, ...sent, over].map(({ buffer }) => buffer.byteLength)).toEqual(can ? [0, 0, 0, 0] : [200_000, 100_000, 100_000, 100_000]);
+  });
+
   test("large ones are read so many bytes at a time, in the order they came; small ones at once", async () => {
     const bodies = new Bodies({ atATime: 10, small: 2 });
     const [first, second, third, small] = [request(8), request(8), request(2 + 1), request(2)];

@@ -1,9 +1,43 @@
-import { type AnyTask, type Context, isPawlError, NonRetryable, type Pawl, type PurgeProgress, task } from "pawl";
+import {
+  type AnyTask,
+  type Context,
+  type EnqueueOptions,
+  isPawlError,
+  type Job,
+  NonRetryable,
+  OWN_TENANT,
+  type Pawl,
+  type PurgeProgress,
+  task,
+} from "pawl";
 import { BULK_QUEUE } from "./bulk-task.js";
 
 export const PURGE_TASK = "pawl.purge";
 
 const LONGEST = "24h";
+/** How long a purge may take to be noted after it has its job. */
+const HEAD_START = "1m";
+
+/**
+ * The job of a tenant's purge. It is there before the purge is noted, and due a little later: killed between the two, the
+ * job finds nothing to do, and killed after them it runs by itself. So there is no purge without one.
+ */
+export async function askPurge(pawl: Pawl, tenant: string): Promise<Job> {
+  const own = pawl.as({ tenant: OWN_TENANT });
+  const jobOf = (purge: string, options: EnqueueOptions = {}) => own.enqueue(PURGE_TASK, { purge }, { ...options, key: purge });
+  const made = new Map<string, Job>();
+  const purge = await pawl.tenants.askPurge(tenant, async (id) => made.set(id, await jobOf(id, { delay: HEAD_START })));
+  // By its key: one that was asked for before has its job, or gets another if that one died.
+  const job = made.get(purge) ?? (await jobOf(purge));
+  try {
+    await own.jobs.retry(job);
+    return job;
+  } catch (error) {
+    if (!isPawlError(error, "job_state")) throw error;
+    // It runs already; or it was over before the purge was noted, and then its key is free for one that finds it.
+    return jobOf(purge);
+  }
+}
 
 /**
  * The task that lets everything of a tenant go. Its input is the id of a purge that was asked for, and not the tenant's name:

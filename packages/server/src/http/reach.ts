@@ -45,7 +45,7 @@ export function mayAsk(route: AnyRoute, caller: Principal): void {
     throw pawlError("forbidden", { action: route.id, reason });
   }
   if (policy.scope === "everyone" && caller.tenant !== undefined)
-    throw pawlError("forbidden", { action: route.id, reason: "it is for all tenants together" });
+    throw pawlError("forbidden", { action: route.id, reason: policy.because ?? "it is for all tenants together" });
 }
 
 function isWhole({ tasks, queues }: Grant): boolean {

@@ -43,7 +43,7 @@ async function pushing(url: string, more: object = {}): Promise<Pawl> {
   return pawl;
 }
 
-describe("signatures of Standard Webhooks", () => {
+describe("signatures of Standard Webhooks (S40)", () => {
   test("are those of the specification's vector", () => {
     const signed = signature([secretBytes(SECRET)], "msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, '{"test": 2432232314}');
     expect(signed).toBe("v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");

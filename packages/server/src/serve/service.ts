@@ -61,6 +61,7 @@ export async function startService(configuration: Configuration, world: World): 
     const own = openOptions(configuration, code, [bulk.task, purges.task], tracing);
     pawl = await open(url, { ...options, ...own, onWaiting: (what) => say(waitingLine(what)) });
     const audit = auditLog(pawl.audit);
+    await tellLocked(pawl, say);
     bulk.attach(pawl, audit);
     purges.attach(pawl);
     const anchors = await anchorsOf(configuration, secrets, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`));
@@ -162,6 +163,18 @@ function running({ configuration: { settings }, pawl, worker, door, routing, anc
     },
     kill: () => worker?.kill(),
   };
+}
+
+/** A worker without the keys is refused; an API goes on, and would show nobody that it opens nothing and seals nothing. */
+async function tellLocked({ encryption }: Pawl, say: (line: string) => void): Promise<void> {
+  // No more than a note: what the store does not say now, each job will.
+  const masters = await encryption.status().catch(() => []);
+  const missing = masters.filter(({ here }) => !here).map(({ master }) => master);
+  if (missing.length === 0) return;
+  const plain = missing.length === masters.length ? "; what is enqueued here is stored plain" : "";
+  say(
+    `encryption  jobs are sealed by master keys that are not here (${missing.join(", ")}): they are shown as (sealed)${plain}. See encryption.keys`,
+  );
 }
 
 function waitingLine(what: Waiting): string {

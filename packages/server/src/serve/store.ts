@@ -25,14 +25,15 @@ export async function storeTarget({ settings, origin }: Configuration, secrets: 
   const listen = settings["store.listenUrl"];
   const pepper = settings["keys.pepper"];
   const masters = settings["encryption.keys"];
-  // What is wrong with one is said now, and not with the first job.
+  // What is wrong with one is said now, and not with the first job or caller.
   if (masters !== undefined) await mastersAt(masters, secrets);
+  if (pepper !== undefined) await secrets.read("keys.pepper", pepper);
   return {
     url: await urlOf("store.url", settings["store.url"]),
     options: {
       ...(engine === undefined ? {} : { engine }),
       ...(migrate === undefined ? {} : { migrate }),
-      ...(pepper === undefined ? {} : { keys: { pepper: await secrets.read("keys.pepper", pepper) } }),
+      ...(pepper === undefined ? {} : { keys: { pepper: () => secrets.at(pepper).read() } }),
       ...(settings.redact === undefined ? {} : { redact: settings.redact }),
       ...(masters === undefined ? {} : { encryption: { keys: () => mastersAt(masters, secrets) } }),
       postgres: {

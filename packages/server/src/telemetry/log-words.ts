@@ -120,7 +120,8 @@ function settled({ job, lane, attempt, worker, outcome, next, duration, failure,
   const kind = `${lane.task} ${name}`;
   if (next === "dead")
     return { level: "error", text: `a job of ${lane.task} is dead: ${failure?.message ?? outcome}`, fields: why, class: `dead ${kind}` };
-  return { level: "warn", text: `attempt ${attempt} at ${lane.task} failed: ${failure?.message}`, fields: why, class: `failed ${kind}` };
+  const became = outcome === "snoozed" ? `a job of ${lane.task} is put off` : `attempt ${attempt} at ${lane.task} failed`;
+  return { level: "warn", text: `${became}: ${failure?.message}`, fields: why, class: `${outcome} ${kind}` };
 }
 
 /** Whether there is anything to say at this level; asked of every settled attempt before words are found for it. */

@@ -73,6 +73,29 @@ describe("the log", () => {
     expect(heard).toHaveLength(before);
   });
 
+  test("warns of a job that is put off because its key is not here", async () => {
+    const { log, parsed } = recorded();
+    await using world = await openTest({
+      tasks: [fine],
+      around: ({ leases, ...store }) => ({
+        ...store,
+        leases: {
+          ...leases,
+          async claim(request) {
+            const claimed = await leases.claim(request);
+            return claimed && { ...claimed, jobs: claimed.jobs.map((job) => ({ ...job, input: '"pawl:sealed:1:j:key:box"' })) };
+          },
+        },
+      }),
+    });
+    log.follow(world.pawl);
+    await world.pawl.enqueue(fine, 1);
+    await world.advance("1s");
+    expect(parsed()).toMatchObject([
+      { level: "warn", msg: "a job of fine is put off: its input is sealed, and this process has no master key for it", class: "unreadable" },
+    ]);
+  });
+
   test("hears nothing more once it is told not to follow", async () => {
     const { log, lines } = recorded();
     await using world = await openTest({ tasks: [fine], work: false });

@@ -1,6 +1,8 @@
 import { pawlError } from "../../core/error.js";
+import type { Failure } from "../../core/failure.js";
 import { type JobId, tailOf } from "../../core/id.js";
 import type { AttemptRecord, JobRecord, LogLine } from "../../core/job.js";
+import type { Patch } from "../../core/outcome.js";
 import { isSealed, SEALED_VALUE, unreadableReason } from "../../core/sealed.js";
 import type { Claimed, JobStore, LeaseStore, LogEntry, RecordStore, Settlement, Store } from "../port.js";
 import { sealedBatches, sealedReplies } from "./digests.js";
@@ -105,7 +107,7 @@ function sealedLeases(leases: LeaseStore, vault: Vault): LeaseStore {
       return { ...answer, claimed: await opened(answer.claimed) };
     },
     async settle(worker, settlements, tx) {
-      const telling = settlements.filter(({ patch }) => patch.output !== undefined || patch.failure !== undefined);
+      const telling = settlements.filter(({ patch }) => patch.output !== undefined || secretOf(patch) !== undefined);
       if (telling.length === 0) return leases.settle(worker, settlements, tx);
       const sealer = await Sealer.of(
         vault,
@@ -175,7 +177,8 @@ async function openEffect(vault: Vault, value: string, job: JobId, name: string)
 
 function sealSettlement(sealer: Sealer, item: Settlement): Settlement {
   const { patch, lane, job } = item;
-  const { output, failure } = patch;
+  const { output } = patch;
+  const failure = secretOf(patch);
   if (output === undefined && failure === undefined) return item;
   return {
     ...item,
@@ -185,6 +188,11 @@ function sealSettlement(sealer: Sealer, item: Settlement): Settlement {
       ...(failure === undefined ? {} : { failure: sealer.failure(failure, lane, job) }),
     },
   };
+}
+
+/** What a failure says may be anybody's data, but for that of a value which did not open: there the key may be missing. */
+function secretOf({ failure }: Patch): Failure | undefined {
+  return failure?.kind === "unreadable" ? undefined : failure;
 }
 
 async function openClaimed(vault: Vault, claimed: Claimed): Promise<Claimed> {

@@ -75,7 +75,7 @@ describe("a store in which what jobs hold is sealed", () => {
     expect(groups[0]).toEqual(groups[1]);
   });
 
-  test("a sealed input that is moved to another job does not open there: that job dies alone, at once, and says why", async () => {
+  test("S50: a sealed input that is moved to another job does not open there: that job dies alone, at once, and says why", async () => {
     const store = memoryStore();
     const master = key();
     await using pawl = await start(store, [master], [charge]);
@@ -104,11 +104,12 @@ describe("a store in which what jobs hold is sealed", () => {
     await pawl.enqueue(charge, { card: "1" });
     await using keyless = await start(store, undefined, [charge]);
     await expect(keyless.work()).rejects.toMatchObject({ code: "encryption_missing" });
+    expect(await keyless.encryption.status()).toMatchObject([{ count: 1, here: false }]);
     await using stranger = await start(store, [key()], [charge]);
     await expect(stranger.work()).rejects.toMatchObject({ code: "master_key_missing" });
   });
 
-  test("a job whose key is not here is put off without an attempt, and never comes before the handler", async () => {
+  test("S50: a job whose key is not here is put off without an attempt, and never comes before the handler", async () => {
     const store = memoryStore();
     const seen: unknown[] = [];
     const peek = task("charge", {}, (input) => void seen.push(input));
@@ -121,7 +122,26 @@ describe("a store in which what jobs hold is sealed", () => {
     expect(seen).toEqual([]);
   });
 
-  test("a tenant's key that is gone takes what it sealed with it: the job dies and its facts stay", async () => {
+  test.each([
+    ["no master key", undefined],
+    ["another master key", [key()]],
+  ])("S50: a running worker with %s says so: on the bus, in the job's history, and to whoever asks why", async (_, keys) => {
+    const store = memoryStore();
+    await using keyless = await start(store, keys, [charge]);
+    const heard = new Promise((resolve) => keyless.on("attempt.settled", resolve));
+    await keyless.work();
+    await using pawl = await start(store, [key()], [charge], { maintenance: false });
+    const job = await pawl.enqueue(charge, { card: "1" });
+    const failure = { kind: "unreadable", code: "payload_locked", message: expect.stringContaining("no master key") };
+    expect(await heard).toMatchObject({ job: job.id, outcome: "snoozed", next: "scheduled", failure });
+    expect(await pawl.jobs.history(job)).toMatchObject([{ outcome: "snoozed", failure }]);
+    const { reasons, text, estimatedStart } = await pawl.jobs.explain(job);
+    expect(reasons[0]).toMatchObject({ kind: "locked", at: expect.any(Number) });
+    expect(text).toContain("the worker that had it last has no master key for it");
+    expect(estimatedStart).toBeUndefined();
+  });
+
+  test("S51: a tenant's key that is gone takes what it sealed with it: the job dies and its facts stay", async () => {
     const store = memoryStore();
     const master = key();
     await using producer = await start(store, [master], [charge]);
@@ -132,7 +152,7 @@ describe("a store in which what jobs hold is sealed", () => {
     expect(await pawl.jobs.wait(job)).toMatchObject({ state: "dead", failure: { code: "payload_shredded" }, input: "(sealed)", task: "charge" });
   });
 
-  test("after a rewrap the old master key can be taken away, and everything opens", async () => {
+  test("S51: after a rewrap the old master key can be taken away, and everything opens", async () => {
     const store = memoryStore();
     const [old, fresh] = [key(), key()];
     await using before = await start(store, [old], [charge]);
@@ -148,7 +168,7 @@ describe("a store in which what jobs hold is sealed", () => {
     expect(await after.jobs.result(job)).toMatchObject({ charged: "1" });
   });
 
-  test("after a rotation new jobs have another data key, and old ones still open", async () => {
+  test("S51: after a rotation new jobs have another data key, and old ones still open", async () => {
     const store = memoryStore();
     await using pawl = await start(store, [key()], [charge]);
     const first = await pawl.enqueue(charge, { card: "1" });

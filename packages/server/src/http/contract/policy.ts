@@ -3,6 +3,9 @@ import type { Action } from "pawl";
 /**
  * Who may call a route. With an action: whoever has a role for it (the library's table of access), each for the tenant
  * of their credential; `scope: "everyone"` takes a credential of all tenants, since what it shows is shared by them.
- * `open` is for everybody, and says why.
+ * `because` tells those of one tenant why. `open` is for everybody, and says why.
  */
-export type Policy = { readonly action: Action; readonly scope: "tenant" | "everyone" } | { readonly open: string };
+export type Policy =
+  | { readonly action: Action; readonly scope: "tenant" }
+  | { readonly action: Action; readonly scope: "everyone"; readonly because?: string }
+  | { readonly open: string };

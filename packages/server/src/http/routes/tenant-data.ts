@@ -1,8 +1,8 @@
 import { Readable } from "node:stream";
-import { type ExportEntry, OWN_TENANT } from "pawl";
+import type { ExportEntry } from "pawl";
 import { exportTenant, purgeTenant } from "../contract/tenant-data.js";
 import { on, Raw } from "../handler.js";
-import { PURGE_TASK } from "../purge-task.js";
+import { askPurge } from "../purge-task.js";
 import { enqueuedAnswer } from "./jobs.js";
 
 async function* lines(first: IteratorResult<ExportEntry, void>, rest: AsyncIterator<ExportEntry, void>): AsyncGenerator<string> {
@@ -16,10 +16,5 @@ export const tenantData = [
     const first = await entries.next();
     return new Raw("application/x-ndjson; charset=utf-8", Readable.from(lines(first, entries)));
   }),
-  on(purgeTenant, async ({ pawl, params, requestId }) => {
-    const request = requestId === undefined ? {} : { request: requestId };
-    const purge = await pawl.tenants.askPurge(params.tenant);
-    // By its key: one that was asked for and got no job, or whose job died, gets one when it is asked for again.
-    return enqueuedAnswer(await pawl.as({ tenant: OWN_TENANT }).enqueue(PURGE_TASK, { purge }, { key: purge, ...request }));
-  }),
+  on(purgeTenant, async ({ pawl, params }) => enqueuedAnswer(await askPurge(pawl, params.tenant))),
 ];

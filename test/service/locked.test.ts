@@ -1,0 +1,26 @@
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import { open } from "../../packages/pawl/src/index.js";
+import { freshDatabase } from "../support/servers.js";
+import { ServiceProcess, serve } from "./service.js";
+
+test("S50: an API without the master keys of its store says so at its start, and a worker is refused", { timeout: 120_000 }, async () => {
+  await using database = await freshDatabase();
+  await using pawl = await open(database.url, { anyTask: true, encryption: { keys: [randomBytes(32).toString("base64")] } });
+  const job = await pawl.enqueue("charge", { card: "1234" });
+  const [used] = await pawl.encryption.status();
+
+  await using api = serve(database.url, ["--roles", "api"]);
+  const address = await api.up();
+  const line = await api.line(/^encryption +/);
+  expect(line).toContain(used?.master);
+  expect(line).toContain("what is enqueued here is stored plain");
+  expect(await (await fetch(`${address}/v1/jobs/${job.id}`)).json()).toMatchObject({ input: "(sealed)", sealed: true });
+
+  await using worker = serve(database.url);
+  expect(await worker.exit()).not.toBe(0);
+  expect(worker.lines.join("\n")).toContain("there is no master key to open them with");
+
+  const plain = await ServiceProcess.enqueue(address, "charge", { card: "5678" });
+  expect(await pawl.jobs.get(plain)).toMatchObject({ input: { card: "5678" } });
+});
