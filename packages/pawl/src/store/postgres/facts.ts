@@ -15,7 +15,7 @@ import { laneOf } from "./pending.js";
  * Which table holds the row is the state; in none of them, the newest attempt says how it ended, or it is running.
  * (The limit tells the planner that there is one row per id: without it the estimate is high enough to wake the JIT.)
  */
-const READ = `
+const reading = (ids: string) => `
   select g.id, j.queue, j.band, j.tenant, j.task, j.input::text, j.options::text, ${ms("j.created_at")} as created_at, ${ms("j.due_at")} as due_at,
     case when r.id is not null or u.id is not null or k.seq is not null then 'ready' when s.id is not null then 'scheduled' when p.id is not null then 'parked'
       when b.id is not null then 'blocked' when d.id is not null then 'dead'
@@ -25,7 +25,7 @@ const READ = `
     ${ms("a.finished_at")} as finished_at, a.output::text, a.failure::text,
     (select l.data::text from pawl.any_log l where l.job = g.id and l.level = 4 order by l.at desc limit 1) as progress, g.ord::int as place,
     (select string_agg(t.parent::text, ',' order by t.parent) from pawl.dependency t where t.child = g.id) as waits_for
-  from unnest($1::uuid[]) with ordinality as g(id, ord)
+  from ${ids}
   cross join lateral (select * from pawl.any_job j where j.id = g.id limit 1) j
   left join pawl.ready r on r.id = g.id
   left join pawl.suspect u on u.id = g.id
@@ -40,7 +40,11 @@ const READ = `
   left join pawl.intent i on i.job = g.id
   left join lateral (select * from pawl.any_attempt a where a.job = g.id order by a.lease desc limit 1) a on true`;
 
+const READ = reading("unnest($1::uuid[]) with ordinality as g(id, ord)");
+
 const FACTS = statement("facts", `${READ} order by g.ord`);
+/** A list of unknown length counts as ten, so its general plan looks dear, and it is planned anew each time, for longer than it runs. */
+const FACT = statement("facts_one", reading("(select $1::uuid as id, 1 as ord) as g"));
 const FACTS_WITHIN = statement(
   "facts_within",
   withinBytes(`select f.*, ${bytesOf("input", "output", "failure", "progress")} as bytes from (${READ}) f`, "place", "$2"),
@@ -75,7 +79,7 @@ export interface Facts extends JobRecord {
 /** In the order of the ids; unknown ones are left out. */
 export async function readFacts(on: Queryable, ids: readonly JobId[]): Promise<readonly Facts[]> {
   if (ids.length === 0) return [];
-  const rows = await on.query<FactsRow>(FACTS, [plainArray(ids)]);
+  const rows = await (ids.length === 1 ? on.query<FactsRow>(FACT, [ids[0]]) : on.query<FactsRow>(FACTS, [plainArray(ids)]));
   return rows.map(factsOf);
 }
 
