@@ -3,6 +3,7 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { tailSource } from "../../packages/pawl/src/core/id.js";
 import type { NewJob } from "../../packages/pawl/src/core/job.js";
+import type { Hint } from "../../packages/pawl/src/store/port.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { DriverError } from "../../packages/pawl/src/store/postgres/errors.js";
@@ -109,6 +110,47 @@ describeOn("embedded18", () => {
     } finally {
       await producer.close();
       await other.close();
+    }
+  });
+
+  test("jobs of a thousand lanes wake others by name, in as many messages as it takes and one statement; those of more say: look", async () => {
+    await using database = await freshDatabase();
+    const sent: string[] = [];
+    const inner = pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 });
+    const noting: Driver = {
+      ...inner,
+      query: (statement, values) => {
+        if (values?.[0] === "pawl.work") sent.push(statement.name);
+        return inner.query(statement, values);
+      },
+    };
+    const engine = { engine: "postgres", place: "test", durability: "process" } as const;
+    const [producer, worker] = [
+      await finish(noting, engine, {}),
+      await finish(pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 }), engine, {}),
+    ];
+    const lanes = (count: number) => Array.from({ length: count }, (_, n) => ({ ...job().lane, tenant: `tenant "${n}" ü\\` }));
+    const heard: Hint[] = [];
+    try {
+      await eventually("both hear", () => producer.hearsOthers() && worker.hearsOthers());
+      worker.onHint((hint) => heard.push(hint));
+      await worker.lanes.live(undefined, ["notify"]);
+      await eventually("it listens for work", () => heard.some(({ kind }) => kind === "lanes"));
+      sent.length = heard.length = 0;
+      producer.hint({ kind: "ready", lanes: lanes(1_000) });
+      const told = () => heard.flatMap((hint) => (hint.kind === "ready" ? hint.lanes : []));
+      await eventually("all are heard of", () => told().length === 1_000);
+      expect(new Set(told().map(({ tenant }) => tenant))).toEqual(new Set(lanes(1_000).map(({ tenant }) => tenant)));
+      expect(heard.length).toBeGreaterThan(1);
+      expect(sent).toEqual(["pawl_notify_all"]);
+
+      heard.length = 0;
+      producer.hint({ kind: "ready", lanes: lanes(1_001) });
+      await eventually("it is told to look", () => heard.length > 0);
+      expect(heard).toEqual([{ kind: "lanes" }]);
+    } finally {
+      await producer.close();
+      await worker.close();
     }
   });
 

@@ -52,6 +52,14 @@ describe("ticking", () => {
     expect(await run()).toEqual({ count: 1, nextIn: 100, abreast: 1 });
   });
 
+  test("where ticks are thick, the next step is put off so that it takes many; a tick alone puts off nothing", async () => {
+    const duty = steps(of(8, 0), of(8, 20), of(1, 0), of(1, 200));
+    expect(await duty.run()).toMatchObject({ nextIn: 8 });
+    expect(await duty.run()).toMatchObject({ nextIn: 20 });
+    expect(await duty.run()).toMatchObject({ nextIn: 1 });
+    expect(await duty.run()).toMatchObject({ nextIn: 200 });
+  });
+
   test("what is due and held by another process is looked at again a little later, not at once", async () => {
     const { run } = steps(of(0, 0));
     expect(await run()).toMatchObject({ count: 0, nextIn: 50 });

@@ -8,6 +8,9 @@ import type { Duty } from "./duty.js";
 const ELSEWHERE = 50;
 /** Steps at a time while a herd is due: one is decided on here while the store is busy with the other. */
 const ABREAST = 2;
+/** ms of rest for each tick of a step, and at most: where ticks are thick, the next step takes many. */
+const REST = 1;
+const LONGEST_REST = 50;
 
 /** Due schedules → their jobs. Knows when the next one is, so ticks are on time within milliseconds. */
 export function ticker(store: Store, batch: number, tail: () => IdTail, onTicked: (ticked: Ticked) => void): Duty {
@@ -29,7 +32,7 @@ export function ticker(store: Store, batch: number, tail: () => IdTail, onTicked
       if (times.length === 0) return { count };
       const nextIn = Math.min(...times);
       // What is due and was not to be had is being seen to by another process.
-      return { count, nextIn: count === 0 ? Math.max(nextIn, ELSEWHERE) : nextIn };
+      return { count, nextIn: Math.max(nextIn, count === 0 ? ELSEWHERE : Math.min(REST * count, LONGEST_REST)) };
     },
   };
 }

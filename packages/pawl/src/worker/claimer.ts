@@ -94,6 +94,7 @@ export class Claimer implements Claims {
   #open = false;
   #resting = false;
   #hungrySince: number | undefined;
+  #looksAfter = 0;
   #poll: Loop | undefined;
   #cancelWatch: (() => void) | undefined;
   #landed: (() => void)[] = [];
@@ -221,6 +222,7 @@ export class Claimer implements Claims {
       { offered, limit: request.limit, alone, limited: false, suspect: false },
       () => this.parts.store.leases.claim(request),
       (claimed) => {
+        this.offers.brought(offered.length, claimed?.jobs.length ?? 0);
         this.#backlog = isBacklog(claimed, request) || this.offers.gave(offered, claimed, stamp);
       },
     );
@@ -300,13 +302,18 @@ export class Claimer implements Claims {
     if (this.#flights.size === 0) for (const resolve of this.#landed.splice(0)) resolve();
   }
 
+  /** A look at thousands of lanes takes its time: while wake-ups ask for one after the other, claims have as much. */
   async #refresh(): Promise<number> {
     const { store, settings, clock } = this.parts;
+    const began = clock.monotonic();
+    if (began < this.#looksAfter) return this.#looksAfter - began;
     const since = this.#stamp++;
     const live = await store.lanes.live(settings.queues, settings.tasks);
     await this.offers.refresh(live, store.policies, since);
     this.#suspects = live.suspects;
     this.want();
+    const now = clock.monotonic();
+    this.#looksAfter = now + (now - began);
     // Spread, so that many workers do not look all at once; never sooner than the poll, so that rest stays cheap.
     return settings.poll * (store.hearsOthers() ? 2 : 1) * (1 + 0.2 * clock.random());
   }

@@ -328,6 +328,32 @@ describe("when it is claimed", () => {
     expect(looks.count).toBeGreaterThanOrEqual(20);
   });
 
+  test("however often it is told to look, it rests as long as its last look took", async () => {
+    let looks = 0;
+    world = new World({
+      tasks: [task("quick", async () => {})],
+      around: (store) => ({
+        ...store,
+        lanes: {
+          ...store.lanes,
+          async live(queues, tasks) {
+            looks++;
+            await new Promise<void>((resolve) => world.clock.after(100, resolve));
+            return store.lanes.live(queues, tasks);
+          },
+        },
+      }),
+    });
+    await world.work();
+    await world.clock.advance(900);
+    looks = 0;
+    for (let told = 0; told < 100; told++) {
+      world.inner.hint({ kind: "lanes" });
+      await world.clock.advance(10);
+    }
+    expect(looks, "at 0, 200, 400 … ms: the last one sees what it was told last").toBe(6);
+  });
+
   test("never more than two claims are under way", async () => {
     const quick = task("quick", async () => {});
     let flying = 0;

@@ -71,6 +71,22 @@ describe("the lanes a worker knows", () => {
     expect(claim(1)[0]?.lane.tenant).toBe("new");
   });
 
+  it("are asked the more at a time the less each gives, and the fewer again when they give more", async () => {
+    const { lanes } = await bookWith();
+    for (let n = 0; n < 1_000; n++) lanes.add(lane(`tenant ${n}`), 1);
+    const width = () => lanes.next(free)[0]?.bands[0]?.tenants.length ?? 0;
+    const widths = (each: number) =>
+      Array.from({ length: 4 }, () => {
+        const asked = width();
+        lanes.gave(asked, each * asked);
+        return asked;
+      });
+    expect(widths(1)).toEqual([64, 128, 256, 256]);
+    expect(widths(2)).toEqual([256, 128, 64, 64]);
+    lanes.gave(10, 0);
+    expect(width(), "few were asked since few were wanted").toBe(64);
+  });
+
   it("with no room do not hide those that have some", async () => {
     const { lanes, claim } = await bookWith();
     for (let n = 0; n < 1_000; n++) lanes.add(lane(`closed ${n}`), 1);

@@ -40,6 +40,8 @@ interface Queues {
 
 /** Tenants, and lanes, of a band looked at by one claim: a claim takes hundreds of jobs, so thousands come in turn. */
 const WINDOW = 64;
+/** The same while lanes have a job or so each. */
+const WIDEST = 256;
 /** Tenants of a band whose time is remembered though they have no work. */
 const MOST_REMEMBERED = 10_000;
 
@@ -55,6 +57,7 @@ export class LaneBook {
   /** by the very object that `next` gave out, which costs no key to be made */
   readonly #given = new Map<Lane, Known>();
   readonly #queues = new Map<string, Queues>();
+  #window = WINDOW;
 
   constructor(
     private readonly policies: PolicyBook,
@@ -148,7 +151,7 @@ export class LaneBook {
       const rules = this.policies.rulesOf(queues.name);
       const bands: OpenBand[] = [];
       for (const [band, { share, ring }] of queues.bands) {
-        const tenants = openTenants(ring, cap);
+        const tenants = openTenants(ring, this.#window, cap);
         if (tenants.length > 0) bands.push({ band, share, tenants });
       }
       const overdue = rules.aging === undefined ? [] : this.#overdue(queues, rules.aging, cap);
@@ -168,6 +171,12 @@ export class LaneBook {
       const { waiting } = known.queues;
       if (waiting.size > 0 && waiting.delete(laneKey(lane))) this.#await(known);
     }
+  }
+
+  /** So many lanes gave so many jobs. Where each gives one, a claim asks more of them, or it would hardly be worth its way. */
+  gave(lanes: number, jobs: number): void {
+    if (lanes < this.#window) return;
+    this.#window = jobs < 1.5 * lanes ? Math.min(WIDEST, 2 * this.#window) : Math.max(WINDOW, this.#window / 2);
   }
 
   #overdue({ waiting }: Queues, aging: number, cap: LaneCap): OpenQueues["overdue"] {
@@ -229,16 +238,16 @@ function bandOf({ share, bands }: Queues, lane: Lane): Band {
   return band;
 }
 
-function openTenants(ring: Ring<Tenant>, cap: LaneCap): readonly OpenTenant[] {
+function openTenants(ring: Ring<Tenant>, window: number, cap: LaneCap): readonly OpenTenant[] {
   if (ring.size === 0) return [];
-  const each = Math.max(1, Math.floor(WINDOW / ring.size));
+  const each = Math.max(1, Math.floor(window / ring.size));
   const open: OpenTenant[] = [];
   let last: Tenant | undefined;
   for (const tenant of ring.inTurn()) {
     const lanes = openLanes(tenant, each, cap);
     if (lanes.length > 0) open.push({ share: tenant.share, lanes });
     last = tenant;
-    if (open.length >= WINDOW) break;
+    if (open.length >= window) break;
   }
   if (last !== undefined) ring.passed(last);
   return open;

@@ -85,6 +85,11 @@ export class Offers {
     this.#count(offered, -1);
   }
 
+  /** A claim of so many lanes brought so many jobs: the next one asks as many lanes as that makes worth while. */
+  brought(lanes: number, jobs: number): void {
+    this.#lanes.gave(lanes, jobs);
+  }
+
   /**
    * A lane that gave less than its quota, in a claim that was not full, has nothing left, unless a limit kept it back.
    * Answers whether another gave all it was asked for, and may have more.

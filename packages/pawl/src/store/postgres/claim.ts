@@ -93,7 +93,7 @@ export async function claim(
     if (taken?.lanes !== undefined) bounds.unpacked(quotas, taken.lanes.packed ?? []);
     let more: true | undefined = left || undefined;
     offers.forEach((offer, index) => {
-      if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last);
+      if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last, offer.places.length);
       if (count >= request.limit || offer.places.length >= offer.quota || from[index]?.sure) return;
       // It gave less than asked for from where rows were likely, not from where they may be.
       bounds.wake(offer.lane);

@@ -1,21 +1,29 @@
 import { type Lane, laneKey } from "../../core/lane.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Hint } from "../port.js";
+import { textArray } from "./arrays.js";
 import { type Db, hotStatement } from "./db.js";
 import type { Subscription } from "./drivers/driver.js";
 import type { Ride } from "./enqueue-one.js";
 
 /** Its commit need not wait for the disk: what it says is no loss, and the cluster-wide lock it takes is held the shorter. */
 const NOTIFY = hotStatement("enqueue", "notify", "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)::text");
+/** The same for several messages. */
+const NOTIFY_ALL = hotStatement(
+  "enqueue",
+  "notify_all",
+  "select set_config('synchronous_commit', 'off', true), (select count(pg_notify($1, m)::text) from unnest($2::text[]) as m)::int as sent",
+);
 
 /** NOTIFY takes a cluster-wide lock at commit: at most one per process and this many ms. */
 const NOTIFY_PACE = 5;
 /** ms of silence before a wake-up rides with what it tells of */
 const RIDE_AFTER = 10;
-/** More lanes than this in one message say no more than "look". */
-const MOST_LANES = 40;
-/** bytes of a message; NOTIFY takes less than 8,000 */
+/** More lanes than this say no more than "look": for thousands at a time that is dearer than to be told of them. */
+const MOST_LANES = 1_000;
+/** bytes of a message, and of the lanes in one; NOTIFY takes less than 8,000 */
 const LONGEST = 7_900;
+const LONGEST_LANES = 7_500;
 /** ms between proofs that LISTEN still hears; a pooler or a dead link is silent, not broken */
 const CANARY_PACE = 10_000;
 const CANARY_PATIENCE = 3_000;
@@ -155,8 +163,8 @@ export class Hints {
     this.#lastSent = this.clock.monotonic();
     const hints: Hint[] = [];
     if (this.#look) hints.push({ kind: "lanes" });
-    else if (this.#lanes.size > 0)
-      this.#notify(this.#workChannel, [this.#lanes.size > MOST_LANES ? { kind: "lanes" } : { kind: "ready", lanes: [...this.#lanes.values()] }]);
+    else if (this.#lanes.size > MOST_LANES) this.#notify(this.#workChannel, [{ kind: "lanes" }]);
+    else if (this.#lanes.size > 0) this.#notifyOf([...this.#lanes.values()]);
     if (this.#dueIn !== undefined) hints.push({ kind: "scheduled", dueIn: this.#dueIn });
     if (this.#tickIn !== undefined) hints.push({ kind: "tick", dueIn: this.#tickIn });
     if (this.#admitIn !== undefined) hints.push({ kind: "admit", dueIn: this.#admitIn });
@@ -174,13 +182,26 @@ export class Hints {
     if (hints.length > 0) this.#notify(this.#channel, hints);
   }
 
+  /** As many lanes to a message as fit. */
+  #notifyOf(lanes: readonly Lane[]): void {
+    const parts = inParts(lanes);
+    if (parts.length === 1) this.#notify(this.#workChannel, [{ kind: "ready", lanes }]);
+    else {
+      const messages = parts.map((part) => this.#message([{ kind: "ready", lanes: part }]));
+      this.db.query(NOTIFY_ALL, [this.#workChannel, textArray(messages)]).catch(() => {});
+    }
+  }
+
   /** A hint that cannot be sent is a hint lost: the others poll. */
   #notify(channel: string, hints: readonly Hint[], canary?: number): void {
+    this.db.query(NOTIFY, [channel, this.#message(hints, canary)]).catch(() => {});
+  }
+
+  #message(hints: readonly Hint[], canary?: number): string {
     const message = (hints: readonly Hint[]) =>
       JSON.stringify({ from: this.self, hints, ...(canary === undefined ? {} : { canary }) } satisfies Message);
     const whole = message(hints);
-    const payload = Buffer.byteLength(whole) > LONGEST ? message([{ kind: "lanes" }]) : whole;
-    this.db.query(NOTIFY, [channel, payload]).catch(() => {});
+    return Buffer.byteLength(whole) > LONGEST ? message([{ kind: "lanes" }]) : whole;
   }
 
   #listen(): void {
@@ -237,4 +258,19 @@ export class Hints {
     deaf?.close().catch(() => {});
     if (!this.#closed) this.#listen();
   }
+}
+
+function inParts(lanes: readonly Lane[]): readonly (readonly Lane[])[] {
+  const parts: Lane[][] = [];
+  let left = 0;
+  for (const lane of lanes) {
+    const bytes = Buffer.byteLength(JSON.stringify(lane)) + 1;
+    if (bytes > left) {
+      parts.push([]);
+      left = LONGEST_LANES;
+    }
+    parts.at(-1)?.push(lane);
+    left -= bytes;
+  }
+  return parts;
 }

@@ -16,8 +16,10 @@ interface Entry {
   packed: boolean;
   /** the last look found some */
   parcels: boolean;
-  /** when the lane was last seen live */
+  /** when the lane was last seen live, or gave jobs */
   seenAt: number;
+  /** jobs claimed of it here */
+  jobs: number;
 }
 
 /** The smallest visible seq of a lane, and whether it has parcels. */
@@ -45,6 +47,8 @@ const SWEEP = 250;
 const MOST_SEEN = 100_000;
 /** ms an empty lane is remembered, so that its dead rows are not walked in search of new lanes */
 const REMEMBER = 60_000;
+/** Empty lanes remembered: a look asks for each. Thousands that held a job each leave next to nothing to be walked. */
+const MOST_EMPTY = 500;
 
 /**
  * The lanes of this store with a lower bound each, so that no claim ever scans from the beginning: dead rows pile up
@@ -72,9 +76,12 @@ export class LaneBounds {
   }
 
   /** The last seq a claim took, in order: what is left begins behind it, above or below what other claims took. */
-  claimed(lane: Lane, seq: number): void {
+  claimed(lane: Lane, seq: number, jobs: number): void {
     const entry = this.#find(lane);
-    if (entry !== undefined) entry.hint = seq + 1;
+    if (entry === undefined) return;
+    entry.hint = seq + 1;
+    entry.seenAt = this.monotonic();
+    entry.jobs += jobs;
   }
 
   hasParcels(lane: Lane, parcels: boolean): void {
@@ -91,14 +98,12 @@ export class LaneBounds {
     });
   }
 
-  /** New rows may be anywhere from the bound on. */
+  /** New rows may be anywhere from the bound on. (One that is not known has none: who never claims remembers nothing.) */
   wake(lane: Lane): void {
     const entry = this.#entries.get(laneKey(lane));
-    if (entry === undefined) this.#enter(lane);
-    else {
-      entry.sweptAt = Number.NEGATIVE_INFINITY;
-      entry.packed = true;
-    }
+    if (entry === undefined) return;
+    entry.sweptAt = Number.NEGATIVE_INFINITY;
+    entry.packed = true;
   }
 
   /** Every remembered lane in order, with the bound to look from. */
@@ -122,6 +127,7 @@ export class LaneBounds {
   }): void {
     const safe = this.#safe.observe(found.seq, found.xmin, found.xmax);
     const now = this.monotonic();
+    const empty: Entry[] = [];
     found.known.forEach(({ lane }, index) => {
       const entry = this.#entries.get(laneKey(lane));
       if (entry === undefined) return;
@@ -130,13 +136,20 @@ export class LaneBounds {
       entry.packed = head?.packed !== false;
       entry.parcels = head?.packed === true;
       if (entry.live) entry.seenAt = now;
+      else empty.push(entry);
       entry.bound = Math.max(entry.bound, Math.min(head?.seq ?? safe, safe));
-      if (!entry.live && now - entry.seenAt > REMEMBER) {
-        this.#entries.delete(laneKey(lane));
-        this.#seen.clear();
-      }
     });
+    this.#forgetSome(empty, now);
     for (const { lane, packed } of found.fresh) Object.assign(this.#enter(lane), { live: true, packed, parcels: packed });
+  }
+
+  /** Of empty lanes those are kept that were live of late, and of many the ones that most jobs went through. */
+  #forgetSome(empty: readonly Entry[], now: number): void {
+    const recent = empty.filter(({ seenAt }) => now - seenAt <= REMEMBER);
+    const kept = new Set(recent.length <= MOST_EMPTY ? recent : recent.sort((a, b) => b.jobs - a.jobs).slice(0, MOST_EMPTY));
+    if (kept.size === empty.length) return;
+    for (const entry of empty) if (!kept.has(entry)) this.#entries.delete(laneKey(entry.lane));
+    this.#seen.clear();
   }
 
   /** Claims name the same lanes again and again, by the same objects: told apart by those, their names need not be read. */
@@ -160,7 +173,17 @@ export class LaneBounds {
     const key = laneKey(lane);
     let entry = this.#entries.get(key);
     if (entry === undefined) {
-      entry = { lane, bound: 0, hint: 0, sweptAt: Number.NEGATIVE_INFINITY, live: false, packed: true, parcels: false, seenAt: this.monotonic() };
+      entry = {
+        lane,
+        bound: 0,
+        hint: 0,
+        sweptAt: Number.NEGATIVE_INFINITY,
+        live: false,
+        packed: true,
+        parcels: false,
+        seenAt: this.monotonic(),
+        jobs: 0,
+      };
       this.#entries.set(key, entry);
     }
     return entry;

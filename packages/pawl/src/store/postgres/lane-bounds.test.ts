@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import type { Lane } from "../../core/lane.js";
+import { LaneBounds } from "./lane-bounds.js";
+
+const lane = (tenant: string): Lane => ({ queue: "q", band: 5, tenant, task: "x" });
+
+/** A process that looks and claims; `look` finds the lanes it is given, and every other one empty. */
+function process() {
+  let now = 0;
+  let seq = 0;
+  const bounds = new LaneBounds(() => now);
+  return {
+    bounds,
+    look(live: readonly Lane[] = []) {
+      const known = bounds.known();
+      const heads = known.map((one) => (live.includes(one.lane) ? { seq: ++seq, packed: false } : undefined));
+      bounds.saw({ known, heads, fresh: [], seq, xmin: seq, xmax: seq });
+    },
+    claim(from: Lane, jobs: number) {
+      bounds.from(from);
+      bounds.claimed(from, ++seq, jobs);
+    },
+    pass(ms: number) {
+      now += ms;
+    },
+    get known() {
+      return bounds.known().map((one) => one.lane.tenant);
+    },
+  };
+}
+
+describe("the lanes a process remembers", () => {
+  it("are those it claimed of in the last minute, though they are empty: their dead rows need not be walked again", () => {
+    const one = process();
+    one.claim(lane("a"), 1);
+    one.pass(50_000);
+    one.look();
+    expect(one.known).toEqual(["a"]);
+    one.claim(lane("a"), 1);
+    one.pass(50_000);
+    one.look();
+    expect(one.known).toEqual(["a"]);
+    one.pass(11_000);
+    one.look();
+    expect(one.known).toEqual([]);
+  });
+
+  it("are, of thousands that are empty, the ones that most jobs went through", () => {
+    const one = process();
+    one.claim(lane("busy"), 1_000);
+    for (let n = 0; n < 5_000; n++) one.claim(lane(`once ${n}`), 1);
+    one.look();
+    expect(one.known).toHaveLength(500);
+    expect(one.known).toContain("busy");
+  });
+
+  it("are all that have work, however many", () => {
+    const one = process();
+    const lanes = Array.from({ length: 5_000 }, (_, n) => lane(`once ${n}`));
+    for (const each of lanes) one.claim(each, 1);
+    one.look(lanes);
+    expect(one.known).toHaveLength(5_000);
+  });
+
+  it("are none where nobody claims, whatever is heard", () => {
+    const one = process();
+    one.bounds.wake(lane("heard of"));
+    expect(one.known).toEqual([]);
+  });
+});
