@@ -1,7 +1,5 @@
 import { apiKeyText, open, type Pawl, parseApiKey } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { auditLog } from "../../packages/server/src/access/audit-log.ts";
-import { keptReplies } from "../../packages/server/src/access/kept-replies.ts";
 import { keyAccess } from "../../packages/server/src/access/key-access.ts";
 import { type Network, Networks, networkOf } from "../../packages/server/src/net/network.ts";
 import { openApp, type TestApp } from "../http/support.ts";
@@ -14,7 +12,7 @@ describe("the API with keys of its own", () => {
 
   beforeAll(async () => {
     pawl = await open("memory:", { maintenance: false, keys: { pepper: "a pepper of sixteen bytes or more" } });
-    api = await openApp({ pawl, access: keyAccess(pawl.keys), audit: auditLog(pawl.audit), replies: keptReplies(pawl.replies) });
+    api = await openApp({ pawl, access: keyAccess(pawl.keys), audit: pawl.audit, replies: pawl.replies });
     root = (await pawl.keys.create({ name: "root", grants: [{ role: "admin" }] })).text;
     acme = (await pawl.keys.create({ name: "acme", tenant: "acme", grants: [{ role: "admin" }] })).text;
   });

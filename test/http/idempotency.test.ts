@@ -31,8 +31,8 @@ describe("S31: Idempotency-Key", () => {
       const denied = await send("denied", claim, "mailer", "/v1/leases");
       expect([denied.statusCode, denied.headers["idempotency-replayed"]]).toEqual([403, undefined]);
     }
-    const told = api.audit.filter(({ who }) => who === "mailer");
-    expect(told.map(({ action, decision, reason }) => [action, decision, reason])).toEqual(
+    const told = api.audit.filter(({ actor }) => actor === "mailer");
+    expect(told.map(({ action, outcome, details }) => [action, outcome, details?.reason])).toEqual(
       Array<string[]>(2).fill(["leases.claim", "denied", "forbidden"]),
     );
   });

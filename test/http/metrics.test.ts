@@ -1,8 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { open } from "pawl";
+import { type NewAudit, open } from "pawl";
 import { expect, test } from "vitest";
-import type { AuditEntry } from "../../packages/server/src/http/audit.ts";
 import { apiRouting, healthRouting } from "../../packages/server/src/serve/routing.ts";
 import { accessOf, principals } from "./support.ts";
 
@@ -11,9 +10,9 @@ test.each([
   ["without one", healthRouting],
 ])("metrics of a process %s are for who may see all tenants, and the audit hears of others", async (_, routingOf) => {
   const pawl = await open("memory:", { maintenance: false });
-  const told: AuditEntry[] = [];
+  const told: NewAudit[] = [];
   const audit = {
-    async record(entry: AuditEntry) {
+    async record(entry: NewAudit) {
       told.push(entry);
     },
   };
@@ -29,9 +28,9 @@ test.each([
     const limited = await get("too-often");
     expect([limited.status, limited.headers.get("retry-after")]).toEqual([429, "3"]);
     expect([(await get("acme-admin")).status, (await get("expired")).status]).toEqual([403, 401]);
-    expect(told.map(({ who, action, reason }) => [who, action, reason])).toEqual([
+    expect(told.map(({ actor, action, details }) => [actor, action, details?.reason])).toEqual([
       ["acme-admin", "metrics", "forbidden"],
-      [undefined, "metrics", "unauthenticated"],
+      ["anonymous", "metrics", "unauthenticated"],
     ]);
   } finally {
     server.close();

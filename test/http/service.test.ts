@@ -183,7 +183,7 @@ describe("bulk operations", () => {
     const forged = await pawl.enqueue("pawl.bulk", { verb: "cancel", filter: { tenant: "other" } }, { tenant: "acme" });
     const ended = await pawl.jobs.wait(forged);
     expect(ended).toMatchObject({ state: "dead", attempts: 1 });
-    expect(audited).toMatchObject([{ tenant: "acme", decision: "denied", reason: "tenant_mismatch", subject: { tenant: "other" } }]);
+    expect(audited).toMatchObject([{ tenant: "acme", outcome: "denied", details: { reason: "tenant_mismatch", tenant: "other" } }]);
     expect(await pawl.counts({ task: "many" })).toMatchObject({ scheduled: 450 });
   });
 });

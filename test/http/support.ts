@@ -1,13 +1,11 @@
 import { Ajv, type ErrorObject } from "ajv";
 import formats from "ajv-formats";
 import type { LightMyRequestResponse } from "fastify";
-import { open, type Pawl, type PawlOptions, ROLES, type Role } from "pawl";
+import { type NewAudit, open, type Pawl, type PawlOptions, type Replies, type Reply, ROLES, type Role } from "pawl";
 import type { Access, Principal, Refusal } from "../../packages/server/src/http/access.ts";
 import { type App, type AppOptions, createApp } from "../../packages/server/src/http/app.ts";
-import type { AuditEntry } from "../../packages/server/src/http/audit.ts";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
 import type { AnyRoute, Method } from "../../packages/server/src/http/contract/route.ts";
-import type { Begun, Repeatable, Replies, Reply } from "../../packages/server/src/http/replies.ts";
 
 /** A key of each role for tenant acme, of each for all tenants, and some that open nothing. */
 export function principals(): Map<string, Principal | Refusal> {
@@ -33,23 +31,26 @@ export function accessOf(known: ReadonlyMap<string, Principal | Refusal>): Acces
 /** As a store would keep them. `held`: those begun and not finished. */
 export function repliesInMemory(): Replies & { readonly held: Map<string, { hash: string; reply?: Reply }> } {
   const held = new Map<string, { hash: string; reply?: Reply }>();
-  const at = ({ owner, key }: Repeatable) => `${owner}\n${key}`;
   return {
     held,
-    async begin(request): Promise<Begun> {
-      const known = held.get(at(request));
+    async begin({ credential, key, hash }) {
+      const at = `${credential}\n${key}`;
+      const known = held.get(at);
       if (known === undefined) {
-        held.set(at(request), { hash: request.hash });
-        return { kind: "first" };
+        held.set(at, { hash });
+        return {
+          kind: "begun",
+          async finish(reply) {
+            held.set(at, { hash, reply });
+            return "kept";
+          },
+          async abandon() {
+            held.delete(at);
+          },
+        };
       }
-      if (known.hash !== request.hash) return { kind: "other" };
-      return known.reply === undefined ? { kind: "busy" } : { kind: "known", reply: known.reply };
-    },
-    async finish(request, reply) {
-      held.set(at(request), { hash: request.hash, reply });
-    },
-    async abandon(request) {
-      held.delete(at(request));
+      if (known.hash !== hash) return { kind: "different" };
+      return known.reply === undefined ? { kind: "in_flight", retryIn: 1_000 } : { kind: "replied", reply: known.reply };
     },
   };
 }
@@ -64,7 +65,7 @@ export interface Asking {
 export interface TestApp extends AsyncDisposable {
   readonly app: App;
   readonly pawl: Pawl;
-  readonly audit: AuditEntry[];
+  readonly audit: NewAudit[];
   readonly faults: unknown[];
   readonly replies: ReturnType<typeof repliesInMemory>;
   readonly known: Map<string, Principal | Refusal>;
@@ -77,7 +78,7 @@ export async function openApp({
   ...app
 }: Partial<Omit<AppOptions, "pawl">> & { readonly pawl?: PawlOptions | Pawl } = {}): Promise<TestApp> {
   const pawl = "enqueue" in options ? options : await open("memory:", { maintenance: false, ...options });
-  const audit: AuditEntry[] = [];
+  const audit: NewAudit[] = [];
   const faults: unknown[] = [];
   const known = principals();
   const replies = repliesInMemory();

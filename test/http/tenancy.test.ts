@@ -168,16 +168,16 @@ describe("tenants over HTTP", () => {
     ).toEqual([]);
     expect(await told(() => api.ask("GET", `/v1/jobs/${id}`, { key: "acme-viewer" }))).toEqual([]);
     expect(await told(() => api.ask("POST", `/v1/jobs/${id}/cancel`, { key: "acme-operator", body: { reason: "why" } }))).toMatchObject([
-      { who: "acme-operator", tenant: "acme", action: "jobs.cancel", subject: { job: id }, decision: "allowed" },
+      { actor: "acme-operator", tenant: "acme", action: "jobs.cancel", subject: `job:${id}`, details: { job: id }, outcome: "allowed" },
     ]);
     expect(await told(() => api.ask("POST", `/v1/jobs/${id}/cancel`, { key: "acme-viewer" }))).toMatchObject([
-      { who: "acme-viewer", action: "jobs.cancel", decision: "denied", reason: "forbidden" },
+      { actor: "acme-viewer", action: "jobs.cancel", outcome: "denied", details: { reason: "forbidden" } },
     ]);
     expect(await told(() => api.ask("GET", "/v1/jobs", { key: "expired" }))).toMatchObject([
-      { who: undefined, decision: "denied", reason: "unauthenticated" },
+      { actor: "anonymous", outcome: "denied", details: { reason: "unauthenticated" } },
     ]);
     expect(await told(() => api.ask("POST", "/v1/jobs", { key: "acme-producer", body: { task: "a", tenant: "other" } }))).toMatchObject([
-      { decision: "denied", reason: "tenant_mismatch" },
+      { outcome: "denied", details: { reason: "tenant_mismatch" } },
     ]);
   });
 

@@ -23,7 +23,7 @@ test("an export is a stream of lines that says where it ends, of the caller's ow
   expect(lines[2].entries).toBe(2);
   expect((await api.ask("GET", "/v1/tenants/other/export", { key: "acme-admin" })).json().code).toBe("tenant_mismatch");
   expect((await api.ask("GET", "/v1/tenants/acme/export", { key: "acme-operator" })).statusCode).toBe(403);
-  expect(api.audit).toContainEqual(expect.objectContaining({ decision: "allowed", action: "tenants.export" }));
+  expect(api.audit).toContainEqual(expect.objectContaining({ outcome: "allowed", action: "tenants.export" }));
 });
 
 test("a purge asked for again is the same job, one that got none gets it, and Pawl's own tenant is not purged", async () => {

@@ -4,12 +4,11 @@ import type { ServerOptions as TlsOptions } from "node:https";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { type Pawl, type PawlError, pawlError, type Scheduler } from "pawl";
+import { type Pawl, type PawlError, pawlError, type Replies, type Scheduler } from "pawl";
 import type { Networks } from "../net/network.js";
 import { Sessions } from "../pull/sessions.js";
 import { namesIn } from "../tls/names.js";
 import { type Access, type Credential, OPEN_ACCESS, type Principal } from "./access.js";
-import type { Audit } from "./audit.js";
 import { Bodies, type BodyLimits } from "./bodies.js";
 import { clientAddress } from "./client-address.js";
 import type { AnyRoute } from "./contract/route.js";
@@ -17,14 +16,13 @@ import { Denials } from "./denials.js";
 import { EventHub, type HubOptions } from "./events/hub.js";
 import { whyForeign } from "./foreign.js";
 import { goneOrStopping } from "./gone.js";
-import { denialOf, isDenial, type Told } from "./guard.js";
+import { type AuditLog, denialOf, isDenial, type Told } from "./guard.js";
 import type { Handled, Parts } from "./handler.js";
 import { parseJson } from "./json.js";
 import { type Answered, pipeline } from "./pipeline.js";
 import { asPawlError, problemOf, retryAfterOf } from "./problem.js";
 import { mayAsk } from "./reach.js";
 import { Readiness } from "./ready.js";
-import type { Replies } from "./replies.js";
 import { inTrace, type RequestTracing, requestTrace } from "./request-trace.js";
 import { routes as CONTRACTED } from "./routes/index.js";
 
@@ -34,7 +32,7 @@ export interface AppOptions {
   readonly access?: Access;
   /** answers by Idempotency-Key; left out: the header is refused, since it would promise something */
   readonly replies?: Replies;
-  readonly audit?: Audit;
+  readonly audit?: AuditLog;
   readonly tls?: TlsOptions;
   /** where proxies before it are; left out: there are none, and `X-Forwarded-For` is nobody's word */
   readonly trustedProxies?: Networks;

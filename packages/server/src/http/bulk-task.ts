@@ -1,7 +1,7 @@
 import { type AnyTask, type Context, fateOf, type Jobs, type JobView, milliseconds, NonRetryable, type Pawl, type Scheduler, task } from "pawl";
-import type { Audit } from "./audit.js";
 import { type BulkVerb, startBulk } from "./contract/bulk.js";
 import type { BodyOf } from "./contract/route.js";
+import { ANONYMOUS, type AuditLog } from "./guard.js";
 import { reader } from "./validate.js";
 
 export const BULK_TASK = "pawl.bulk";
@@ -27,10 +27,10 @@ const LONGEST = "24h";
  */
 export class BulkTask {
   #pawl: Pawl | undefined;
-  #audit: Audit | undefined;
+  #audit: AuditLog | undefined;
   readonly task: AnyTask = task(BULK_TASK, { queue: BULK_QUEUE, timeout: LONGEST, retry: 5 }, (input: unknown, ctx) => this.#run(input, ctx));
 
-  attach(pawl: Pawl, audit?: Audit): void {
+  attach(pawl: Pawl, audit?: AuditLog): void {
     this.#pawl = pawl;
     this.#audit = audit;
   }
@@ -44,9 +44,8 @@ export class BulkTask {
   async #checked(given: unknown, { tenant, job }: Context): Promise<BulkInput> {
     const input = readInput(given);
     if (input.filter.tenant === undefined) return input;
-    const subject = { job, tenant: input.filter.tenant };
-    const told = { who: undefined, tenant, action: BULK_TASK, subject, address: "", request: job };
-    await this.#audit?.record({ ...told, decision: "denied", reason: "tenant_mismatch" });
+    const details = { job, tenant: input.filter.tenant, reason: "tenant_mismatch" };
+    await this.#audit?.record({ actor: ANONYMOUS, tenant, action: BULK_TASK, outcome: "denied", subject: `job:${job}`, request: job, details });
     throw new NonRetryable("tenant_mismatch: the input names a tenant; a bulk operation acts for the tenant of its own job");
   }
 }

@@ -1,4 +1,5 @@
-import type { Audit, AuditEntry } from "./audit.js";
+import type { NewAudit } from "pawl";
+import { ANONYMOUS, type AuditLog } from "./guard.js";
 
 /** ms */
 const MINUTE = 60_000;
@@ -9,7 +10,7 @@ const OF_ADDRESS = 1;
 const MOST_ADDRESSES = 100;
 
 interface Denied {
-  last: AuditEntry;
+  last: NewAudit;
   told: number;
   more: number;
 }
@@ -25,23 +26,24 @@ export class Denials {
   readonly #minutes: ReturnType<typeof setInterval>;
 
   constructor(
-    private readonly audit: Audit,
+    private readonly audit: AuditLog,
     private readonly onFault: (error: unknown) => void,
   ) {
     this.#minutes = setInterval(() => void this.#over(), MINUTE);
     this.#minutes.unref();
   }
 
-  async tell(entry: AuditEntry): Promise<void> {
-    if (entry.who !== undefined) {
-      const told = this.#first(this.#callers, JSON.stringify([entry.tenant, entry.who]), entry, OF_CALLER);
+  async tell(entry: NewAudit): Promise<void> {
+    if (entry.actor !== ANONYMOUS) {
+      const told = this.#first(this.#callers, JSON.stringify([entry.tenant, entry.actor]), entry, OF_CALLER);
       if (told) await this.audit.record(entry);
       return;
     }
-    const crowded = this.#addresses.size >= MOST_ADDRESSES && !this.#addresses.has(entry.address);
-    const shown = crowded ? { ...entry, address: "" } : entry;
+    const { address = "", ...rest } = entry;
+    const crowded = this.#addresses.size >= MOST_ADDRESSES && !this.#addresses.has(address);
+    const shown = crowded ? rest : entry;
     // Nobody waits for it: those who show no key can ask as often as they like.
-    if (this.#first(this.#addresses, shown.address, shown, OF_ADDRESS)) void this.#record(shown);
+    if (this.#first(this.#addresses, crowded ? "" : address, shown, OF_ADDRESS)) void this.#record(shown);
   }
 
   async stop(): Promise<void> {
@@ -50,7 +52,7 @@ export class Denials {
   }
 
   /** Whether it is told by itself. */
-  #first(all: Map<string, Denied>, whose: string, entry: AuditEntry, most: number): boolean {
+  #first(all: Map<string, Denied>, whose: string, entry: NewAudit, most: number): boolean {
     const denied = all.get(whose) ?? { last: entry, told: 0, more: 0 };
     all.set(whose, denied);
     denied.last = entry;
@@ -66,12 +68,12 @@ export class Denials {
         const { last, more } = denied;
         denied.more = 0;
         if (more === 0) all.delete(whose);
-        else await this.#record({ ...last, count: more });
+        else await this.#record({ ...last, details: { ...last.details, count: more } });
       }
     }
   }
 
-  async #record(entry: AuditEntry): Promise<void> {
+  async #record(entry: NewAudit): Promise<void> {
     try {
       await this.audit.record(entry);
     } catch (error) {

@@ -1,8 +1,12 @@
-import { ACCESS, type PawlError } from "pawl";
+import { ACCESS, type NewAudit, type PawlError } from "pawl";
 import type { Principal } from "./access.js";
-import type { Audit, AuditEntry } from "./audit.js";
 import type { AnyRoute } from "./contract/route.js";
 import type { Asked } from "./validate.js";
+
+/** Where control actions and denials are told: the audit log of a store. If telling fails, the action does not happen. */
+export interface AuditLog {
+  record(entry: NewAudit): Promise<unknown>;
+}
 
 /** Who asked what of whom, for the audit. */
 export interface Told {
@@ -13,14 +17,16 @@ export interface Told {
 }
 
 /** Told before it is done: what cannot be told does not happen. Enqueues are in the history of their jobs. */
-export async function tellAction(audit: Audit, told: Told, asked: Asked): Promise<void> {
+export async function tellAction(audit: AuditLog, told: Told, asked: Asked): Promise<void> {
   const { policy } = told.route;
   if ("open" in policy || ACCESS[policy.action].audited !== true) return;
-  await audit.record({ ...entryOf(told), subject: subjectOf(asked), decision: "allowed" });
+  const details = namesOf(asked);
+  const [first] = Object.entries(details);
+  await audit.record({ ...entryOf(told), outcome: "allowed", ...(first === undefined ? {} : { subject: first.join(":") }), details });
 }
 
-export function denialOf(told: Told, { code }: PawlError): AuditEntry {
-  return { ...entryOf(told), subject: {}, decision: "denied", reason: code };
+export function denialOf(told: Told, { code }: PawlError): NewAudit {
+  return { ...entryOf(told), outcome: "denied", details: { reason: code } };
 }
 
 const DENIALS: ReadonlySet<string> = new Set([
@@ -35,14 +41,18 @@ export function isDenial({ code }: PawlError): boolean {
   return DENIALS.has(code);
 }
 
-function entryOf({ route, principal, address, request }: Told): Omit<AuditEntry, "subject" | "decision"> {
-  return { who: principal?.name, tenant: principal?.tenant, action: route.id, address, request };
+/** Who asks without a credential that is good. */
+export const ANONYMOUS = "anonymous";
+
+function entryOf({ route, principal, address, request }: Told): Omit<NewAudit, "outcome"> {
+  const from = address === "" ? {} : { address };
+  return { actor: principal?.name ?? ANONYMOUS, tenant: principal?.tenant, action: route.id, request, ...from };
 }
 
 const SHOWN = ["job", "task", "queue", "tenant", "schedule", "verb", "key"] as const;
 
 /** Names and ids, never inputs: an audit outlives what it tells of. */
-function subjectOf({ params, query, body }: Asked): Readonly<Record<string, string>> {
+function namesOf({ params, query, body }: Asked): Readonly<Record<string, string>> {
   const filter = (body as { readonly filter?: object } | undefined)?.filter;
   const said: Readonly<Record<string, unknown>> = { ...filter, ...(body as object | undefined), ...query, ...params };
   return Object.fromEntries(SHOWN.flatMap((name) => (typeof said[name] === "string" ? [[name, said[name]]] : [])));

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { pawlError } from "pawl";
+import { pawlError, type Replies, type Reply } from "pawl";
 import type { Principal } from "./access.js";
-import type { Repeatable, Replies, Reply } from "./replies.js";
 
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
@@ -31,37 +30,35 @@ export interface Once {
   readonly body: unknown;
 }
 
+type Answer = Pick<Reply, "status" | "body">;
+
 /**
  * Does a request once, however often it is sent with its key. The first answer is kept; `act` throws
  * what is worth trying again: that the service failed, or had no room.
  */
-export async function once(replies: Replies, { principal, key, ...asked }: Once, act: () => Promise<Reply>): Promise<Reply & { replayed?: true }> {
-  const request = { tenant: principal.tenant, owner: ownerOf(principal), key, hash: hashOf(asked) };
-  const begun = await replies.begin(request);
-  switch (begun.kind) {
-    case "known":
-      return { ...begun.reply, replayed: true };
-    case "busy":
+export async function once(replies: Replies, { principal, key, ...asked }: Once, act: () => Promise<Answer>): Promise<Answer & { replayed?: true }> {
+  const turn = await replies.begin({ tenant: principal.tenant, credential: ownerOf(principal), key, hash: hashOf(asked) });
+  switch (turn.kind) {
+    case "replied":
+      return { status: turn.reply.status, body: turn.reply.body, replayed: true };
+    case "in_flight":
       throw pawlError("idempotency_in_flight");
-    case "other":
+    case "different":
       throw pawlError("idempotency_key_reused");
-    case "first":
+    case "begun":
       break;
   }
-  const reply = await orAbandon(replies, request, act);
+  const reply = await act().catch(async (error: unknown) => {
+    await turn.abandon().catch(() => {});
+    throw error;
+  });
   // It is done, whether or not that can be written down: to say otherwise would have it done again.
-  await replies.finish(request, reply).catch(() => {});
+  await turn.finish({ ...reply, body: reply.body.replaceAll(API_KEY, "(shown once)"), headers: {} }).catch(() => {});
   return reply;
 }
 
-async function orAbandon(replies: Replies, request: Repeatable, act: () => Promise<Reply>): Promise<Reply> {
-  try {
-    return await act();
-  } catch (error) {
-    await replies.abandon(request).catch(() => {});
-    throw error;
-  }
-}
+/** A key is shown once, also to one who asks twice: an answer that holds one is kept without it. */
+const API_KEY = /pawl_[a-z][a-z0-9]{0,15}_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}/g;
 
 function hashOf({ method, url, body }: Omit<Once, "principal" | "key">): string {
   return createHash("sha256")

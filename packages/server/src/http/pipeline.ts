@@ -1,15 +1,13 @@
 import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
-import { isPawlError, pawlError, type Scheduler } from "pawl";
+import { isPawlError, pawlError, type Replies, type Scheduler } from "pawl";
 import type { Principal } from "./access.js";
-import type { Audit } from "./audit.js";
 import type { AnyRoute } from "./contract/route.js";
-import { isDenial, type Told, tellAction } from "./guard.js";
+import { type AuditLog, isDenial, type Told, tellAction } from "./guard.js";
 import { type Call, type Handler, type Parts, Raw, Repeated } from "./handler.js";
 import { checkKey, once, requestIdOf } from "./idempotency.js";
 import { asPawlError, problemOf } from "./problem.js";
 import { reachCheck } from "./reach.js";
-import type { Replies } from "./replies.js";
 import { type Asked, reader } from "./validate.js";
 
 export interface PipelineParts {
@@ -17,7 +15,7 @@ export interface PipelineParts {
   readonly handler: Handler<AnyRoute>;
   readonly parts: Parts;
   readonly replies?: Replies;
-  readonly audit?: Audit;
+  readonly audit?: AuditLog;
 }
 
 /** A request whose caller is known. */

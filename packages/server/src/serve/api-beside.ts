@@ -1,6 +1,4 @@
 import type { Pawl } from "pawl";
-import { auditLog } from "../access/audit-log.js";
-import { keptReplies } from "../access/kept-replies.js";
 import { DEFAULT_PORT } from "../config/settings.js";
 import { Front } from "./front.js";
 import { apiRouting } from "./routing.js";
@@ -15,7 +13,7 @@ const ANY = 0;
 
 /** The API of a store that is open already, for this machine alone: at the usual port, or at any where that is taken. */
 export async function apiBeside(pawl: Pawl): Promise<ApiBeside> {
-  const routing = await apiRouting({ pawl, audit: auditLog(pawl.audit), replies: keptReplies(pawl.replies) });
+  const routing = await apiRouting({ pawl, audit: pawl.audit, replies: pawl.replies });
   const front = new Front();
   const address = await front.listen({ host: HOST, port: DEFAULT_PORT }).catch(() => front.listen({ host: HOST, port: ANY }));
   front.handOver(routing.handler);

@@ -1,6 +1,4 @@
 import { type AnyTask, type Duration, milliseconds, type OpenOptions, open, type Pawl, type Waiting, type Worker, type WorkOptions } from "pawl";
-import { auditLog } from "../access/audit-log.js";
-import { keptReplies } from "../access/kept-replies.js";
 import { anchorsOf } from "../audit/configured.js";
 import { reasonOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
@@ -60,7 +58,7 @@ export async function startService(configuration: Configuration, world: World): 
     const purges = new PurgeTask();
     const own = openOptions(configuration, code, [bulk.task, purges.task], tracing);
     pawl = await open(url, { ...options, ...own, onWaiting: (what) => say(waitingLine(what)) });
-    const audit = auditLog(pawl.audit);
+    const { audit, replies } = pawl;
     await tellLocked(pawl, say);
     bulk.attach(pawl, audit);
     purges.attach(pawl);
@@ -72,7 +70,7 @@ export async function startService(configuration: Configuration, world: World): 
       ...(tracing === undefined ? {} : { tracing: tracing.requests }),
       ...(settings.trustedProxies === undefined ? {} : { trustedProxies: new Networks(settings.trustedProxies) }),
       audit,
-      replies: keptReplies(pawl.replies),
+      replies,
       onFault: ({ error, request, route }: Fault) => say(`fault       ${request === "" ? route : request}: ${reasonOf(error)}`),
     };
     const routing = await (settings.roles.includes("api") ? apiRouting : healthRouting)(requests, metricsOptions(configuration));
