@@ -4,7 +4,7 @@ import { stateCell } from "./job-words.js";
 import type { Output } from "./output.js";
 import { pause } from "./pause.js";
 import type { Session } from "./session.js";
-import { span, valueLines } from "./words.js";
+import { duration, valueLines } from "./words.js";
 
 /** ms between two looks: a person does not see more */
 const LOOK = 400;
@@ -39,9 +39,9 @@ class News {
     for (const line of logs.slice(this.#lines)) printLog(this.out, line);
     this.#lines = logs.length;
     for (const attempt of history.slice(this.#attempts)) {
-      const { outcome, duration, failure, next } = attempt;
+      const { outcome, duration: took, failure, next } = attempt;
       const why = failure === undefined ? "" : `: ${failure.name}: ${failure.message}`;
-      this.out.entry({ event: "attempt", ...attempt }, () => this.out.line(`attempt ${outcome} after ${span(duration)}${why}; then ${next}`));
+      this.out.entry({ event: "attempt", ...attempt }, () => this.out.line(`attempt ${outcome} after ${duration(took)}${why}; then ${next}`));
     }
     this.#attempts = history.length;
     const progress = JSON.stringify(job.progress);

@@ -2,7 +2,7 @@ import type { AttemptView, Explanation, JobView, State } from "pawl";
 import { nextSteps } from "./next-steps.js";
 import type { Output } from "./output.js";
 import type { Cell, Style } from "./table.js";
-import { fromNow, plural, span, stamp, valueLines } from "./words.js";
+import { duration, fromNow, plural, stamp, valueLines } from "./words.js";
 
 const STYLES: Readonly<Record<State, Style>> = {
   ready: "bold",
@@ -71,11 +71,11 @@ function values(out: Output, name: string, value: unknown): void {
 function timeline(out: Output, history: readonly AttemptView[]): void {
   if (history.length === 0) return;
   out.line({ text: "history", style: "dim" });
-  for (const { outcome, worker, startedAt, duration, failure, next } of history) {
+  for (const { outcome, worker, startedAt, duration: took, failure, next } of history) {
     const style: Style = outcome === "succeeded" ? "green" : outcome === "failed" || outcome === "crashed" ? "red" : "yellow";
     const by = worker === undefined ? "" : ` by ${worker}`;
     const why = failure === undefined ? "" : `: ${failure.name}: ${failure.message}`;
-    out.line(`  ${stamp(startedAt)}  ${span(duration).padStart(8)}  `, { text: outcome, style }, `${by} → ${next}${why}`);
+    out.line(`  ${stamp(startedAt)}  ${duration(took).padStart(8)}  `, { text: outcome, style }, `${by} → ${next}${why}`);
     const frame = failure?.stack?.split("\n").find((line) => /^\s+at /.test(line));
     if (frame !== undefined) out.line({ text: `  ${" ".repeat(34)}${frame.trim()}`, style: "dim" });
   }

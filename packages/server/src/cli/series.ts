@@ -5,7 +5,7 @@ import { usage } from "./exit.js";
 import { instant, period } from "./flags.js";
 import type { Act, Session } from "./session.js";
 import type { Cell, Style } from "./table.js";
-import { plural, span, stamp } from "./words.js";
+import { duration, plural, stamp } from "./words.js";
 
 interface SeriesFlags {
   readonly queue?: string;
@@ -19,7 +19,7 @@ interface SeriesFlags {
 
 export function build(command: Command, act: Act): void {
   const show = command
-    .command("show", { isDefault: true })
+    .command("show")
     .description("what happened over time, and what stood then: a line of bars each")
     .option("--queue <queue>", "of this queue only")
     .option("--task <task>", "of this task only")
@@ -32,7 +32,8 @@ export function build(command: Command, act: Act): void {
 }
 
 async function showSeries({ out, pawl }: Session, flags: SeriesFlags): Promise<void> {
-  const view = await (await pawl()).series(asked(flags));
+  const of = asked(flags);
+  const view = await (await pawl()).series(of);
   out.answer(view, () => {
     if (out.terminal) for (const one of view.series) draw(out, view, one);
     else out.table(HEADINGS, rowsOf(view));
@@ -84,7 +85,7 @@ function draw(out: Session["out"], { from, to, step }: SeriesView, { queue, task
   const whose = [queue === undefined ? "" : `queue ${queue}`, task === undefined ? "" : `task ${task}`].filter((text) => text !== "").join(", ");
   out.line(
     { text: whose === "" ? "all jobs" : whose, style: "bold" },
-    { text: `  ${stamp(from)} to ${stamp(to)}, ${plural(points.length, "step")} of ${span(step)}`, style: "dim" },
+    { text: `  ${stamp(from)} to ${stamp(to)}, ${plural(points.length, "step")} of ${duration(step)}`, style: "dim" },
   );
   const lines = [
     ...HAPPENED.map((name) =>

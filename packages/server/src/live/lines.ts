@@ -1,5 +1,5 @@
 import type { Pawl } from "pawl";
-import { clean } from "./clean.js";
+import { clean } from "../words/clean.js";
 import { type Entry, entriesOf } from "./entry.js";
 import { clock } from "./screen.js";
 

@@ -1,8 +1,8 @@
 import type { State } from "pawl";
+import { duration, elapsed } from "../words/amounts.js";
+import { clean } from "../words/clean.js";
 import { bars } from "./bars.js";
 import type { Picture, Recent } from "./board.js";
-import { clean } from "./clean.js";
-import { duration, elapsed } from "./entry.js";
 import { durabilityInShort, engineName } from "./words.js";
 
 export type Style = "bold" | "dim" | "green" | "yellow" | "red" | "cyan" | "inverse";

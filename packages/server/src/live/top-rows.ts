@@ -1,5 +1,5 @@
 import type { StateCounts } from "pawl";
-import { duration } from "./entry.js";
+import { duration, fromNow } from "../words/amounts.js";
 import type { Style } from "./screen.js";
 import type { TopData } from "./top-data.js";
 
@@ -65,25 +65,13 @@ const SHEETS: Readonly<Record<View, (data: TopData) => Sheet>> = {
     headings: ["state", "task", "queue", "tenant", "tries", "due", "failure"],
     rows: jobs.map(({ id, state, task, queue, tenant, attempts, dueAt, failure }) => ({
       key: id,
-      cells: [
-        state,
-        task,
-        queue,
-        tenant,
-        attempts,
-        away(dueAt.getTime() - now.getTime()),
-        failure === undefined ? "" : `${failure.name}: ${failure.message}`,
-      ],
+      cells: [state, task, queue, tenant, attempts, fromNow(dueAt, now), failure === undefined ? "" : `${failure.name}: ${failure.message}`],
       ...(STYLES[state] === undefined ? {} : { style: STYLES[state] }),
     })),
   }),
 };
 
 const STYLES: Readonly<Partial<Record<keyof StateCounts, Style>>> = { running: "cyan", scheduled: "yellow", dead: "red", succeeded: "green" };
-
-function away(ms: number): string {
-  return ms > 0 ? `in ${duration(ms)}` : `${duration(-ms)} ago`;
-}
 
 function rounded(rate: number): number {
   return Math.round(rate * 10) / 10;

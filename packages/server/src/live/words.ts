@@ -1,5 +1,5 @@
 import type { Info, StateCounts } from "pawl";
-import { plural } from "./entry.js";
+import { plural } from "../words/amounts.js";
 
 const ENGINES = { memory: "memory", postgres: "Postgres", embedded: "embedded Postgres", pglite: "PGlite" } as const;
 

@@ -1,7 +1,7 @@
 import { type EventName, type Events, type Pawl, type PawlError, pawlError } from "pawl";
 import picocolors from "picocolors";
 import pino from "pino";
-import { isQuiet, LEVELS, type Level, type Line, WORDS } from "./log-words.js";
+import { isQuiet, LEVELS, type Level, type Said, WORDS } from "../words/events.js";
 import { safe } from "./safe-text.js";
 import { SeldomLines } from "./seldom-lines.js";
 
@@ -28,7 +28,7 @@ export function logTo(options: LogOptions = {}): Log {
     { write: format === "json" ? out : (line: string) => out(forPeople(line, write === undefined)) },
   );
   const seldom = new SeldomLines(() => performance.now());
-  const say = (event: string | undefined, line: Line) => {
+  const say = (event: string | undefined, line: Omit<Said, "subject">) => {
     if (!logger.isLevelEnabled(line.level)) return;
     const kept = line.class === undefined ? 0 : seldom.admit(line.class);
     if (kept === undefined) return;
@@ -47,7 +47,7 @@ export function logTo(options: LogOptions = {}): Log {
 }
 
 /** Listens only for what would be written: events that nobody hears are not even made. */
-function follow(pawl: Pick<Pawl, "on">, level: Level | "silent", say: (event: string, line: Line) => void): () => void {
+function follow(pawl: Pick<Pawl, "on">, level: Level | "silent", say: (event: string, line: Omit<Said, "subject">) => void): () => void {
   if (level === "silent") return () => {};
   const hear = <E extends EventName>(name: E): (() => void)[] => {
     const words = WORDS[name];
@@ -55,8 +55,8 @@ function follow(pawl: Pick<Pawl, "on">, level: Level | "silent", say: (event: st
     return [
       pawl.on(name, (event) => {
         if (name === "attempt.settled" && isQuiet(event as Events["attempt.settled"], level)) return;
-        const line = words.line(event);
-        if (line !== undefined) say(name, line);
+        const said = words.of(event);
+        if (said !== undefined) say(name, { ...said, text: `${said.subject}: ${said.text}` });
       }),
     ];
   };

@@ -1,0 +1,55 @@
+import { type Events, task } from "pawl";
+import { openTest } from "pawl/testing";
+import { expect, test } from "vitest";
+import { type Entry, entriesOf } from "../live/entry.js";
+import { logTo } from "../telemetry/log.js";
+import { WORDS } from "./events.js";
+
+const fine = task<number, void>("fine", () => {});
+const flaky = task<number, void>("flaky", { retry: ["2s"] }, () => {
+  throw new RangeError("no answer");
+});
+
+test("the log and the live views say the same of what happens, in one wording", async () => {
+  const lines: string[] = [];
+  const entries: Entry[] = [];
+  await using world = await openTest({ tasks: [fine, flaky] });
+  logTo({ level: "debug", write: (line) => void lines.push((JSON.parse(line) as { msg: string }).msg) }).follow(world.pawl);
+  entriesOf(world.pawl, (entry) => void entries.push(entry));
+  await world.pawl.enqueueMany(fine, [1, 2]);
+  await world.pawl.enqueue(flaky, 1);
+  await world.pawl.queues.pause("default");
+  await world.pawl.queues.resume("default");
+  await world.drain();
+  const shown = entries.map(({ subject, text }) => `${subject}: ${text}`);
+  expect(shown).toEqual(
+    expect.arrayContaining([
+      "fine: 2 jobs enqueued",
+      "queue default: paused",
+      "queue default: resumed",
+      "flaky: attempt 1 failed: no answer; again in 2.0 s",
+      "flaky: dead after 2 attempts: no answer",
+    ]),
+  );
+  expect(lines).toEqual(expect.arrayContaining(shown));
+});
+
+test("what was cancelled for a reason is told as that, not as an attempt that failed", () => {
+  const said = WORDS["attempt.settled"]?.of({
+    job: "019a0000-0000-7000-8000-000000000000" as Events["attempt.settled"]["job"],
+    lane: { queue: "media", band: 5, tenant: "acme", task: "long" },
+    attempt: 1,
+    worker: "ana",
+    outcome: "failed",
+    next: "cancelled",
+    duration: 10,
+    sinceDue: 20,
+    failure: { kind: "error", name: "Error", message: "not wanted any more" },
+  });
+  expect(said).toMatchObject({ level: "info", mark: "note", subject: "long", text: "cancelled: not wanted any more" });
+});
+
+test("a lease without jobs that was taken back is not worth a word", () => {
+  expect(WORDS["leases.reaped"]?.of({ leases: 1, jobs: 0 })).toBeUndefined();
+  expect(WORDS["leases.reaped"]?.of({ leases: 1, jobs: 2 })?.text).toBe("took back 2 jobs of workers that vanished");
+});
