@@ -63,6 +63,17 @@ describe("the command line", () => {
     expect((await pawlIn({ PAWL_STORE: data.path }, "jobs", "list")).exit).toBe(0);
   });
 
+  test.each([
+    [["--store", "mysql://me:hunter2@db/x"], {}, "--store: mysql:// is no store Pawl knows"],
+    [[], { PAWL_STORE: "redis://db" }, "PAWL_STORE: redis:// is no store Pawl knows"],
+  ])("says which flag or variable names no store that it knows, and what it could be: %j %j", async (flags, env, says) => {
+    const { exit, err } = await pawlIn(env, "queues", ...flags);
+    expect([exit, err]).toEqual([
+      2,
+      `pawl: ${says}\n      give a folder ("./data"), "postgres://user@host/database", or a server ("https://host")\n`,
+    ]);
+  });
+
   test("tells of a store it cannot reach in one line, without its password", { timeout: 180_000 }, async () => {
     const { exit, err } = await pawlIn({ PAWL_STORE: "postgres://pawl:hunter2@127.0.0.1:1/x" }, "jobs", "list", "--json");
     expect(exit).toBe(1);

@@ -12,7 +12,7 @@ const reason = noTerminal();
 
 const send = task("mail.send", async () => {});
 const encode = task("video.encode", { queue: "media", retry: 0 }, async () => {
-  throw new Error("the film is gone");
+  throw new Error(`the film is gone; ${"we looked on every shelf ".repeat(12)}and did not find it`);
 });
 
 describe.skipIf(reason !== undefined)(reason === undefined ? "pawl top in a terminal" : `pawl top in a terminal (${reason})`, () => {
@@ -37,6 +37,9 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "pawl top in a term
     await terminal.press("p");
     await terminal.shows("that mail goes on", both(/^ mail +20/));
 
+    await terminal.press("s");
+    await terminal.shows("that it is sorted by the next column", both(/^ queue +ready +running▾ /));
+
     await terminal.press("3");
     await terminal.shows("the worker", both(/^ ana +.*mail\.send,video\.encode|^ ana +.*media/));
     await terminal.press("2");
@@ -53,13 +56,16 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "pawl top in a term
     await terminal.press("Enter");
     await terminal.shows(
       "all about it",
-      (rows) => both(new RegExp(`^ job +${film.id}`))(rows) && has(/failed → dead {2}Error: the film is gone/)(rows),
+      (rows) => both(new RegExp(`^ job +${film.id}`))(rows) && has(/failed → dead$/)(rows) && has(/^ +Error: the film is gone/)(rows),
     );
+    await terminal.shows("its failure whole, in as many lines as it needs", both(/and did not find it/));
     await terminal.press("r");
     await terminal.shows("that it was redriven", both(/redrive, dead → ready/));
 
     await terminal.resize({ columns: 60, rows: 12 });
     await terminal.shows("the same in a smaller window", (rows) => rows.length === 12 && /^ pawl top/.test(rows[0] ?? "") && has(/^ job +/)(rows));
+    await terminal.press("End");
+    await terminal.shows("the end of what there is about it", (rows) => rows.length === 12 && has(/^ +at /)(rows) && !has(/^ job +/)(rows));
     await terminal.press("q");
     await terminal.shows("the end", has(/^exit 0$/));
     expect(await terminal.modes()).toEqual({ cursor: true, wraps: true, alternate: false });

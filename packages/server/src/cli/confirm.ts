@@ -3,8 +3,9 @@ import { CliError, EXIT } from "./exit.js";
 import type { Session } from "./session.js";
 
 /** Asks before what cannot be taken back. Where nobody can answer, `--yes` must have been given. */
-export async function confirm({ out, signal }: Session, question: string, yes: boolean | undefined): Promise<void> {
+export async function confirm(session: Session, question: string, yes: boolean | undefined): Promise<void> {
   if (yes === true) return;
+  const { out } = session;
   const { stdin, stderr } = out.io;
   if (stdin.isTTY !== true || stderr.isTTY !== true || out.json) {
     throw new CliError(
@@ -14,6 +15,7 @@ export async function confirm({ out, signal }: Session, question: string, yes: b
       "give --yes to do it without being asked",
     );
   }
+  const { signal } = session;
   stderr.write(`${question} [y/N] `);
   // Without an output it leaves the terminal as it is, which shows what is typed and makes a signal of Ctrl-C.
   const lines = createInterface({ input: stdin, signal });

@@ -24,12 +24,12 @@ export interface RedriveFlags extends FilterFlags {
  */
 export async function redriveDead(session: Session, flags: RedriveFlags): Promise<ExitCode> {
   const { out, signal } = session;
-  const opened = await session.pawl();
   const every = flags.rate === undefined ? 0 : ((per) => per.per / per.limit)(rate("--rate", flags.rate));
   const patience = period("--patience", flags.patience);
   const limit = flags.limit === undefined ? Number.POSITIVE_INFINITY : whole("--limit", flags.limit);
   const canary = flags.canary === undefined ? 0 : Math.min(limit, whole("--canary", flags.canary, 1, 1_000));
   const filter = filterOf(flags);
+  const opened = await session.pawl();
   const found = Math.min(limit, await opened.dead.count(filter));
   if (found === 0) {
     out.answer({ redriven: 0, skipped: 0 }, () => out.note("no dead jobs"));
@@ -147,7 +147,7 @@ async function watchAll(
         EXIT.died,
         "canary_unfinished",
         `${done.length} of ${now.length} finished in time; the rest was left alone`,
-        "give them longer with --patience, or look: pawl jobs explain ID",
+        `give them longer with --patience, or look: pawl jobs explain ${now.find(({ state }) => !isFinished(state))?.id}`,
       );
     }
     if (!(await pause(LOOK, signal))) return undefined;

@@ -16,10 +16,11 @@ interface GroupsFlags extends DeadGroupsFilter {
 const BEYOND_GROUPS = ["state", "tag", "key", "group", "since", "until"] as const;
 
 export function build(command: Command, act: Act): void {
-  const groups = withFilter(
-    command.command("groups", { isDefault: true }).description("by what they died of, the largest group first"),
-    BEYOND_GROUPS,
-  ).option("-n, --limit <count>", "groups at most", "20");
+  const groups = withFilter(command.command("groups").description("by what they died of, the largest group first"), BEYOND_GROUPS).option(
+    "-n, --limit <count>",
+    "groups at most",
+    "20",
+  );
   act<GroupsFlags>(groups, showGroups);
 
   const list = withFilter(command.command("list").alias("ls").description("one by one, newest due time first"), ["state"])
@@ -51,7 +52,8 @@ async function showGroups({ out, pawl }: Session, { limit, tenant, queue, task, 
     ...(task === undefined ? {} : { task }),
     ...(failure === undefined ? {} : { failure }),
   };
-  const groups = await (await pawl()).dead.groups(filter, { limit: whole("--limit", limit, 1, 1_000) });
+  const page = { limit: whole("--limit", limit, 1, 1_000) };
+  const groups = await (await pawl()).dead.groups(filter, page);
   out.answer({ groups }, () => {
     const now = new Date();
     out.table(
@@ -73,10 +75,9 @@ async function showGroups({ out, pawl }: Session, { limit, tenant, queue, task, 
 
 async function listDead({ out, pawl }: Session, flags: FilterFlags & { limit: string; after?: string }): Promise<void> {
   const { limit, after } = flags;
-  const { jobs, next } = await (await pawl()).dead.list(filterOf(flags), {
-    limit: whole("--limit", limit, 1, 1_000),
-    ...(after === undefined ? {} : { after }),
-  });
+  const filter = filterOf(flags);
+  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
+  const { jobs, next } = await (await pawl()).dead.list(filter, page);
   out.answer({ jobs, ...(next === undefined ? {} : { next }) }, () => {
     const now = new Date();
     out.table(
@@ -90,10 +91,10 @@ async function listDead({ out, pawl }: Session, flags: FilterFlags & { limit: st
 
 async function dropDead(session: Session, flags: FilterFlags & { limit?: string; yes?: boolean }): Promise<ExitCode> {
   const { out } = session;
-  const { dead } = await session.pawl();
   const filter = filterOf(flags);
-  const found = await dead.count(filter);
-  const most = flags.limit === undefined ? found : Math.min(found, whole("--limit", flags.limit));
+  const limit = flags.limit === undefined ? Number.POSITIVE_INFINITY : whole("--limit", flags.limit);
+  const { dead } = await session.pawl();
+  const most = Math.min(limit, await dead.count(filter));
   if (most === 0) {
     out.answer({ count: 0, skipped: 0, failed: 0 }, () => out.note("no dead jobs"));
     return EXIT.done;

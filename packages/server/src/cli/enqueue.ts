@@ -53,13 +53,10 @@ async function enqueue(session: Session, flags: Flags, task: string, given?: str
   const { out } = session;
   const input =
     given !== undefined ? json("the input", given) : flags.input === undefined ? undefined : json("the input", await textOf(session, flags.input));
+  const { key, request } = flags;
+  const options = { ...optionsOf(flags), ...(key === undefined ? {} : { key }), ...(request === undefined ? {} : { request }) };
   const pawl = await session.pawl();
-  const { request } = flags;
-  const job = await pawl.enqueue(task, input, {
-    ...optionsOf(flags),
-    ...(flags.key === undefined ? {} : { key: flags.key }),
-    ...(request === undefined ? {} : { request }),
-  });
+  const job = await pawl.enqueue(task, input, options);
   if (flags.watch === true) {
     out.note(`job ${job.id}`);
     return followJob(out, pawl, session.signal, job.id);
@@ -78,6 +75,7 @@ const TELL = 200;
 async function enqueueMany(session: Session, flags: Flags, file: string, task: string): Promise<ExitCode> {
   if (flags.watch === true || flags.key !== undefined) throw usage("--watch and --key are for one job", "leave them out, or --many");
   const { out, signal } = session;
+  const options = optionsOf(flags);
   const pawl: Pawl = await session.pawl();
   const { request } = flags;
   let read = 0;
@@ -90,7 +88,7 @@ async function enqueueMany(session: Session, flags: Flags, file: string, task: s
     }
   }
   const summary = await pawl.enqueueStream(task, inputs(), {
-    ...optionsOf(flags),
+    ...options,
     ...(request === undefined ? {} : { each: (_: unknown, index: number) => ({ request: `${request}:${index}` }) }),
     onChunk({ count }) {
       const now = performance.now();

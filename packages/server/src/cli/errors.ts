@@ -22,12 +22,12 @@ const USAGE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 ]);
 
 /** What to do on this command line, where the library's advice is for code. */
-const HELP: { readonly [Code in ErrorCode]?: string } = {
+const HELP: { readonly [Code in ErrorCode]?: string | ((details: Readonly<Record<string, unknown>>) => string) } = {
   schema_missing: "run pawl migrate",
   store_url: 'give --store or PAWL_STORE as "./folder", "postgres://…" or "https://…"',
   job_unknown: "pawl jobs list shows what there is; finished jobs go when their retention ends",
   schedule_unknown: "pawl schedules list shows what there is; give --tenant for one of another tenant",
-  job_state: "pawl jobs show ID tells what it is and what can be done next",
+  job_state: ({ job = "ID" }) => `pawl jobs show ${job} tells what can be done with it`,
   encryption_missing: "set PAWL_ENCRYPTION_KEYS, or encryption.keys in the configuration",
   master_key_missing: "add them to encryption.keys, after the newest one",
   pepper_missing: "set PAWL_KEYS_PEPPER, or keys.pepper in the configuration",
@@ -42,7 +42,8 @@ export function tell(error: unknown): Told {
   }
   if (isCoded(error)) {
     const exit = UNKNOWN.has(error.code) ? EXIT.unknown : USAGE.has(error.code) ? EXIT.usage : EXIT.failed;
-    const own = HELP[error.code];
+    const found = HELP[error.code];
+    const own = typeof found === "function" ? found(error.details ?? {}) : found;
     return { exit, code: error.code, message: own === undefined ? error.message : withoutHelp(error), ...(own === undefined ? {} : { help: own }) };
   }
   if (error instanceof Error && error.name === "ConfigError")
@@ -54,6 +55,7 @@ export function tell(error: unknown): Told {
 interface Coded extends Error {
   readonly code: ErrorCode;
   readonly help: string;
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 function isCoded(error: unknown): error is Coded {

@@ -208,9 +208,26 @@ describe("pawl jobs", () => {
         ],
       },
     ]);
+    const refused = await rig.do("jobs", "cancel", first, "-y");
+    expect([refused.exit, refused.err]).toEqual([
+      EXIT.failed,
+      `pawl: job ${first} is cancelled: cancel does not apply\n      pawl jobs show ${first} tells what can be done with it\n`,
+    ]);
     expect((await rig.do("jobs", "replay", second, "--json")).json).toMatchObject({ task: "greet", replayOf: second });
     expect((await rig.do("jobs", "drop", second, "-y")).out).toBe(`${second}  cancelled → gone\n`);
     expect((await rig.do("jobs", "show", second)).exit).toBe(EXIT.unknown);
+  });
+
+  test("verbs on many jobs end with Ctrl-C between two of them, and the error says how to go on", async () => {
+    await using rig = await Rig.start(idle);
+    const jobs = await rig.pawl.enqueueMany(greet, [{ name: "a" }, { name: "b" }, { name: "c" }], { delay: "1h" });
+    const [a = "", b = "", c = ""] = jobs.map(({ id }) => id);
+    const stop = new AbortController();
+    rig.pawl.on("job.changed", () => stop.abort());
+    const { exit, out, err } = await rig.under({ signal: stop.signal }, "jobs", "cancel", a, b, c, "--yes");
+    expect([exit, out]).toEqual([EXIT.interrupted, `${a}  scheduled → cancelled\n`]);
+    expect(err).toBe(`pawl: 1 of 3 jobs, then stopped\n      go on: pawl jobs cancel ${b} ${c}\n`);
+    expect((await rig.pawl.jobs.get(b)).state).toBe("scheduled");
   });
 
   test("a job nobody has heard of has an exit code of its own, and the error says where to look", async () => {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { JobChange, JobView, Pawl } from "pawl";
 import { confirm } from "./confirm.js";
-import { EXIT } from "./exit.js";
+import { EXIT, interrupted } from "./exit.js";
 import { json, whole } from "./flags.js";
 import { type FilterFlags, filterOf, flagsAgain, withFilter } from "./job-filter.js";
 import { followLogs, watch } from "./job-watch.js";
@@ -75,7 +75,8 @@ function asking(command: Command): Command {
 async function listJobs({ out, pawl }: Session, flags: ListFlags): Promise<void> {
   const { limit, after } = flags;
   const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
-  const { jobs, next } = await (await pawl()).jobs.list(filterOf(flags), page);
+  const filter = filterOf(flags);
+  const { jobs, next } = await (await pawl()).jobs.list(filter, page);
   out.answer({ jobs, ...(next === undefined ? {} : { next }) }, () => {
     const now = new Date();
     out.table(
@@ -111,7 +112,7 @@ async function replay({ out, pawl }: Session, _: unknown, id: string): Promise<v
   out.answer({ id: job.id, task: job.task, replayOf: id }, () => out.line(job.id));
 }
 
-/** One verb on every job; one that refuses stops none of the others. */
+/** One verb on every job; one that refuses stops none of the others, Ctrl-C does. */
 async function each(
   session: Session,
   { yes }: VerbFlags,
@@ -127,6 +128,7 @@ async function each(
   let exit: number = EXIT.done;
   const results: object[] = [];
   for (const id of ids) {
+    if (ids.length > 1 && session.signal.aborted) break;
     try {
       const { from, to } = await change(pawl, id);
       results.push({ id, from, to });
@@ -140,5 +142,8 @@ async function each(
     }
   }
   if (out.json) out.answer({ results }, () => {});
+  const left = ids.slice(results.length);
+  if (left.length > 0)
+    throw interrupted(`${results.length} of ${plural(ids.length, "job")}, then stopped`, `go on: pawl jobs ${verb} ${left.join(" ")}`);
   return (ids.length === 1 ? exit : failed === 0 ? EXIT.done : EXIT.failed) as typeof EXIT.failed;
 }

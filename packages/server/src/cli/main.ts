@@ -14,6 +14,6 @@ stdout.on("error", () => {
 
 process.exitCode = await run(process.argv.slice(2), {
   io: { stdin, stdout, stderr, env },
-  signal: stopSignal(),
+  signal: stopSignal((text) => stderr.isTTY && stderr.write(`\r\x1b[K${text}\n`)),
   openTarget: targetsOf(env, process.cwd()),
 });

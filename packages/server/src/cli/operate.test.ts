@@ -1,7 +1,9 @@
+import { Readable } from "node:stream";
 import { schedule, task } from "pawl";
 import { describe, expect, test } from "vitest";
 import { Rig } from "../../../../test/support/rig.js";
 import { EXIT } from "./exit.js";
+import { run } from "./program.js";
 
 let down = true;
 const flaky = task("flaky", { retry: 0 }, async (input: number) => {
@@ -94,6 +96,30 @@ describe("pawl dead", () => {
     expect((await rig.do("dead", "drop", "-y")).out).toBe("1 job dropped\n");
     expect((await rig.do("dead", "drop", "-y", "--json")).json).toEqual({ count: 0, skipped: 0, failed: 0 });
   });
+});
+
+test("a flag that is wrong is told before a store is opened for it", async () => {
+  const wrong = [
+    ["dead", "redrive", "--rate", "fast"],
+    ["dead", "drop", "--limit", "some"],
+    ["dead", "--limit", "0"],
+    ["jobs", "--since", "once"],
+    ["schedules", "--limit", "x"],
+    ["schedules", "preview", "nightly", "--count", "x"],
+    ["series", "--by", "day"],
+    ["enqueue", "mail", "--priority", "12"],
+  ];
+  for (const argv of wrong) {
+    let opened = 0;
+    const said: string[] = [];
+    const sink = { write: (text: string) => said.push(text) };
+    const exit = await run(argv, {
+      io: { stdin: Readable.from([]), stdout: sink, stderr: sink, env: {} },
+      signal: () => new AbortController().signal,
+      openTarget: async () => Promise.reject(new Error(`opened ${++opened}`)),
+    });
+    expect([argv, exit, opened, said[0]]).toEqual([argv, EXIT.usage, 0, expect.stringMatching(/^pawl: --/)]);
+  }
 });
 
 describe("a question", () => {
@@ -234,7 +260,26 @@ describe("the command line", () => {
     for (const name of ["enqueue", "jobs", "dead", "doctor", "top"]) expect(out).toMatch(new RegExp(`^ {2}${name} `, "m"));
     expect((await rig.do("jobs", "list", "--help")).out).toMatch(/--failure <class>[\s\S]*Every command:[\s\S]*--json/);
     expect((await rig.do("help", "jobs")).out).toContain("explain");
-    expect((await rig.do("jobs")).exit).toBe(EXIT.usage);
+    expect((await rig.do("jobs", "--help")).out).toContain("explain");
+    expect((await rig.do()).exit).toBe(EXIT.usage);
+    expect((await rig.do("--version")).out).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+
+  test.each([
+    ["jobs", "jobs"],
+    ["dead", "groups"],
+    ["queues", "queues"],
+    ["tasks", "tasks"],
+    ["tenants", "tenants"],
+    ["series", "series"],
+    ["schedules", "schedules"],
+    ["keys", "keys"],
+    ["audit", "entries"],
+    ["workers", "workers"],
+  ])("shows with %s alone what there is", async (noun, field) => {
+    await using rig = await Rig.start({ ...options, keys: { pepper: "a pepper of sixteen bytes or more" } });
+    expect((await rig.do(noun, "--json")).json).toHaveProperty(field);
+    expect((await rig.do(noun)).exit).toBe(EXIT.done);
   });
 
   test("speaks JSON also when it is misread", async () => {
@@ -242,13 +287,17 @@ describe("the command line", () => {
     const { exit, err } = await rig.do("jobs", "list", "--stat", "dead", "--json");
     expect([exit, JSON.parse(err)]).toEqual([
       EXIT.usage,
-      { error: { code: "usage", message: "unknown option '--stat'. Did you mean --state?", help: "pawl jobs --help tells what there is" } },
+      { error: { code: "usage", message: "unknown option '--stat'. Did you mean --state?", help: "pawl jobs list --help tells what there is" } },
     ]);
   });
 
   test.each([
     [["jbos"], /unknown command 'jbos'\. Did you mean jobs\?/],
-    [["jobs", "lst"], /unknown command 'lst'/],
+    [["jobs", "lst"], /unknown command 'lst'\. Did you mean one of list, ls\?\n +pawl jobs --help/],
+    [["dead", "grups"], /unknown command 'grups'\. Did you mean groups\?\n +pawl dead --help/],
+    [["queues", "--bogus"], /unknown option '--bogus'\n +pawl queues --help/],
+    [["jobs", "ls", "--bogus"], /unknown option '--bogus'\n +pawl jobs list --help/],
+    [["jobs", "--task", "mail", "show", "x"], /--task stands before the command\n +give it after: pawl jobs show … --task …/],
     [
       ["--store=postgres://me:secret@host/db", "jobs", "list"],
       /^(?!.*secret).*--store stands before the command\n +give it after: pawl jobs … --store …/,

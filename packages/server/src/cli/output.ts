@@ -18,6 +18,9 @@ export interface Sink {
   readonly rows?: number;
 }
 
+/** ms */
+const SLOW = 1_000;
+
 /** Tables and colours for people at a terminal, tabs for pipes, JSON where it is asked for: one place that knows. */
 export class Output {
   readonly colour: boolean;
@@ -55,6 +58,7 @@ export class Output {
 
   /** With headings and columns in a terminal; without headings, and tabs between, elsewhere. */
   table(headings: readonly string[], rows: readonly (readonly Cell[])[]): void {
+    this.#clearProgress();
     if (!this.terminal) {
       for (const line of rowsAsText(rows)) this.io.stdout.write(`${line}\n`);
       return;
@@ -73,6 +77,17 @@ export class Output {
     if (this.json || this.io.stderr.isTTY !== true) return;
     this.#progress = true;
     this.io.stderr.write(`\r\x1b[K${clean(text).slice(0, (this.io.stderr.columns ?? 80) - 1)}`);
+  }
+
+  /** Says what is being waited for, at a terminal, where that takes its time: silence looks like a hang. */
+  async during<T>(what: string, work: Promise<T>): Promise<T> {
+    const timer = setTimeout(() => this.progress(`${what} …`), SLOW);
+    try {
+      return await work;
+    } finally {
+      clearTimeout(timer);
+      this.#clearProgress();
+    }
   }
 
   error({ code, message, help }: Told): void {

@@ -23,17 +23,21 @@ export async function run(argv: readonly string[], world: World): Promise<ExitCo
       const args = given.slice(0, -2) as string[];
       exit = (await inSession(world, options, (session) => work(session, options as never, ...args))) ?? EXIT.done;
     });
+  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
+    io.stdout.write(`${await version()}\n`);
+    return exit;
+  }
+  const program = skeleton(io, commands);
   try {
-    const program = skeleton(io, commands);
     const wanted = commandOf(argv, commands);
     if (wanted !== undefined) (await wanted.load()).build(named(program, wanted.name), act);
-    await program.parseAsync([...argv], { from: "user" });
+    await program.parseAsync(spelledOut(argv, wanted), { from: "user" });
     return exit;
   } catch (error) {
     // Help that was asked for has been printed; help instead of a command is a wrong usage.
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage;
-    const told = error instanceof CommanderError ? misread(error, argv, commands) : tell(error);
+    const told = error instanceof CommanderError ? misread(error, argv, program) : tell(error);
     new Output(io, argv.includes("--json")).error(told);
     return told.exit;
   }
@@ -50,6 +54,7 @@ async function wholeProgram(io: Io, commands: readonly Entry[] = COMMANDS): Prom
 function skeleton(io: Io, commands: readonly Entry[]): Command {
   const program = new Command("pawl")
     .description("Durable jobs: on an embedded store, on Postgres, or on a server of yours.")
+    .option("-V, --version", "which version this is")
     .exitOverride()
     // What was wrong is told by `run`, as every other error is.
     .configureOutput({ writeOut: (text) => void io.stdout.write(text), writeErr: (text) => void io.stderr.write(text), outputError: () => {} });
@@ -57,17 +62,47 @@ function skeleton(io: Io, commands: readonly Entry[]): Command {
   return program;
 }
 
+/** Read when it is asked for only. */
+async function version(): Promise<string> {
+  const { readFile } = await import("node:fs/promises");
+  return (JSON.parse(await readFile(new URL("../../package.json", import.meta.url), "utf8")) as { version: string }).version;
+}
+
+/** A noun alone, or with flags only, is what it is alone. */
+function spelledOut(argv: readonly string[], entry: Entry | undefined): string[] {
+  const [noun = "", next] = argv;
+  const alone = noun === entry?.name && (next === undefined || (next.startsWith("-") && next !== "-h" && next !== "--help"));
+  return alone && entry.alone !== undefined ? [noun, entry.alone, ...argv.slice(1)] : [...argv];
+}
+
 /** What is wrong with a command line, and which help to ask for. */
-function misread({ message }: CommanderError, argv: readonly string[], commands: readonly Entry[]): Told {
-  const known = commandOf(argv, commands);
-  const [, what = message, hint] = /^error: (.*?)\n?(?:\((.*)\))?$/s.exec(message) ?? [];
+function misread({ message }: CommanderError, argv: readonly string[], program: Command): Told {
+  const told = { exit: EXIT.usage, code: "usage" } as const;
+  const { path, at, rest } = reached(argv, program);
+  const words = path.map((word) => `${word} `).join("");
   // Without its value, which may be a URL with a password.
-  const flag = argv[0]?.startsWith("-") ? argv[0].split("=")[0] : undefined;
-  const meant = flag === undefined ? undefined : commands.find(({ name }) => argv.includes(name));
+  const flag = rest[0]?.startsWith("-") ? rest[0].split("=")[0] : undefined;
+  const meant = flag === undefined ? undefined : at.commands.find((command) => rest.includes(command.name()));
   if (meant !== undefined)
-    return { exit: EXIT.usage, code: "usage", message: `${flag} stands before the command`, help: `give it after: pawl ${meant.name} … ${flag} …` };
-  const help = `pawl ${known === undefined ? "" : `${known.name} `}--help tells what there is`;
-  return { exit: EXIT.usage, code: "usage", message: hint === undefined ? what : `${what}. ${hint}`, help };
+    return { ...told, message: `${flag} stands before the command`, help: `give it after: pawl ${words}${meant.name()} … ${flag} …` };
+  const [, what = message, hint] = /^error: (.*?)\n?(?:\((.*)\))?$/s.exec(message) ?? [];
+  return { ...told, message: hint === undefined ? what : `${what}. ${hint}`, help: `pawl ${words}--help tells what there is` };
+}
+
+/** How far a command line leads: the innermost command it names, and what follows. */
+function reached(
+  argv: readonly string[],
+  program: Command,
+): { readonly path: readonly string[]; readonly at: Command; readonly rest: readonly string[] } {
+  const path: string[] = [];
+  let at = program;
+  for (const word of argv) {
+    const next = at.commands.find((command) => command.name() === word || command.aliases().includes(word));
+    if (next === undefined) break;
+    path.push(next.name());
+    at = next;
+  }
+  return { path, at, rest: argv.slice(path.length) };
 }
 
 function named(program: Command, name: string): Command {
@@ -112,11 +147,12 @@ async function inSession<T>({ io, signal, openTarget, commands }: World, common:
       openTarget,
       program: () => wholeProgram(io, commands),
       pawl() {
-        opened ??= openTarget(common, { onWaiting: (what) => out.note(what) });
+        opened ??= out.during("opening the store", openTarget(common, { onWaiting: (what) => out.note(what) }));
         return opened;
       },
     });
   } finally {
-    if (opened !== undefined) await (await opened.catch(() => undefined))?.close();
+    const pawl = await opened?.catch(() => undefined);
+    if (pawl !== undefined) await out.during("closing the store", pawl.close());
   }
 }

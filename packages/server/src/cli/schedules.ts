@@ -34,11 +34,9 @@ export function build(command: Command, act: Act): void {
     "10",
   );
   act<OneFlags & { ticks: string }>(show, async ({ out, pawl }, flags, name) => {
+    const limit = whole("--ticks", flags.ticks, 1, 1_000);
     const { schedules } = await pawl();
-    const [view, ticks] = await Promise.all([
-      schedules.get(ref(name, flags)),
-      schedules.ticks(ref(name, flags), { limit: whole("--ticks", flags.ticks, 1, 1_000) }),
-    ]);
+    const [view, ticks] = await Promise.all([schedules.get(ref(name, flags)), schedules.ticks(ref(name, flags), { limit })]);
     out.answer({ schedule: view, ticks }, () => {
       for (const [fact, value] of Object.entries(view))
         out.line(
@@ -60,12 +58,9 @@ export function build(command: Command, act: Act): void {
     .option("-n, --count <count>", "how many", "10")
     .option("--from <instant>", "from then on; left out: from now");
   act<OneFlags & { count: string; from?: string }>(preview, async ({ out, pawl }, flags, name) => {
-    const { schedules } = await pawl();
-    const ticks = await schedules.preview(
-      ref(name, flags),
-      whole("--count", flags.count, 1, 1_000),
-      flags.from === undefined ? undefined : instant("--from", flags.from),
-    );
+    const count = whole("--count", flags.count, 1, 1_000);
+    const from = flags.from === undefined ? undefined : instant("--from", flags.from);
+    const ticks = await (await pawl()).schedules.preview(ref(name, flags), count, from);
     out.answer({ ticks }, () =>
       out.table(
         ["at", "fires", "note"],
@@ -87,10 +82,8 @@ export function build(command: Command, act: Act): void {
     .option("--request <id>", "repeating this makes no second job");
   act<OneFlags & { input?: string; request?: string }>(trigger, async ({ out, pawl }, flags, name) => {
     const { input, request } = flags;
-    const job = await (await pawl()).schedules.trigger(ref(name, flags), {
-      ...(input === undefined ? {} : { input: json("--input", input) }),
-      ...(request === undefined ? {} : { request }),
-    });
+    const how = { ...(input === undefined ? {} : { input: json("--input", input) }), ...(request === undefined ? {} : { request }) };
+    const job = await (await pawl()).schedules.trigger(ref(name, flags), how);
     out.answer({ id: job.id, task: job.task }, () => out.line(job.id));
   });
 
@@ -121,9 +114,10 @@ interface ListFlags extends OneFlags {
 }
 
 async function listSchedules({ out, pawl }: Session, { tenant, paused, missing, limit, after }: ListFlags): Promise<void> {
+  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after: placeOf(after, tenant) }) };
   const { schedules, next } = await (await pawl()).schedules.list(
     { ...(tenant === undefined ? {} : { tenant }), ...(paused === true ? { paused } : {}), ...(missing === true ? { missing } : {}) },
-    { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after: placeOf(after, tenant) }) },
+    page,
   );
   out.answer({ schedules, ...(next === undefined ? {} : { next }) }, () => {
     const now = new Date();
@@ -170,9 +164,9 @@ interface BackfillFlags extends OneFlags {
 
 async function backfillSchedule(session: Session, flags: BackfillFlags, name?: string): Promise<void> {
   const { out } = session;
-  const { schedules } = await session.pawl();
   const range = { from: instant("--from", flags.from), to: instant("--to", flags.to), ...(flags.pace === undefined ? {} : { pace: flags.pace }) };
   if (range.from > range.to) throw usage("--from is after --to");
+  const { schedules } = await session.pawl();
   const plan = await schedules.backfill(ref(name, flags), { ...range, dryRun: true });
   if (flags.dryRun === true || plan.missing.length === 0) {
     out.answer(plan, () => out.line(`${plural(plan.ticks, "tick")}, ${plan.fired} with a job; ${plural(plan.missing.length, "job")} would be made`));

@@ -23,14 +23,23 @@ export function untilStopped(giveUp: () => void): Promise<void> {
   });
 }
 
-/** The same as a signal, for work that stops where it can be taken up again. Until it is asked for, Ctrl-C ends the process. */
-export function stopSignal(): () => AbortSignal {
+/** ms after which whoever pressed Ctrl-C is told that it was heard */
+const HEARD = 500;
+
+/**
+ * The same as a signal, for work that stops where it can be taken up again. Until it is asked for, Ctrl-C ends the process.
+ * `say` hears of it where the work takes its time to stop.
+ */
+export function stopSignal(say: (text: string) => void): () => AbortSignal {
   let controller: AbortController | undefined;
   return () => {
     if (controller === undefined) {
       const made = new AbortController();
       controller = made;
-      void untilStopped(() => {}).then(() => made.abort());
+      void untilStopped(() => {}).then(() => {
+        made.abort();
+        setTimeout(() => say("stopping; Ctrl-C again ends it at once"), HEARD).unref();
+      });
     }
     return controller.signal;
   };

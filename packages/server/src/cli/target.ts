@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Pawl, Waiting } from "pawl";
 import { audited } from "./audited.js";
-import { CliError, EXIT } from "./exit.js";
+import { CliError, EXIT, usage } from "./exit.js";
 import type { OpenOptions, OpenTarget, TargetFlags } from "./session.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -19,8 +19,19 @@ export function targetsOf(env: Environment, folder: string): OpenTarget {
   return async (flags, options = {}) => {
     const given = flags.store ?? env.PAWL_STORE;
     if (given !== undefined && /^https?:\/\//i.test(given)) return openServer(given, env);
+    if (given !== undefined) checkScheme(flags.store === undefined ? "PAWL_STORE" : "--store", given);
     return openStore(flags, options, env, folder);
   };
+}
+
+/** Here, since the configuration speaks of what a service may stand on; the rest of it may be a password. */
+function checkScheme(where: string, given: string): void {
+  const [, scheme] = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given) ?? [];
+  if (scheme === undefined || /^(postgres(ql)?|file)$/i.test(scheme)) return;
+  throw usage(
+    `${where}: ${scheme}:// is no store Pawl knows`,
+    'give a folder ("./data"), "postgres://user@host/database", or a server ("https://host")',
+  );
 }
 
 async function openServer(url: string, env: Environment): Promise<Pawl> {

@@ -4,7 +4,7 @@ import { fromNow } from "./words.js";
 
 export function build(command: Command, act: Act): void {
   act(
-    command.command("list", { isDefault: true }).alias("ls").description("the workers that gave a sign of life in the last 45 s, in all processes"),
+    command.command("list").alias("ls").description("the workers that gave a sign of life in the last 45 s, in all processes"),
     async ({ out, pawl }) => {
       const workers = await (await pawl()).workers();
       out.answer({ workers }, () => {

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { type Reference, referenceOf } from "../secrets/reference.js";
 import { type Kind, Unfit } from "./kinds.js";
 
@@ -22,6 +23,7 @@ export const storePlace: Kind<StorePlace> = {
       if (reference === undefined) throw new Unfit("it is no reference to a URL", "write env:NAME or command:PROGRAM ARGUMENTS");
       return { kind: "kept", reference };
     }
+    if (/^file:\/\/\//i.test(value)) return { kind: "folder", folder: fileURLToPath(value) };
     if (/^[a-z]{2,}:\/\//i.test(value)) throw new Unfit(`${value.slice(0, value.indexOf(":"))}:// is no store Pawl knows`, HELP);
     return { kind: "folder", folder: resolve(folder, value.replace(/^file:/i, "")) };
   },

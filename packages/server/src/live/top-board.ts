@@ -5,7 +5,7 @@ import { keysOf } from "./keys.js";
 import { showOn } from "./terminal.js";
 import { NOTHING, ratesBetween, type TopData } from "./top-data.js";
 import { sheetOf } from "./top-rows.js";
-import { topScreen } from "./top-screen.js";
+import { deepest, topScreen } from "./top-screen.js";
 import { press, START, type TopState, type Wish } from "./top-state.js";
 
 const PAGE = 200;
@@ -35,12 +35,12 @@ export class TopBoard {
       for (const key of keysOf(String(chunk))) {
         const sheet = this.#sheet();
         const before = this.#state;
-        const { state, wish } = press(
-          before,
-          key,
-          sheet.rows.map(({ key: of }) => of),
-          sheet.headings.length,
-        );
+        const { columns = 80, rows = 24 } = terminal;
+        const { state, wish } = press(before, key, {
+          keys: sheet.rows.map(({ key: of }) => of),
+          columns: sheet.headings.length,
+          deepest: deepest(this.#data, { columns, rows }),
+        });
         this.#state = state;
         if (wish?.kind === "quit") return quit();
         if (wish !== undefined) void this.#do(wish).then(wake);

@@ -1,7 +1,7 @@
-import { clean } from "./clean.js";
-import { duration } from "./entry.js";
+import { clean } from "../words/clean.js";
 import { clock, fit, type Line, type Size, type Span } from "./screen.js";
 import type { TopData } from "./top-data.js";
+import { aboutJob } from "./top-job.js";
 import { type Row, type Sheet, VIEWS } from "./top-rows.js";
 import type { TopState } from "./top-state.js";
 import { engineName } from "./words.js";
@@ -9,11 +9,27 @@ import { engineName } from "./words.js";
 /** Draws `top` as lines, as many as there are rows. Pure: what paints them cuts them to the width. */
 export function topScreen(state: TopState, data: TopData, sheet: Sheet, { columns, rows }: Size): readonly Line[] {
   const head = [title(data, columns), tabs(state), []];
-  const room = Math.max(1, rows - head.length - 1);
-  const body = state.job === undefined ? table(state, sheet, room, columns) : about(data);
+  const room = roomOf(rows);
+  const body = state.job === undefined ? table(state, sheet, room, columns) : scrolled(aboutJob(data, columns), state.scroll, room);
   const above = [...head, ...body].slice(0, rows - 1);
   const gap = Array.from({ length: Math.max(0, rows - 1 - above.length) }, (): Line => []);
   return [...above, ...gap, foot(state, data)];
+}
+
+/** Lines between head and foot. */
+function roomOf(rows: number): number {
+  return Math.max(1, rows - 4);
+}
+
+function scrolled(lines: readonly Line[], scroll: number, room: number): readonly Line[] {
+  // What is looked at may have become shorter, or the window higher.
+  const from = Math.min(scroll, Math.max(0, lines.length - room));
+  return lines.slice(from, from + room);
+}
+
+/** How far the job that is looked at can be scrolled. */
+export function deepest(data: TopData, { columns, rows }: Size): number {
+  return Math.max(0, aboutJob(data, columns).length - roomOf(rows));
 }
 
 function title({ info, queues, rates, now }: TopData, columns: number): Line {
@@ -67,39 +83,11 @@ function table(state: TopState, { headings, rows }: Sheet, room: number, columns
   return [[[` ${line(marked)}`, "dim"]], ...(rows.length === 0 ? [[["   nothing here", "dim"]] as Line] : shown)];
 }
 
-/** One job, from what it is to what comes next. */
-function about({ job: found }: TopData): readonly Line[] {
-  if (found === undefined) return [[["   …", "dim"]]];
-  const { job, history, logs, explanation } = found;
-  const fact = (name: string, value: string): Line => [[` ${name.padEnd(10)}`, "dim"], [clean(value)]];
-  return [
-    fact("job", job.id),
-    fact("state", `${job.state}${job.intent === undefined ? "" : `, asked to ${job.intent}`}`),
-    fact("task", `${job.task} in ${job.queue}, priority ${job.priority}, tenant ${job.tenant}`),
-    fact("due", `${job.dueAt.toISOString()}, ${job.attempts} attempts spent`),
-    fact("input", JSON.stringify(job.input) ?? ""),
-    ...(job.progress === undefined ? [] : [fact("progress", JSON.stringify(job.progress))]),
-    ...(job.output === undefined ? [] : [fact("output", JSON.stringify(job.output))]),
-    fact("why", explanation.text),
-    [],
-    ...history
-      .slice(-8)
-      .map(
-        ({ startedAt, duration: took, outcome, next, failure }): Line => [
-          [` ${clock(startedAt)} ${duration(took).padStart(8)} `, "dim"],
-          [`${outcome} → ${next}`, outcome === "succeeded" ? "green" : outcome === "failed" || outcome === "crashed" ? "red" : "yellow"],
-          [failure === undefined ? "" : clean(`  ${failure.name}: ${failure.message}`)],
-        ],
-      ),
-    ...logs.slice(-6).map(({ at, level, message }): Line => [[` ${clock(at)} `, "dim"], [clean(`${level} ${message}`)]]),
-  ];
-}
-
 function foot({ view, job, typing, message }: TopState, { trouble }: TopData): Line {
   if (typing) return [[" type to filter · enter keeps it · esc drops it", "inverse"]];
   if (trouble !== undefined) return [[` ${clean(trouble)}`, "red"]];
   if (message !== undefined) return [[` ${clean(message)}`, "yellow"]];
-  if (job !== undefined) return [[" p pause/resume · r retry/redrive · esc back · q quit", "dim"]];
+  if (job !== undefined) return [[" ↑↓ scroll · p pause/resume · r retry/redrive · esc back · q quit", "dim"]];
   const own =
     view === "queues"
       ? " · enter jobs · p pause/resume"

@@ -7,6 +7,8 @@ export interface TopState {
   readonly view: View;
   /** the job that is looked at, over the view */
   readonly job?: string;
+  /** how far down in it, in lines */
+  readonly scroll: number;
   /** the key of the chosen row */
   readonly chosen?: string;
   /** the column each view is sorted by */
@@ -21,6 +23,7 @@ export interface TopState {
 
 export const START: TopState = {
   view: "queues",
+  scroll: 0,
   sort: { queues: 1, lanes: 0, workers: 0, jobs: 5 },
   filter: "",
   typing: false,
@@ -38,13 +41,21 @@ export interface Pressed {
 const CYCLE: readonly (State | undefined)[] = ["running", "ready", "scheduled", "dead", "parked", undefined];
 const PAGE = 10;
 
-/** What a key does. `keys` are those of the rows that are shown, in order; pure. */
-export function press(state: TopState, key: Key, keys: readonly string[], columns: number): Pressed {
+/** What there is to move in: the keys of the rows that are shown, in order; columns to sort by; lines of a job out of sight. */
+export interface Around {
+  readonly keys: readonly string[];
+  readonly columns: number;
+  readonly deepest: number;
+}
+
+/** What a key does; pure. */
+export function press(state: TopState, key: Key, { keys, columns, deepest }: Around): Pressed {
   if (key === "quit") return { state, wish: { kind: "quit" } };
   if (state.typing) return { state: typed(state, key) };
   const { message: _, ...quiet } = state;
-  const at = Math.max(0, keys.indexOf(state.chosen ?? ""));
+  const at = state.job === undefined ? Math.max(0, keys.indexOf(state.chosen ?? "")) : state.scroll;
   const move = (to: number): Pressed => {
+    if (state.job !== undefined) return { state: { ...quiet, scroll: Math.max(0, Math.min(deepest, to)) } };
     const chosen = keys[Math.max(0, Math.min(keys.length - 1, to))];
     return { state: { ...quiet, ...(chosen === undefined ? {} : { chosen }) } };
   };
@@ -63,7 +74,7 @@ export function press(state: TopState, key: Key, keys: readonly string[], column
     case "home":
       return move(0);
     case "end":
-      return move(keys.length - 1);
+      return move(state.job === undefined ? keys.length - 1 : deepest);
     case "enter":
       return { state: target === undefined ? quiet : into(quiet, target) };
     case "escape":
@@ -110,7 +121,7 @@ function into(state: TopState, key: string): TopState {
       return { ...opened(state, "jobs"), jobs: { state: "ready", queue, tenant, task } };
     }
     case "jobs":
-      return { ...state, job: key };
+      return { ...state, job: key, scroll: 0 };
     default:
       return state;
   }

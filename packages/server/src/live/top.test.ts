@@ -4,7 +4,7 @@ import { keysOf } from "./keys.js";
 import type { Line } from "./screen.js";
 import { NOTHING, ratesBetween, type TopData } from "./top-data.js";
 import { sheetOf } from "./top-rows.js";
-import { topScreen } from "./top-screen.js";
+import { deepest, topScreen } from "./top-screen.js";
 import { press, START, type TopState } from "./top-state.js";
 
 const none: StateCounts = { blocked: 0, scheduled: 0, ready: 0, parked: 0, running: 0, succeeded: 0, dead: 0, cancelled: 0 };
@@ -58,7 +58,8 @@ const drawn = (state: TopState, size = { columns: 80, rows: 24 }, of = data) =>
   topScreen(state, of, sheetOf(state.view, of, { sort: state.sort[state.view], filter: state.filter }), size).map(plain);
 const keys = (state: TopState, of = data) =>
   sheetOf(state.view, of, { sort: state.sort[state.view], filter: state.filter }).rows.map(({ key }) => key);
-const after = (...pressed: readonly string[]): TopState => pressed.reduce((state, key) => press(state, key, keys(state), 7).state, START);
+const around = (state: TopState, deepest = 0) => ({ keys: keys(state), columns: 7, deepest });
+const after = (...pressed: readonly string[]): TopState => pressed.reduce((state, key) => press(state, key, around(state)).state, START);
 
 describe("top", () => {
   test.each([
@@ -121,20 +122,63 @@ describe("top", () => {
     } as const;
     const lines = drawn(one, undefined, { ...data, job: about }).join("\n");
     expect(lines).toMatch(/ job +j2\n state +dead\n/);
-    expect(lines).toMatch(/1\.5 s failed → dead {2}Error: no/);
+    expect(lines).toMatch(/1\.5 s failed → dead\n {3}Error: no\n/);
     expect(after("4", "down", "enter", "escape").job).toBeUndefined();
     expect(after("4", "down", "enter", "escape", "escape").view).toBe("queues");
   });
 
+  test("shows a long failure whole, wrapped, newest attempt first, and scrolls where it does not fit", () => {
+    const message = (n: number) => `${Array.from({ length: 60 }, (_, place) => `word${place}of${n}`).join(" ")}\nsee shelf ${n}`;
+    const failed = (n: number) => ({
+      outcome: "failed" as const,
+      startedAt: NOW,
+      finishedAt: NOW,
+      duration: n,
+      next: n === 3 ? ("dead" as const) : ("scheduled" as const),
+      failure: {
+        kind: "error" as const,
+        name: "Error",
+        message: message(n),
+        stack: `Error: ${n}\n    at encode (/app/${"x".repeat(90)}.js:1:2)`,
+      },
+    });
+    const about = {
+      job: job("j2", { state: "dead" }),
+      history: [failed(1), failed(2), failed(3)],
+      logs: [],
+      explanation: { job: "j2" as JobView["id"], state: "dead" as const, reasons: [], text: "It is dead." },
+    };
+    const of = { ...data, job: about };
+    const size = { columns: 80, rows: 24 };
+    const most = deepest(of, size);
+    const start = after("4", "down", "enter");
+    const seen = new Set<string>();
+    for (let state = start, at = 0; at <= most; at++) {
+      for (const line of drawn(state, size, of)) seen.add(line);
+      state = press(state, "down", around(state, most)).state;
+    }
+    const lines = [...seen].join("\n");
+    const words = lines.replace(/\s+/g, " ");
+    for (const n of [3, 2, 1]) expect(words).toContain(message(n).replace("\n", " "));
+    expect(lines.indexOf("word0of3")).toBeLessThan(lines.indexOf("word0of1"));
+    expect(lines.match(/at encode/g)).toHaveLength(1);
+    expect(Math.max(...[...seen].map((line) => line.trimEnd().length))).toBeLessThanOrEqual(80);
+    const end = press(start, "end", around(start, most)).state;
+    expect(drawn(end, size, of).at(-2)).toContain("see shelf 1");
+    expect(press(end, "down", around(end, most)).state.scroll).toBe(most);
+    expect(press(end, "home", around(end, most)).state.scroll).toBe(0);
+    expect(drawn({ ...end, scroll: 1_000 }, size, of)).toEqual(drawn(end, size, of));
+  });
+
   test("asks to pause and to retry what is chosen, and to quit", () => {
-    const wish = (state: TopState, key: string) => press(state, key, keys(state), 7).wish;
+    const wish = (state: TopState, key: string) => press(state, key, around(state)).wish;
     expect(wish(START, "p")).toEqual({ kind: "pause", view: "queues", key: "mail" });
     expect(wish(after("4", "down"), "r")).toEqual({ kind: "retry", view: "jobs", key: "j2" });
     expect(wish(after("4", "down", "enter"), "r")).toEqual({ kind: "retry", view: "jobs", key: "j2" });
     expect(wish(START, "q")).toEqual({ kind: "quit" });
     expect(wish(after("/", "a"), "q")).toBeUndefined();
     expect(wish(after("/", "a"), "quit")).toEqual({ kind: "quit" });
-    expect(press(START, "p", [], 7).wish).toBeUndefined();
+    expect(press(START, "p", { keys: [], columns: 7, deepest: 0 }).wish).toBeUndefined();
   });
 
   test("knows keys, several at once, and nothing of what else a terminal sends", () => {

@@ -92,7 +92,11 @@ describe("the log", () => {
     await world.pawl.enqueue(fine, 1);
     await world.advance("1s");
     expect(parsed()).toMatchObject([
-      { level: "warn", msg: expect.stringMatching(/^fine: put off: its input is sealed, and this process has no master key for it; again in /), class: "unreadable" },
+      {
+        level: "warn",
+        msg: expect.stringMatching(/^fine: put off: its input is sealed, and this process has no master key for it; again in /),
+        class: "unreadable",
+      },
     ]);
   });
 

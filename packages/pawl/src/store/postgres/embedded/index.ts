@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import pg from "pg";
 import { isPawlError, type PawlError, pawlError } from "../../../core/error.js";
+import { hangUp } from "../drivers/pg-hang-up.js";
 import { serverAccount } from "./account.js";
 import { findBinaries } from "./binaries.js";
 import { discardEndpoint, type Endpoint, prepareEndpoint } from "./endpoint.js";
@@ -194,7 +195,8 @@ async function versionAt(endpoint: Endpoint): Promise<string | undefined> {
     const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
     return rows[0]?.version;
   } finally {
-    await client.end().catch(() => {});
+    // A server that no longer answers must not hold up whoever asks whether it does.
+    await hangUp(client);
   }
 }
 
