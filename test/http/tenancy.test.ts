@@ -136,6 +136,11 @@ describe("tenants over HTTP", () => {
     }
     const nested = await api.ask("POST", "/v1/jobs/batch", { body: { jobs: [{ task: "a" }, { task: "a", state: "dead" }] } });
     expect(nested.json()).toMatchObject({ code: "unknown_field", pointer: "/jobs/1/state" });
+    expect((await api.ask("POST", "/v1/jobs", { body: { taks: "a" } })).json(), "rather than that task is missing").toMatchObject({
+      code: "unknown_field",
+      pointer: "/taks",
+    });
+    expect((await api.ask("POST", "/v1/jobs", { body: { input: 1 } })).json()).toMatchObject({ code: "field_invalid", pointer: "" });
     expect((await api.ask("GET", "/v1/jobs?stat=ready")).json()).toMatchObject({ code: "unknown_field", pointer: "query/stat" });
     expect((await api.ask("POST", "/v1/queues/q/pause", { body: { force: true } })).json()).toMatchObject({ code: "unknown_field" });
   });

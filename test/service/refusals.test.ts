@@ -79,6 +79,17 @@ describe("pawl check", { timeout: 120_000 }, () => {
     ]);
   });
 
+  test("knows a pepper that is too short before a start would", async () => {
+    using folder = temporaryFolder();
+    mkdirSync(folder.path, { recursive: true });
+    writeFileSync(join(folder.path, "pepper"), "short");
+    const args = ["--store", "memory:", "--auth", "keys", "--keys-pepper", `file:${join(folder.path, "pepper")}`];
+    for (const command of ["check", "serve"])
+      expect(await refused(command, ...args)).toContain(
+        "pawl: --keys-pepper: what is kept there is shorter than 16 bytes; openssl rand -base64 32 makes one",
+      );
+  });
+
   test("says that all is good, and which file it read", async () => {
     using folder = temporaryFolder();
     mkdirSync(folder.path, { recursive: true });

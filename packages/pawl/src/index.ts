@@ -68,6 +68,7 @@ export type {
   ThrottleOptions,
   UniqueOptions,
 } from "./scheduler/options.js";
+export { SHORTEST_PEPPER } from "./scheduler/pepper.js";
 export type { RepeatableRequest, Replies, Turn } from "./scheduler/replies.js";
 export {
   type CodeSchedule,

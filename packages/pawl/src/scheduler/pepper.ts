@@ -5,7 +5,8 @@ type Given = string | Uint8Array;
 /** The pepper, or a function that answers it as it is now. */
 export type PepperSource = Given | (() => Given | Promise<Given>);
 
-const SHORTEST = 16;
+/** bytes */
+export const SHORTEST_PEPPER = 16;
 
 /** What is mixed into digests of secrets. Read for every key, so that it may be changed while this runs. */
 export class Pepper {
@@ -18,7 +19,7 @@ export class Pepper {
   static async of(given: PepperSource): Promise<Pepper> {
     const source = typeof given === "function" ? given : () => given;
     const first: unknown = await source();
-    if (!isPepper(first)) throw invalid("keys.pepper", `it must be ${SHORTEST} bytes or more`);
+    if (!isPepper(first)) throw invalid("keys.pepper", `it must be ${SHORTEST_PEPPER} bytes or more`);
     return new Pepper(source, first);
   }
 
@@ -31,5 +32,5 @@ export class Pepper {
 }
 
 function isPepper(given: unknown): given is Given {
-  return (typeof given === "string" || given instanceof Uint8Array) && Buffer.byteLength(given) >= SHORTEST;
+  return (typeof given === "string" || given instanceof Uint8Array) && Buffer.byteLength(given) >= SHORTEST_PEPPER;
 }

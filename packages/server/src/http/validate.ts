@@ -44,7 +44,17 @@ export function checker(schema: object): (value: unknown, where: string) => void
 }
 
 function check(validate: ValidateFunction, value: unknown, where: string): void {
-  if (!validate(value)) throw wrong((validate.errors as ErrorObject[])[0] as ErrorObject, where);
+  if (validate(value)) return;
+  const found = (validate.errors as ErrorObject[])[0] as ErrorObject;
+  throw misspelt(validate, found, value, where) ?? wrong(found, where);
+}
+
+/** Where something is missing at the top, a field that nobody knows is more likely what was meant by it. */
+function misspelt(validate: ValidateFunction, { keyword, instancePath }: ErrorObject, value: unknown, where: string): PawlError | undefined {
+  const { properties, additionalProperties } = validate.schema as { readonly properties?: object; readonly additionalProperties?: boolean };
+  if (keyword !== "required" || instancePath !== "" || additionalProperties !== false || properties === undefined) return undefined;
+  const stray = Object.keys(value as object).find((name) => !Object.hasOwn(properties, name));
+  return stray === undefined ? undefined : unknownField(where, stray);
 }
 
 /** Pointers into the body are plain; those into a URL begin with its part. */
@@ -52,8 +62,12 @@ function wrong({ instancePath, keyword, params, message = "is wrong" }: ErrorObj
   const at = where === "" ? instancePath : `${where}${instancePath}`;
   if (keyword === "additionalProperties") {
     const { additionalProperty } = params as { additionalProperty: string };
-    const pointer = `${at}/${additionalProperty.slice(0, 100).replaceAll("~", "~0").replaceAll("/", "~1")}`;
-    return pawlError("unknown_field", { field: pointer, pointer });
+    return unknownField(at, additionalProperty);
   }
   return pawlError("field_invalid", { field: at === "" ? "the body" : at, reason: message.slice(0, 200), pointer: at });
+}
+
+function unknownField(at: string, name: string): PawlError {
+  const pointer = `${at}/${name.slice(0, 100).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+  return pawlError("unknown_field", { field: pointer, pointer });
 }

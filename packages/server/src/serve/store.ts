@@ -1,4 +1,4 @@
-import type { OpenOptions } from "pawl";
+import { type OpenOptions, SHORTEST_PEPPER } from "pawl";
 import { Unfit } from "../config/kinds.js";
 import type { StorePlace } from "../config/place.js";
 import { ConfigError, reasonOf } from "../config/problem.js";
@@ -27,7 +27,12 @@ export async function storeTarget({ settings, origin }: Configuration, secrets: 
   const masters = settings["encryption.keys"];
   // What is wrong with one is said now, and not with the first job or caller.
   if (masters !== undefined) await mastersAt(masters, secrets);
-  if (pepper !== undefined) await secrets.read("keys.pepper", pepper);
+  if (pepper !== undefined && Buffer.byteLength(await secrets.read("keys.pepper", pepper)) < SHORTEST_PEPPER)
+    throw wrong(
+      origin("keys.pepper") ?? "keys.pepper",
+      `what is kept there is shorter than ${SHORTEST_PEPPER} bytes`,
+      "openssl rand -base64 32 makes one",
+    );
   return {
     url: await urlOf("store.url", settings["store.url"]),
     options: {
