@@ -22,8 +22,11 @@ const TENANTS = [
 const SPAN = STEP * (TENANTS.length - 1) + TOGETHER;
 const SLOT_MS = SPAN * PROCESSES * SLOTS;
 
-/** Worker time by tenant, stop by stop. */
-type Served = readonly (readonly number[])[];
+/** Worker time by tenant, stop by stop, and the first stop at which all were there. */
+interface Served {
+  readonly stops: readonly (readonly number[])[];
+  readonly together: number;
+}
 
 export const fairness: Scenario = {
   name: "fairness",
@@ -31,18 +34,19 @@ export const fairness: Scenario = {
     "four processes of ten slots; tenants with jobs of different lengths come one after the other, the first with a large backlog: each one's share of worker time, as tenants of equal weight, and as one line (all jobs of one tenant)",
   systems: ["pawl"],
   jobs: 1_000_000,
-  runs: 1,
+  runs: 3,
   async run(bench) {
     const served = new Map<string, Served>();
-    const way = (name: string, apart: boolean): Case => ({
+    const way = (name: string, apart: boolean, runs = bench.runs): Case => ({
       name,
+      runs,
       async measure(turn) {
         const all = await serve(turn, bench.jobs, apart);
         served.set(name, all);
         return figuresOf(all);
       },
     });
-    const [fair, line] = [way("fair", true), way("one line", false)];
+    const [fair, line] = [way("fair", true), way("one line", false, 1)];
     const figures = await inCases(bench, [fair, line]);
     const of = figures.get(fair.name);
     return {
@@ -75,10 +79,12 @@ async function serve(turn: Turn, first: number, apart: boolean): Promise<Served>
     await come(index);
   }
   const together = await now(turn);
-  await sleep(TOGETHER);
+  // One stop more: the first that is looked at begins when all are there.
+  await sleep(TOGETHER + BUCKET);
   for (const child of children) await child.stop();
   await producer.stop();
-  return history(turn, froms, began, together + TOGETHER);
+  const stops = await history(turn, froms, began, together + TOGETHER + BUCKET);
+  return { stops, together: Math.ceil((together - began) / BUCKET) };
 }
 
 async function now(turn: Turn): Promise<number> {
@@ -87,7 +93,7 @@ async function now(turn: Turn): Promise<number> {
 }
 
 /** What the history says of who had how much of each stop: attempts are rows of their own, or places in bundles. */
-async function history(turn: Turn, froms: readonly number[], began: number, ended: number): Promise<Served> {
+async function history(turn: Turn, froms: readonly number[], began: number, ended: number): Promise<Served["stops"]> {
   const stops = Math.floor((ended - began) / BUCKET);
   const rows = await turn.inspect.query<{ readonly tenant: number; readonly stop: number; readonly ms: number }>(`
     with ran as materialized (
@@ -110,17 +116,17 @@ async function history(turn: Turn, froms: readonly number[], began: number, ende
 }
 
 /** Over the time in which all are there. */
-function figuresOf(served: Served): Figures {
-  const together = served.slice(-Math.floor(TOGETHER / BUCKET));
-  const had = TENANTS.map((_, index) => together.reduce((sum, stop) => sum + (stop[index] as number), 0));
-  const all = had.reduce((sum, ms) => sum + ms, 0);
-  const parts = had.map((ms) => ms / (all / TENANTS.length));
+function figuresOf({ stops, together }: Served): Figures {
+  const all = stops.slice(together, together + TOGETHER / BUCKET);
+  const had = TENANTS.map((_, index) => all.reduce((sum, stop) => sum + (stop[index] as number), 0));
+  const total = had.reduce((sum, ms) => sum + ms, 0);
+  const parts = had.map((ms) => ms / (total / TENANTS.length));
   const squares = parts.reduce((sum, part) => sum + part ** 2, 0);
   return { worst: rounded(Math.min(...parts)), evenness: rounded(parts.length ** 2 / (parts.length * squares)) };
 }
 
-function curvesOf(name: string, served: Served | undefined): readonly Curve[] {
-  if (served === undefined) return [];
+function curvesOf(name: string, { stops }: Served = { stops: [], together: 0 }): readonly Curve[] {
+  if (stops.length === 0) return [];
   const share = (stop: readonly number[], index: number) => {
     const all = stop.reduce((sum, ms) => sum + ms, 0);
     return all === 0 ? null : Math.round(((stop[index] as number) / all) * 1_000) / 10;
@@ -128,8 +134,8 @@ function curvesOf(name: string, served: Served | undefined): readonly Curve[] {
   return [
     {
       head: `Share of worker time, ${name}, over seconds`,
-      stops: served.map((_, stop) => String((stop * BUCKET) / 1_000)),
-      lines: TENANTS.map((tenant, index) => ({ name: tenant.name, values: served.map((stop) => share(stop, index)) })),
+      stops: stops.map((_, stop) => String((stop * BUCKET) / 1_000)),
+      lines: TENANTS.map((tenant, index) => ({ name: tenant.name, values: stops.map((stop) => share(stop, index)) })),
       unit: " %",
     },
   ];

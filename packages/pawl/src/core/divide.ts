@@ -2,7 +2,8 @@
 export interface Part {
   /** virtual time it has had */
   readonly due: number;
-  readonly weight: number;
+  /** virtual time of one more job: what it costs, by weight */
+  readonly each: number;
   /** the most it can take */
   readonly room: number;
 }
@@ -11,33 +12,35 @@ export interface Part {
  * Divides so many jobs so that those who have had least come level first, by weight, none beyond its room. What does not
  * come out even goes to whoever is furthest behind, the first ones of equals first. Adds up to `count`, or to all the room.
  */
-export function divide(parts: readonly Part[], count: number, cost: number): number[] {
+export function divide(parts: readonly Part[], count: number): number[] {
   if (parts.length === 1) return [Math.min(count, (parts[0] as Part).room)];
   let room = 0;
   for (const part of parts) room += part.room;
   if (room <= count) return parts.map((part) => part.room);
-  const level = levelFor(parts, count, cost);
+  const level = levelFor(parts, count);
   let left = count;
   const shares = parts.map((part) => {
-    const share = Math.floor(fill(part, level, cost));
+    const share = Math.floor(fill(part, level));
     left -= share;
     return share;
   });
-  return left <= 0 ? shares : giveRest(parts, shares, left, cost);
+  return left <= 0 ? shares : giveRest(parts, shares, left);
 }
 
 /** The virtual time that all would come to, if jobs could be split. */
-function levelFor(parts: readonly Part[], count: number, cost: number): number {
+function levelFor(parts: readonly Part[], count: number): number {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
-  for (const { due, weight } of parts) {
+  let finest = Number.POSITIVE_INFINITY;
+  for (const { due, each } of parts) {
     low = Math.min(low, due);
-    high = Math.max(high, due + (count * cost) / weight);
+    high = Math.max(high, due + count * each);
+    finest = Math.min(finest, each);
   }
-  for (let step = 0; step < STEPS && high - low > 1e-9 * cost; step++) {
+  for (let step = 0; step < STEPS && high - low > 1e-9 * finest; step++) {
     const middle = (low + high) / 2;
     let filled = 0;
-    for (const part of parts) filled += fill(part, middle, cost);
+    for (const part of parts) filled += fill(part, middle);
     if (filled > count) high = middle;
     else low = middle;
   }
@@ -46,14 +49,14 @@ function levelFor(parts: readonly Part[], count: number, cost: number): number {
 
 const STEPS = 48;
 
-function fill({ due, weight, room }: Part, level: number, cost: number): number {
-  return Math.max(0, Math.min(room, ((level - due) * weight) / cost));
+function fill({ due, each, room }: Part, level: number): number {
+  return Math.max(0, Math.min(room, (level - due) / each));
 }
 
-function giveRest(parts: readonly Part[], shares: number[], left: number, cost: number): number[] {
+function giveRest(parts: readonly Part[], shares: number[], left: number): number[] {
   const next = (index: number) => {
-    const { due, weight } = parts[index] as Part;
-    return due + ((shares[index] as number) * cost) / weight;
+    const { due, each } = parts[index] as Part;
+    return due + (shares[index] as number) * each;
   };
   const order = shares.map((_, index) => index).filter((index) => (shares[index] as number) < (parts[index] as Part).room);
   const keys = new Map(order.map((index) => [index, next(index)]));

@@ -109,9 +109,8 @@ function offerTenants({ share, tenants }: OpenBand, count: number, now: number, 
       continue;
     }
     const each = divide(
-      lanes.map(({ room }) => ({ due: 0, weight: 1, room })),
+      lanes.map(({ room }) => ({ due: 0, each: 1, room })),
       part,
-      1,
     );
     lanes.forEach((lane, index) => {
       give(lane, tenant.share, each[index] as number);
@@ -129,10 +128,9 @@ function shared<T extends { readonly share: Share }>(
 ): readonly (readonly [T, number])[] {
   const shares = all.map(({ share }) => share);
   parent.level(shares, now);
-  const { cost } = parent;
-  const parts = all.map((one) => ({ one, due: one.share.due(now, cost), weight: one.share.weight, room: room(one) }));
+  const parts = all.map((one) => ({ one, due: one.share.due(now), each: one.share.cost / one.share.weight, room: room(one) }));
   if (parts.length > 1) parts.sort((a, b) => a.due - b.due);
-  const counts = divide(parts, count, cost);
+  const counts = divide(parts, count);
   return parts.flatMap(({ one }, index) => ((counts[index] as number) > 0 ? [[one, counts[index] as number] as const] : []));
 }
 

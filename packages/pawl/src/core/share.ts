@@ -20,6 +20,9 @@ export class Share {
   #starts = 0;
   /** ms that a job takes, lately */
   #mean: number | undefined;
+  /** how often those inside it were levelled, and the last time of its parent's that it was among them */
+  #rounds = 0;
+  #round = Number.NEGATIVE_INFINITY;
 
   constructor(
     readonly parent: Share | undefined,
@@ -30,9 +33,9 @@ export class Share {
     return this.#inHand === 0 && this.#asked === 0;
   }
 
-  /** ms that a job inside it is taken to cost until it is over, whoever's it is */
+  /** ms that one of its jobs is taken to cost: what they took lately, or as long as nobody knows, those beside it */
   get cost(): number {
-    return this.#mean ?? LEAST;
+    return this.#mean ?? this.parent?.cost ?? LEAST;
   }
 
   ask(count: number): void {
@@ -61,30 +64,38 @@ export class Share {
     }
   }
 
-  /** Virtual ms it has had, what runs and what is to come for jobs in hand included. */
-  had(now: number, cost: number): number {
-    return this.#had + (this.#running * now - this.#starts + this.#inHand * cost) / this.weight;
+  /** Virtual ms it has had, and will have had when the jobs in hand are over. */
+  had(now: number): number {
+    const { cost } = this;
+    const running = Math.max(this.#running * now - this.#starts, this.#running * cost);
+    return this.#had + (running + (this.#inHand - this.#running) * cost) / this.weight;
   }
 
   /** The same with the jobs that are asked for: they may come. */
-  due(now: number, cost: number): number {
-    return this.had(now, cost) + (this.#asked * cost) / this.weight;
+  due(now: number): number {
+    return this.had(now) + (this.#asked * this.cost) / this.weight;
   }
 
-  /** Among those inside it this is who has work now: none may be further behind than one job. */
+  /**
+   * Among those inside it this is who has work now. One that was away may not be further behind than one job; one that was
+   * here the last time, not further than all that is in hand: by so much may be wrong what is counted of it in advance.
+   */
   level(inside: Iterable<Share>, now: number): void {
     let least = Number.POSITIVE_INFINITY;
-    for (const share of inside) least = Math.min(least, share.had(now, this.cost));
+    for (const share of inside) least = Math.min(least, share.had(now));
     if (least > this.#level && least < Number.POSITIVE_INFINITY) this.#level = least;
+    this.#rounds++;
     for (const share of inside) {
-      const behind = this.#level - this.cost / share.weight - share.had(now, this.cost);
+      const leeway = share.#round === this.#rounds - 1 ? Math.max(1, this.#inHand) : 1;
+      share.#round = this.#rounds;
+      const behind = this.#level - (leeway * this.cost) / share.weight - share.had(now);
       if (behind > 0) share.#had += behind;
     }
   }
 
   /** Nothing is lost if it is forgotten: it is not ahead of the others. */
   isLevel(now: number): boolean {
-    return this.idle && this.parent !== undefined && this.had(now, 0) <= this.parent.#level;
+    return this.idle && this.parent !== undefined && this.had(now) <= this.parent.#level;
   }
 }
 

@@ -19,15 +19,28 @@ export class Reservations implements Cap {
   }
 
   room(lane: Lane): number {
-    if (this.#kept.length === 0) return Number.POSITIVE_INFINITY;
-    let room = this.concurrency - this.#inHand;
-    for (const { of, used } of this.#kept) if (!isFor(of, lane)) room -= Math.max(0, of.slots - used);
-    return Math.max(0, room);
+    return this.#left((kept) => !isFor(kept, lane));
   }
 
   take(lane: Lane, count: number): void {
     this.#inHand += count;
     for (const kept of this.#kept) if (isFor(kept.of, lane)) kept.used += count;
+  }
+
+  /** It may be of a lane that nothing is kept for. */
+  admits(tasks: readonly string[]): readonly string[] {
+    return this.#left(() => true) > 0 ? tasks : [];
+  }
+
+  takeAny(_tasks: readonly string[], count: 1 | -1): void {
+    this.#inHand += count;
+  }
+
+  /** Slots with nothing in them, less those that are kept for others. */
+  #left(forOthers: (kept: Reservation) => boolean): number {
+    let left = this.concurrency - this.#inHand;
+    for (const { of, used } of this.#kept) if (forOthers(of)) left -= Math.max(0, of.slots - used);
+    return Math.max(0, left);
   }
 }
 

@@ -3,14 +3,17 @@ import { World } from "../../../../test/support/world.js";
 import { isPawlError } from "../core/error.js";
 import type { Priority } from "../core/job.js";
 import type { Policy, PolicyKind } from "../core/policy.js";
+import type { Store } from "../store/port.js";
+import { generator } from "../testing/clock.js";
+import { faultyStore } from "../testing/faulty.js";
 import type { WorkerOptions } from "./options.js";
 import { task } from "./task.js";
 
 let world: World;
 afterEach(() => world.close());
 
-/** Jobs that last as long as their input says, and what has run of whom. */
-function open() {
+/** Jobs that last as long as their input says, and what has run of whom; with claims that are answered after so many ms. */
+function open(claimsTake = 0) {
   const had: Record<string, number> = {};
   const now: Record<string, number> = {};
   const most: Record<string, number> = {};
@@ -24,11 +27,15 @@ function open() {
     now[tenant]--;
     had[tenant] = (had[tenant] ?? 0) + ms;
   });
-  world = new World({ tasks: [last] });
-  const enqueue = (count: number, ms: number, lane: { tenant?: string; band?: Priority; queue?: string } = {}) =>
+  const slowly = (store: Store) =>
+    faultyStore(store, (operation) =>
+      operation === "leases.claim" ? { kind: "delay", until: new Promise<void>((resolve) => world.clock.after(claimsTake, resolve)) } : undefined,
+    );
+  world = new World({ tasks: [last], ...(claimsTake === 0 ? {} : { around: slowly }) });
+  const enqueue = (count: number, ms: number | ((no: number) => number), lane: { tenant?: string; band?: Priority; queue?: string } = {}) =>
     world.enqueueMany(
       last,
-      Array.from({ length: count }, () => ({ ms, band: lane.band ?? 5 })),
+      Array.from({ length: count }, (_, no) => ({ ms: typeof ms === "number" ? ms : ms(no), band: lane.band ?? 5 })),
       { lane },
     );
   return { had, now, most, starts, enqueue };
@@ -38,6 +45,22 @@ async function set(kind: PolicyKind, name: string, policy: Policy): Promise<void
   const version = (await world.inner.policies.get({ kind, name }))?.version ?? 0;
   expect(await world.inner.policies.put({ kind, name }, policy, version)).toBe("stored");
   await world.clock.quiet();
+}
+
+/** Another worker claims what there is of a lane, and is never heard of again. */
+async function vanishWith(lane: { tenant?: string } = {}): Promise<void> {
+  const ghost = { name: "ghost", boot: "00000000-0000-4000-8000-00000000000f" as never };
+  const full = { queue: "default", band: 5, tenant: "default", task: "last", ...lane } as const;
+  await world.inner.leases.claimLimited({ worker: ghost, quotas: [{ lane: full, quota: 2 }], limit: 2, duration: 5_000 });
+}
+
+/** Two workers vanish with the job of a lane. */
+async function becomesSuspect(lane: { tenant?: string }): Promise<void> {
+  await world.upkeep();
+  for (let crash = 0; crash < 2; crash++) {
+    await vanishWith(lane);
+    await world.clock.advance(10_000);
+  }
 }
 
 const running = (of: Record<string, number>) => Object.fromEntries(Object.entries(of).filter(([, count]) => count > 0));
@@ -52,6 +75,29 @@ describe("a worker's slots", () => {
     await world.clock.quiet();
     expect(running(now)).toEqual({ slow: 7, urgent: 3 });
     expect(starts.filter(({ band }) => band === 9).every(({ at }) => at === world.clock.now())).toBe(true);
+  });
+
+  test("kept for a band are not taken by a job either that lost its worker: it waits for one of the others", async () => {
+    const { now, enqueue } = open();
+    await enqueue(5, 60_000, { tenant: "slow" });
+    const worker = await world.work({ concurrency: 3, reserve: [{ band: 9, slots: 1 }] });
+    await enqueue(1, 60_000, { tenant: "lost" });
+    await becomesSuspect({ tenant: "lost" });
+    expect(running(now)).toEqual({ slow: 2 });
+    expect(worker.status()).toMatchObject({ free: 1 });
+    await world.clock.advance(45_000);
+    expect(running(now)).toEqual({ lost: 1, slow: 1 });
+  });
+
+  test.each([{ queues: { default: 2 } }, { tasks: { last: 2 } }])("of %o are not exceeded by a job that lost its worker", async (slots) => {
+    const { now, enqueue } = open();
+    await enqueue(5, 60_000, { tenant: "slow" });
+    await world.work({ concurrency: 10, slots });
+    await enqueue(1, 60_000, { tenant: "lost" });
+    await becomesSuspect({ tenant: "lost" });
+    expect(running(now)).toEqual({ slow: 2 });
+    await world.clock.advance(45_000);
+    expect(running(now)).toEqual({ lost: 1, slow: 1 });
   });
 
   test("kept for a tenant serve it beside those it shares with the others", async () => {
@@ -136,6 +182,28 @@ describe("a worker's time", () => {
     expect(second / 16_000).toBeLessThan(0.82);
   });
 
+  /** What each had of a second of their time together, over what was its due, when all of them have a backlog. */
+  async function shared(tenants: Record<string, number | ((no: number) => number)>, seconds = 10): Promise<Record<string, number>> {
+    const { had, enqueue } = open(8);
+    for (const [tenant, ms] of Object.entries(tenants))
+      await enqueue(Math.ceil((seconds * 10_000) / (typeof ms === "number" ? ms : 5)), ms, { tenant });
+    await world.work({ concurrency: 10 });
+    await world.clock.advance(seconds * 1_000);
+    const total = Object.values(had).reduce((sum, ms) => sum + ms, 0);
+    return Object.fromEntries(Object.keys(tenants).map((tenant) => [tenant, ((had[tenant] ?? 0) / total) * Object.keys(tenants).length]));
+  }
+
+  test("is shared alike by tenants whose jobs of one task are thirty times as long as another's", async () => {
+    const parts = await shared({ a: 20, b: 50, c: 5, d: 150 });
+    for (const [tenant, part] of Object.entries(parts)) expect(Math.abs(part - 1), `${tenant} of ${JSON.stringify(parts)}`).toBeLessThan(0.05);
+  });
+
+  test("is shared alike with a tenant whose jobs are now short, now long", async () => {
+    const random = generator(7);
+    const parts = await shared({ even: 20, uneven: () => (random() < 0.1 ? 300 : 5), short: 5 });
+    for (const [tenant, part] of Object.entries(parts)) expect(Math.abs(part - 1), `${tenant} of ${JSON.stringify(parts)}`).toBeLessThan(0.05);
+  });
+
   test("of a paused tenant is nothing, until it is resumed", async () => {
     const { now, enqueue } = open();
     await enqueue(100, 10, { tenant: "a" });
@@ -192,9 +260,7 @@ describe("limits of a queue, task or tenant", () => {
     const { now, enqueue } = open();
     await set("queue", "default", { concurrency: 2 });
     await enqueue(40, 1_000);
-    const lane = { queue: "default", band: 5, tenant: "default", task: "last" } as const;
-    const ghost = { name: "ghost", boot: "00000000-0000-4000-8000-00000000000f" as never };
-    await world.inner.leases.claimLimited({ worker: ghost, quotas: [{ lane, quota: 2 }], limit: 2, duration: 5_000 });
+    await vanishWith();
     await world.work({ concurrency: 4 });
     await world.upkeep();
     await world.clock.advance(4_000);

@@ -20,9 +20,24 @@ export class Slots implements Cap {
   }
 
   take(lane: Pick<Lane, "queue" | "task">, count: number): void {
-    if (this.queues.has(lane.queue)) this.#usedByQueue.set(lane.queue, (this.#usedByQueue.get(lane.queue) ?? 0) + count);
-    if (this.tasks.has(lane.task)) this.#usedByTask.set(lane.task, (this.#usedByTask.get(lane.task) ?? 0) + count);
+    if (this.queues.has(lane.queue)) add(this.#usedByQueue, lane.queue, count);
+    if (this.tasks.has(lane.task)) add(this.#usedByTask, lane.task, count);
   }
+
+  /** It may be of any queue, so all of them need room. */
+  admits(tasks: readonly string[]): readonly string[] {
+    for (const queue of this.queues.keys()) if (left(this.queues, this.#usedByQueue, queue) <= 0) return [];
+    return tasks.filter((task) => left(this.tasks, this.#usedByTask, task) > 0);
+  }
+
+  takeAny(tasks: readonly string[], count: 1 | -1): void {
+    for (const queue of this.queues.keys()) add(this.#usedByQueue, queue, count);
+    for (const task of tasks) if (this.tasks.has(task)) add(this.#usedByTask, task, count);
+  }
+}
+
+function add(used: Map<string, number>, name: string, count: number): void {
+  used.set(name, (used.get(name) ?? 0) + count);
 }
 
 function left(limits: ReadonlyMap<string, number>, used: ReadonlyMap<string, number>, name: string): number {
