@@ -39,7 +39,7 @@ const REST = [
   "test/conformance/pgbouncer.test.ts",
   "test/races/debian15.test.ts",
   // Shares, estimates and leaks: numbers that only many jobs and much time show.
-  "test/sharing/{tenants,priorities}.test.ts",
+  "test/sharing/{tenants,priorities,workers}.test.ts",
   "test/engine/estimate.test.ts",
   "test/recovery/soak.test.ts",
   // What is made of the sources, or goes around them: packages, backups, clones, terminals, a real Prometheus.

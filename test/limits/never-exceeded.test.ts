@@ -1,4 +1,7 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { REST } from "../support/child-tasks.js";
 import { eventually } from "../support/eventually.js";
 import { freshStage } from "../support/fresh-stage.js";
 import { burstOf, type Interval, mostAtOnce } from "../support/overlap.js";
@@ -78,6 +81,28 @@ describeOn("embedded18", () => {
       }
       expect(await left(stage)).toEqual({ slots: 0, tickets: 0, parked: 0 });
       expect(await stage.pawl.counts()).toMatchObject({ succeeded: 200, parked: 0, ready: 0, running: 0 });
+      await stage.check();
+    }, 120_000);
+
+    it("a key that was told to come back later rests in all of them, and no other does", async () => {
+      await using stage = await freshStage();
+      const down = join(stage.folder, "down");
+      writeFileSync(down, "");
+      const busy = new Set(await stage.enqueueMany("polite", 30, { account: "busy", ms: 15, down }));
+      for (const [no, account] of ACCOUNTS.entries()) await stage.enqueueMany("polite", 60, { account, ms: 5 + no * 25 });
+      const workers = await Promise.all(Array.from({ length: 4 }, () => stage.worker({ ...SHORT.work, concurrency: 10 }, SHORT.open)));
+      const calls = () => stage.sink.lines("start").filter(({ job }) => busy.has(job));
+      await eventually("it was told so twice", () => calls().length > 4);
+      for (const victim of workers.slice(0, 2)) await victim.kill();
+      await eventually("the others are done", async () => (await stage.pawl.counts()).succeeded >= 4 * 60);
+      const at = calls().map((call) => call.at);
+      rmSync(down);
+      await stage.drained();
+      // Those that were let in together are told together: four, and then nobody until it is over.
+      const together = at.map((first) => at.filter((other) => other >= first && other < first + REST - 500).length);
+      expect(Math.max(...together), `calls: ${at.map((one) => one - (at[0] as number))}`).toBeLessThanOrEqual(4);
+      expect(await left(stage)).toEqual({ slots: 0, tickets: 0, parked: 0 });
+      expect(await stage.pawl.counts()).toMatchObject({ succeeded: 270, dead: 0 });
       await stage.check();
     }, 120_000);
 

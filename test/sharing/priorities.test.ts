@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
-import { eventually } from "../support/eventually.js";
 import { freshStage } from "../support/fresh-stage.js";
 import { describeOn } from "../support/servers.js";
-import { storeTime } from "../support/shares.js";
+import { passes, settledUntil, storeTime, workedBetween } from "../support/shares.js";
 import { STEADY, type Stage } from "../support/stage.js";
 import { Standstill } from "../support/standstill.js";
 
@@ -21,11 +20,30 @@ async function startsOf(stage: Stage, band: number, from: number, to: number): P
   return rows.map(({ at }) => at);
 }
 
-async function passes(stage: Stage, until: number): Promise<void> {
-  await eventually("time passes", async () => (await storeTime(stage)) >= until, 60_000);
-}
-
 describeOn("embedded18", () => {
+  it("bands get worker time by the weights and the minimum of their queue, with jobs of unequal length, through a crash", async () => {
+    await using stage = await freshStage();
+    await stage.pawl.queues.set("default", { weights: { 9: 60, 5: 39, 0: 1 }, minimum: { 0: 0.1 } });
+    // The lowest gets its minimum, and the others share what it leaves.
+    const bands = [
+      { band: 9, ms: 25, part: (0.9 * 60) / 99 },
+      { band: 5, ms: 120, part: (0.9 * 39) / 99 },
+      { band: 0, ms: 60, part: 0.1 },
+    ];
+    for (const { band, ms } of bands)
+      for (const tenant of ["one", "two"])
+        await stage.enqueueMany("slow 0", Math.ceil((7_000 * WORKERS * SLOTS) / ms), { ms }, { tenant, priority: band });
+    const workers = await Promise.all(Array.from({ length: WORKERS }, () => stage.worker({ ...STEADY.work, concurrency: SLOTS }, STEADY.open)));
+    const from = (await storeTime(stage)) + 1_000;
+    await passes(stage, from + 2_500);
+    await Promise.all([workers[0]?.kill(), stage.worker({ ...STEADY.work, concurrency: SLOTS }, STEADY.open)]);
+    await settledUntil(stage, from + 8_000);
+    const had = await workedBetween(stage, "j.band", from, from + 8_000);
+    const total = [...had.values()].reduce((sum, ms) => sum + ms, 0);
+    const parts = bands.map(({ band, part }) => (had.get(String(band)) ?? 0) / total / part);
+    for (const part of parts) expect(Math.abs(part - 1), `parts of their due: ${parts}`).toBeLessThanOrEqual(0.15);
+  }, 150_000);
+
   it("in a strict queue the lower band starts nothing beside a flood, through a crash; with aging its head waits no longer than that", async () => {
     await using stage = await freshStage();
     await stage.pawl.queues.set("default", { strict: true });

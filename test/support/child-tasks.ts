@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type AnyTask, type Context, task } from "../../packages/pawl/src/index.js";
+import { type AnyTask, type Context, RetryAfter, task } from "../../packages/pawl/src/index.js";
 import type { Sink, SinkLine } from "./sink.js";
 
 interface Wait {
@@ -16,6 +16,9 @@ interface Dose extends Wait {
 
 /** A store that is away fails what a handler asks of it, and that is an attempt spent. */
 const OFTEN = Array.from({ length: 50 }, () => "50ms" as const);
+
+/** ms that an account is asked to leave a service alone */
+export const REST = 2_000;
 
 /**
  * What the workers of recovery tests run. Every handler leaves lines in the sink, which outlives its process. The test
@@ -139,6 +142,18 @@ export function childTasks(sink?: Sink): readonly AnyTask[] {
       if (no % 3 === 0 && ctx.attempt < 3) throw new Error("not yet");
       note(ctx, "end");
     }),
+
+    /** Four of an account at a time; it is told to come back later as long as there is a file of that name. */
+    task(
+      "polite",
+      { limits: [{ key: "account", concurrency: 4 }], retry: OFTEN },
+      async ({ ms = 0, down }: Wait & Keyed & { readonly down?: string }, ctx) => {
+        note(ctx, "start");
+        await wait(ctx, ms);
+        if (down !== undefined && existsSync(down)) throw new RetryAfter(REST);
+        note(ctx, "end");
+      },
+    ),
 
     task("fragile", { atMostOnce: true }, async ({ ms = 0 }: Wait, ctx) => {
       note(ctx, "start", undefined, true);

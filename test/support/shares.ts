@@ -1,3 +1,4 @@
+import { eventually } from "./eventually.js";
 import type { Stage } from "./stage.js";
 
 /** Worker time of attempts between two instants of the store's clock (ms), by whatever `by` says of a job `j`. */
@@ -14,6 +15,16 @@ export async function workedBetween(stage: Stage, by: string, from: number, to: 
 
 export async function storeTime(stage: Stage): Promise<number> {
   return stage.one<number>("select (extract(epoch from clock_timestamp()) * 1000)::float8");
+}
+
+/** Waits until an instant of the store's clock. */
+export async function passes(stage: Stage, until: number): Promise<void> {
+  await eventually("time passes", async () => (await storeTime(stage)) >= until, 60_000);
+}
+
+/** Those that were in a window are settled soon after it. */
+export async function settledUntil(stage: Stage, until: number): Promise<void> {
+  await passes(stage, until + 1_500);
 }
 
 /** 1 where all have alike, 1/n where one has it all (Jain's index). */
