@@ -10,7 +10,7 @@ import type { Database } from "./servers.js";
  */
 export interface Pieces {
   /** Names of statements to stop after; "commit": before it. */
-  readonly stops?: readonly string[];
+  readonly stops?: readonly string[] | "everywhere";
   readonly splits?: readonly Split[];
 }
 
@@ -143,7 +143,8 @@ class Session {
   async #stop(name: string): Promise<void> {
     const plain = plainName(name);
     if (this.state !== "running" && this.state !== "waiting") return;
-    if (!this.#pieces.stops?.includes(plain)) return;
+    const { stops } = this.#pieces;
+    if (stops !== "everywhere" && !stops?.includes(plain)) return;
     const gone = new Promise<void>((resolve) => {
       this.#goOn = resolve;
     });

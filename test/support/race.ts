@@ -12,7 +12,7 @@ import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
 import { PARCELS } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { emptiedStores } from "./emptied-store.js";
 import { everyOrder, Interleaver, type Mutation, type Pieces, type Told } from "./interleave.js";
-import { describeOn, freshDatabase, PLANNED_AS_WRITTEN, plannedOnce, type ServerName } from "./servers.js";
+import { describeOn, PLANNED_AS_WRITTEN, plannedOnce, type ServerName, testClockDatabase } from "./servers.js";
 import { violations } from "./violations.js";
 
 /** One of those who race: a verb (or a few in a row), and the pieces it is cut into. Answers plain data. */
@@ -127,7 +127,7 @@ export class RaceTrack {
   ) {}
 
   static async open(server: ServerName): Promise<RaceTrack> {
-    const database = await freshDatabase(server, { ...plannedOnce(server), ...PLANNED_AS_WRITTEN });
+    const database = await testClockDatabase(server, { ...plannedOnce(server), ...PLANNED_AS_WRITTEN });
     const held = new HeldLeases(PARCELS.from);
     const stores = emptiedStores(
       pgDriver({ config: { ...database.config, max: 2, options: "-c synchronous_commit=off" }, prepare: "auto", statementTimeout: 20_000 }),
@@ -155,6 +155,13 @@ export class RaceTrack {
   async failsWithout<C>(race: Race<C>, mutations: readonly Mutation[], because: RegExp): Promise<void> {
     const { failures } = await this.#explore(race, mutations);
     expect(failures.map(tell).join("\n"), "the clause was taken out, and something broke").toMatch(because);
+  }
+
+  /** One order of the pieces, chosen as they come, ends as some order of the whole verbs would. Answers whether they overlapped. */
+  async holdsInOrder<C>(race: Race<C>, choose: (runnable: number) => number, mutations: readonly Mutation[] = []): Promise<boolean> {
+    const { told, problems } = await this.#once(race, mutations, choose, await serialEnds(race));
+    if (problems.length > 0) throw new Error(`an order that broke something: ${tell({ story: told.story, message: problems.join("; ") })}`);
+    return !told.serial;
   }
 
   async #explore<C>(race: Race<C>, mutations: readonly Mutation[]): Promise<{ failures: readonly Failure[]; runs: number; overlaps: number }> {

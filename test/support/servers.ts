@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { describe, inject } from "vitest";
+import { TestClock } from "../../packages/pawl/src/store/conformance/world.js";
+import { openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
 
 /** The servers of a test run, started once by `global-setup.ts` and shared by all test files. */
 export type ServerName = "embedded18" | "debian15" | "pgbouncer";
@@ -64,14 +66,32 @@ export const PLANNED_AS_WRITTEN: Settings = { join_collapse_limit: "1", from_col
 export type Settings = Readonly<Record<string, string>>;
 
 /** An empty database of the test's own, in some 30 ms. Drop it at the end, or say `await using`. */
-export async function freshDatabase(on: ServerName = "embedded18", settings: Settings = {}): Promise<Database> {
+export function freshDatabase(on: ServerName = "embedded18", settings: Settings = {}): Promise<Database> {
+  // template0, since nobody can be connected to it, which would refuse the copy
+  return copyOf("template0", on, settings);
+}
+
+/** One in which Pawl's schema is as `open` makes it: a copy, for a fraction of what migrating costs. */
+export async function migratedDatabase(on: ServerName = "embedded18", settings: Settings = {}): Promise<Database> {
+  return copyOf(await migratedOnce(serverOf(on), "migrated_now"), on, settings);
+}
+
+/** The same for a store whose clock is a `TestClock`: its months are those. */
+export async function testClockDatabase(on: ServerName = "embedded18", settings: Settings = {}): Promise<Database> {
+  return copyOf(await migratedOnce(serverOf(on), "migrated_test_clock", new TestClock().now), on, settings);
+}
+
+function serverOf(on: ServerName): Server {
   const probe = serverFor(on);
   if (!probe.available) throw new Error(`no ${on}: ${probe.reason}`);
-  const { server } = probe;
+  return probe.server;
+}
+
+async function copyOf(template: string, on: ServerName, settings: Settings): Promise<Database> {
+  const server = serverOf(on);
   const name = `test_${randomBytes(8).toString("hex")}`;
-  // template0, since nobody can be connected to it, which would refuse the copy
   const set = Object.entries(settings).map(([setting, value]) => `alter database ${name} set ${setting} = '${value}'`);
-  await administer(server, `create database ${name} template template0`, ...set);
+  await administer(server, `create database ${name} template ${template}`, ...set);
   const drop = () => administer(server, `drop database if exists ${name} with (force)`);
   return {
     name,
@@ -82,6 +102,25 @@ export async function freshDatabase(on: ServerName = "embedded18", settings: Set
     drop,
     [Symbol.asyncDispose]: drop,
   };
+}
+
+/** A migrated database of that name, made by whoever needs it first in this run. Answers its name. */
+async function migratedOnce(server: Server, name: string, now?: () => number): Promise<string> {
+  const client = new pg.Client(configOf(server.direct, "postgres"));
+  await client.connect();
+  // Nobody may connect to what is copied: that it is closed says that it is done.
+  const done = async () => (await client.query("select from pg_database where datname = $1 and not datallowconn", [name])).rowCount === 1;
+  try {
+    if (await done()) return name;
+    await client.query("select pg_advisory_lock(hashtext($1))", [name]);
+    if (await done()) return name;
+    await client.query(`create database ${name} template template0`);
+    await (await openPostgres({ url: urlOf(server.direct, name) }, now === undefined ? {} : { now })).close();
+    await client.query(`alter database ${name} allow_connections false`);
+    return name;
+  } finally {
+    await client.end();
+  }
 }
 
 export function urlOf({ host, port, user, password }: Address, database: string): string {
