@@ -35,8 +35,8 @@ const REAL_TIME = [
  * watched for long. CI runs both.
  */
 const REST = [
-  // The same suites again, on another server.
-  "test/conformance/pgbouncer.test.ts",
+  // The same suites again, on another server: `npm test` runs the heart of the conformance suite on them.
+  "test/conformance/{debian15,pgbouncer,pglite}.test.ts",
   "test/races/debian15.test.ts",
   // Shares, estimates and leaks: numbers that only many jobs and much time show.
   "test/sharing/{tenants,priorities,workers}.test.ts",
@@ -54,6 +54,7 @@ const REST = [
 /** Tens of seconds each: begun last, one core would finish them alone. Vitest goes by what it measured last time, or by size. */
 const LONG = [
   "test/conformance/pglite.",
+  "test/conformance/heart.",
   "embedded/embedded.test.ts",
   "drivers/pglite.test.ts",
   "test/conformance/",
@@ -88,6 +89,12 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
+/** Files share a process: loading anew for each of them what it tests would be a third of their time. */
+const together = { isolate: false } as const;
+
+/** Takes something out of a module before it is loaded, so its process is its own. */
+const APART = ["test/races/keys-once.test.ts"];
+
 /** Upper bounds, for a test that would never end: a busy machine must not reach them. */
 const timing = { pool: "forks", testTimeout: 90_000, hookTimeout: 120_000 } as const;
 
@@ -110,12 +117,15 @@ export default defineConfig({
         test: {
           ...timing,
           name: "unit",
+          ...together,
           include: ["packages/*/src/**/*.test.ts", "bench/{report,harness,child,scenarios}/*.test.ts"],
-          // Many small files: loading anew for each what they test would be a third of their time.
-          isolate: false,
         },
       },
-      { ...shared, test: { ...timing, name: "integration", include: ["test/**/*.test.ts"], exclude: [...REAL_TIME, ...REST] } },
+      {
+        ...shared,
+        test: { ...timing, ...together, name: "integration", include: ["test/**/*.test.ts"], exclude: [...REAL_TIME, ...REST, ...APART] },
+      },
+      { ...shared, test: { ...timing, name: "apart", include: APART } },
       { ...shared, test: { ...timing, ...patient, name: "recovery", include: REAL_TIME, exclude: REST } },
       { ...shared, test: { ...timing, ...patient, name: "rest", include: REST } },
     ],

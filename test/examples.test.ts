@@ -1,5 +1,7 @@
 import { readdirSync } from "node:fs";
-import { afterAll, describe, expect, test } from "vitest";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { open, type Pawl } from "../packages/pawl/src/index.js";
 import { Child } from "./support/child.js";
 import { temporaryFolder } from "./support/folder.js";
 import { describeOn, freshDatabase } from "./support/servers.js";
@@ -47,7 +49,7 @@ const EXAMPLES: Readonly<Record<string, readonly (string | RegExp)[]>> = {
 };
 
 async function check(name: string, store: string): Promise<void> {
-  await using child = new Child(`examples/${name}.ts`, [store]);
+  await using child = new Child(join(inject("built"), `examples/${name}.js`), [store]);
   const code = await child.exit();
   expect({ code, lines: child.lines }).toEqual({
     code: 0,
@@ -56,9 +58,16 @@ async function check(name: string, store: string): Promise<void> {
 }
 
 describe("the example", () => {
-  // One folder for all: the database in it is made once, and started and stopped by each.
+  // One folder for all, kept open: the database in it is made and started once.
   const data = temporaryFolder();
-  afterAll(() => data[Symbol.dispose]());
+  let kept: Pawl;
+  beforeAll(async () => {
+    kept = await open(data.path, { maintenance: false });
+  });
+  afterAll(async () => {
+    await kept.close();
+    data[Symbol.dispose]();
+  });
 
   test.each(Object.keys(EXAMPLES).filter((name) => name !== "transactional-enqueue"))("%s runs on the embedded store", { timeout: 60_000 }, (name) =>
     check(name, data.path),

@@ -8,7 +8,7 @@ import { open, type Pawl, parseApiKey } from "../../packages/pawl/src/index.js";
 import { AnchorWriter } from "../../packages/server/src/audit/anchor-writer.js";
 import { run } from "../../packages/server/src/cli/program.js";
 import { eventually } from "../support/eventually.js";
-import { type Database, describeOn, freshDatabase, type ServerName } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
 import { Standstill } from "../support/standstill.js";
 
 const KEYS = { pepper: "a pepper of sixteen bytes or more" };
@@ -21,7 +21,7 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
     let pawl: Pawl;
     let superuser: pg.Client;
     beforeEach(async () => {
-      database = await freshDatabase(server);
+      database = await migratedDatabase(server);
       pawl = await open(database.url, { maintenance: false, keys: KEYS });
       superuser = new pg.Client(database.directConfig);
       await superuser.connect();

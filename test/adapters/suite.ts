@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { type ForeignTransaction, open, type Pawl, task } from "../../packages/pawl/src/index.js";
-import { type Database, freshDatabase, serverFor } from "../support/servers.js";
+import { type Database, migratedDatabase, serverFor } from "../support/servers.js";
 
 /** One library people talk to Postgres with. */
 export interface Library {
@@ -40,7 +40,7 @@ export function adapterSuite({ name, connect }: Library): void {
     let pawl: Pawl;
 
     beforeAll(async () => {
-      database = await freshDatabase();
+      database = await migratedDatabase();
       pawl = await open(database.url, { tasks: [remind] });
       application = await connect(database);
       await pawl.work({ concurrency: 5 });

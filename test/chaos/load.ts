@@ -68,7 +68,7 @@ export class Load {
     if (roll < 0.75) return { task: "once", input: { ms: dice.between(0, 100) }, options: INNOCENT };
     if (roll < 0.9) return { task: "slow", input: { ms: dice.between(100, 4_000) }, options: INNOCENT };
     if (roll < 0.985) return { task: "fragile", input: { ms: dice.between(0, 300) } };
-    if (roll < 0.996) return { task: "block", input: { ms: dice.between(100, 4_000) }, options: INNOCENT };
+    if (roll < 0.996) return { task: "block", input: { ms: dice.between(100, 4_000), busy: true }, options: INNOCENT };
     return { task: "poison", input: { how: dice.pick(["exit", "abort", "kill"]) } };
   }
 }

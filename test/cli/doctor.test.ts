@@ -8,7 +8,7 @@ import { builtPawl, Child } from "../support/child.js";
 import { pawl } from "../support/cli.js";
 import { eventually } from "../support/eventually.js";
 import { fakeTime } from "../support/faketime.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, freshDatabase, migratedDatabase } from "../support/servers.js";
 
 const UNWELL = 5;
 const endless = task("endless", () => new Promise<void>(() => {}));
@@ -46,7 +46,7 @@ interface Clinic extends AsyncDisposable {
 
 /** A store of its own, healthy at first. */
 async function clinic(options: { maintenance?: boolean } = {}): Promise<Clinic> {
-  const database = await freshDatabase();
+  const database = await migratedDatabase();
   const opened = await open(database.url, { tasks: [endless], ...options });
   const clients: pg.Client[] = [];
   const session = async () => {
@@ -176,7 +176,7 @@ describeOn("embedded18", () => {
 
 describeOn("pgbouncer", () => {
   test("the doctor finds that LISTEN is deaf behind a pooler, and not past it", async () => {
-    await using database = await freshDatabase("pgbouncer");
+    await using database = await migratedDatabase("pgbouncer");
     const opened = await open(database.directUrl);
     try {
       expect((await finds(database.url, "wake_ups")).mend).toContain("listenUrl");

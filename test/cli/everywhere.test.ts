@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { serve } from "../service/service.js";
 import { pawlIn } from "../support/cli.js";
 import { temporaryFolder } from "../support/folder.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 
 const PEPPER = { PAWL_KEYS_PEPPER: "env:PEPPER", PEPPER: "a pepper of sixteen bytes or more" };
 const UNKNOWN = "0199ffff-ffff-7fff-bfff-ffffffffffff";
@@ -192,8 +192,7 @@ describe("every command, with --json", () => {
   });
 
   test("works on a server", { timeout: 240_000 }, async () => {
-    using data = temporaryFolder();
-    await using server = serve(data.path, ["--roles", "api,maintenance"], PEPPER);
+    await using server = serve("memory:", ["--roles", "api,maintenance"], PEPPER);
     await asked(await server.up());
   });
 
@@ -215,8 +214,7 @@ const ELSEWHERE = [
 
 describeOn("embedded18", () => {
   test("every command, with --json, works on a database", { timeout: 240_000 }, async () => {
-    await using database = await freshDatabase();
-    await (await open(database.url)).close();
+    await using database = await migratedDatabase();
     await asked(database.url);
   });
 });

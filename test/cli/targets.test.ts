@@ -48,8 +48,7 @@ describe("the command line", () => {
   });
 
   test("works on a server", { timeout: 180_000 }, async () => {
-    using data = temporaryFolder();
-    await using server = new Child(builtPawl(), ["serve", "--store", data.path, "--listen", "127.0.0.1:0"]);
+    await using server = new Child(builtPawl(), ["serve", "--store", "memory:", "--listen", "127.0.0.1:0"]);
     const [, url = ""] = /listening: (http[^\s"]+)/.exec(await server.line(/listening: /)) ?? [];
     await server.line(/engine: /);
     await walk(url);

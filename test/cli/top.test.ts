@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { open, task } from "../../packages/pawl/src/index.js";
+import { builtPawl } from "../support/child.js";
 import { temporaryFolder } from "../support/folder.js";
 import { noTerminal, Terminal } from "../support/terminal.js";
 
@@ -24,10 +25,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "pawl top in a term
     const worker = await pawl.work({ name: "ana", queues: ["media"] });
     await pawl.jobs.wait(film);
 
-    await using terminal = await Terminal.start(
-      `${process.execPath} --import tsx packages/server/src/cli/main.ts top --every 200ms --store ${data.path}`,
-      SIZE,
-    );
+    await using terminal = await Terminal.start(`${process.execPath} ${builtPawl()} top --every 200ms --store ${data.path}`, SIZE);
     await terminal.shows("the queues", both(/^ mail +20 +0/));
     expect(await terminal.modes()).toEqual({ cursor: false, wraps: false, alternate: true });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type OpenOptions, open, task } from "pawl";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../packages/server/src/http/app.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 
 type Where = () => Promise<{ readonly url: string; readonly options?: OpenOptions; readonly end: () => Promise<unknown> }>;
 
@@ -75,13 +75,13 @@ function suite(where: Where): void {
 
 describe("the pull protocol on the embedded Postgres", () =>
   suite(async () => {
-    const database = await freshDatabase();
+    const database = await migratedDatabase();
     return { url: database.url, end: () => database.drop() };
   }));
 
 describeOn("debian15", () =>
   suite(async () => {
-    const database = await freshDatabase("debian15");
+    const database = await migratedDatabase("debian15");
     return { url: database.url, end: () => database.drop() };
   }),
 );

@@ -3,7 +3,7 @@ import { limitStories, scheduleStories } from "../../packages/pawl/src/store/con
 import { runModel } from "../../packages/pawl/src/store/conformance/model.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { emptiedStores } from "../support/emptied-store.js";
-import { type Database, describeOn, freshDatabase, plannedOnce } from "../support/servers.js";
+import { type Database, describeOn, plannedOnce, testClockDatabase } from "../support/servers.js";
 
 /** More runs, or one that failed: MODEL_RUNS=1000, MODEL_SEED=…, MODEL_PATH=… In CI always the same: a change is judged by itself. */
 const { CI, MODEL_RUNS = "12", MODEL_SEED = CI ? "20261115" : undefined, MODEL_PATH } = process.env;
@@ -12,7 +12,7 @@ describeOn("embedded18", () => {
   let database: Database;
   let stores: ReturnType<typeof emptiedStores>;
   beforeAll(async () => {
-    database = await freshDatabase("embedded18", plannedOnce("embedded18"));
+    database = await testClockDatabase("embedded18", plannedOnce("embedded18"));
     stores = emptiedStores(pgDriver({ config: { ...database.config, max: 2 }, prepare: "auto", statementTimeout: 30_000 }), { from: 2, most: 3 });
   });
   afterAll(async () => {

@@ -1,7 +1,7 @@
 import { NonRetryable, open, type Pawl, task } from "pawl";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase } from "../support/servers.js";
 
 /** Two of everything: what one says must reach the other through the database alone. */
 describeOn("embedded18", () => {
@@ -15,7 +15,7 @@ describeOn("embedded18", () => {
     return pawl;
   };
   beforeEach(async () => {
-    database = await freshDatabase();
+    database = await migratedDatabase();
   });
   afterEach(async () => {
     for (const pawl of opened) await pawl.close();

@@ -3,7 +3,7 @@ import { isPawlError, open, type Pawl, task } from "pawl";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { temporaryFolder } from "../support/folder.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase } from "../support/servers.js";
 
 const work = task<number, void>("work", () => {});
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
@@ -19,7 +19,7 @@ describeOn("embedded18", () => {
     return pawl;
   };
   beforeEach(async () => {
-    database = await freshDatabase();
+    database = await migratedDatabase();
     client = new pg.Client(database.config);
     await client.connect();
   });

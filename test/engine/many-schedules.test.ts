@@ -7,7 +7,7 @@ import type { Driver, Row, Statement } from "../../packages/pawl/src/store/postg
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
 import { eventually } from "../support/eventually.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase } from "../support/servers.js";
 
 const nightly = task("nightly", () => undefined);
 const ZONES = Intl.supportedValuesOf("timeZone");
@@ -16,7 +16,7 @@ describeOn("embedded18", () => {
   let database: Database;
   let client: pg.Client;
   beforeAll(async () => {
-    database = await freshDatabase();
+    database = await migratedDatabase();
     client = new pg.Client(database.config);
     await client.connect();
   });

@@ -1,13 +1,13 @@
 import { open, type Pawl, task } from "pawl";
 import { expect, test } from "vitest";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 
 const COUNT = 1_500;
 const SECONDS = 5;
 
 describeOn("embedded18", () => {
   test("jobs due at one instant with a spread are started at a flat rate, each about when it is due", async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     let pawl: Pawl | undefined;
     try {
       const starts: number[] = [];

@@ -5,14 +5,14 @@ import { tailSource } from "../../packages/pawl/src/core/id.js";
 import { MOST_AHEAD } from "../../packages/pawl/src/store/port-explain.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 
 const LANE = { queue: "default", band: 5, tenant: "acme", task: "work" } as const;
 const tail = tailSource((size) => randomBytes(size));
 
 describeOn("embedded18", () => {
   test("a look stops counting somewhere, says so, and costs no more however many wait", async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     const driver = pgDriver({ config: { ...database.config, max: 1 }, prepare: "auto", statementTimeout: 60_000 });
     const store = await finish(driver, { engine: "postgres", place: "test", durability: "process" }, {});
     const client = new pg.Client(database.config);

@@ -3,7 +3,7 @@ import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { openPglite } from "../../packages/pawl/src/store/postgres/drivers/pglite.js";
 import { emptiedStores } from "../support/emptied-store.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, testClockDatabase } from "../support/servers.js";
 import { reasonTests } from "./reasons.js";
 
 describe("why a job is not running, in memory", () => reasonTests(async (now) => memoryStore({ now })));
@@ -22,7 +22,7 @@ for (const server of ["embedded18", "debian15"] as const) {
     let database: Database;
     let stores: ReturnType<typeof emptiedStores>;
     beforeAll(async () => {
-      database = await freshDatabase(server);
+      database = await testClockDatabase(server);
       stores = emptiedStores(pgDriver({ config: { ...database.config, max: 4 }, prepare: "auto", statementTimeout: 30_000 }));
     });
     afterAll(async () => {

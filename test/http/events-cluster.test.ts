@@ -3,7 +3,7 @@ import { open, task } from "pawl";
 import { expect, test } from "vitest";
 import { parseEvents } from "../../packages/pawl/src/client/events.js";
 import { createApp } from "../../packages/server/src/http/app.js";
-import { type Database, describeOn, freshDatabase, type ServerName } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
 
 /** A process that serves the API, and nothing else. */
 async function node(database: Database) {
@@ -44,7 +44,7 @@ async function hear(address: string, last: string | undefined, isLast: (told: To
 for (const server of ["embedded18", "debian15"] as const satisfies readonly ServerName[]) {
   describeOn(server, () => {
     test("60 streams that come at once are all answered, and ask the store no more than one does", { timeout: 120_000 }, async () => {
-      await using database = await freshDatabase(server);
+      await using database = await migratedDatabase(server);
       await using many = await node(database);
       const { events } = many.pawl;
       let tails = 0;
@@ -63,7 +63,7 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
     });
 
     test("a stream tells of the work of other processes, and goes on at another node where it was at the first", { timeout: 120_000 }, async () => {
-      await using database = await freshDatabase(server);
+      await using database = await migratedDatabase(server);
       await using elsewhere = await open(database.url, { tasks: [task("hello", async () => {})] });
       await elsewhere.work();
       let last: string | undefined;

@@ -2,7 +2,7 @@ import { open } from "pawl";
 import { describe, expect, test } from "vitest";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
 import type { AnyRoute } from "../../packages/server/src/http/contract/route.ts";
-import { describeOn, freshDatabase } from "../support/servers.ts";
+import { describeOn, migratedDatabase } from "../support/servers.ts";
 import { openApp } from "./support.ts";
 
 const SEED = Number(process.env.PAWL_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -166,7 +166,7 @@ describe("S23: whatever is sent to a route, the service does not fail", () => {
   for (const server of ["embedded18", "debian15"] as const) {
     describeOn(server, () => {
       test(`(seed ${SEED})`, { timeout: 300_000 }, async () => {
-        await using database = await freshDatabase(server);
+        await using database = await migratedDatabase(server);
         await run(database.url, Math.ceil(ROUNDS / 8));
       });
     });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
-import { freshDatabase } from "../support/servers.js";
+import { migratedDatabase } from "../support/servers.js";
 import { type KillPoint, killedAt } from "../support/upkeep-process.js";
 
 const TENANT = "acme-gmbh";
@@ -14,7 +14,7 @@ const POINTS: readonly (KillPoint & { readonly moment: string })[] = [
 
 for (const { moment, ...point } of POINTS)
   test(`S54: a purge whose process is killed with -9 ${moment} is known, and another process carries it out`, { timeout: 180_000 }, async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     await using pawl = await open(database.url, { anyTask: true, maintenance: false });
     await pawl.as({ tenant: TENANT }).enqueueMany("work", Array.from({ length: JOBS }, (_, n) => n) as never, { delay: "1h" });
     const theirs = await pawl.as({ tenant: "umbrella" }).enqueue("work", 1, { delay: "1h" });

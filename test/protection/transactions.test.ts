@@ -1,7 +1,7 @@
 import pg from "pg";
 import { expect, test } from "vitest";
 import { open, task } from "../../packages/pawl/src/index.js";
-import { freshDatabase } from "../support/servers.js";
+import { migratedDatabase } from "../support/servers.js";
 
 const MARKER = "canary-88d1";
 const KEYS = [Buffer.alloc(32, 9).toString("base64")];
@@ -18,7 +18,7 @@ async function isPlain(client: pg.Client, text: string): Promise<boolean> {
 }
 
 test("with encryption, what is enqueued and settled in transactions is sealed, and handlers see it plain", { timeout: 120_000 }, async () => {
-  await using database = await freshDatabase();
+  await using database = await migratedDatabase();
   const first = task(
     "first",
     { retry: [] },
@@ -47,7 +47,7 @@ test("with encryption, what is enqueued and settled in transactions is sealed, a
 });
 
 test("a transaction that made a tenant's first key holds nobody up, and rolled back it takes the key from nobody", { timeout: 120_000 }, async () => {
-  await using database = await freshDatabase();
+  await using database = await migratedDatabase();
   await using pawl = await open(database.url, { tasks: [next], encryption: { keys: KEYS } });
   const mine = pawl.as({ tenant: "newcomer" });
   const client = new pg.Client({ connectionString: database.url });

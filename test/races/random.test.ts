@@ -23,7 +23,7 @@ import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driv
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { emptiedStores } from "../support/emptied-store.js";
 import { RacingWorld, storeOn } from "../support/race.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, testClockDatabase } from "../support/servers.js";
 import { violations } from "../support/violations.js";
 
 /** More runs, or others: RACE_RUNS=1000, RACE_SEED=… (the order of what happens at once is the servers' own). */
@@ -150,7 +150,7 @@ describeOn("embedded18", () => {
   let stores: ReturnType<typeof emptiedStores>;
   let control: pg.Client;
   beforeAll(async () => {
-    database = await freshDatabase("embedded18");
+    database = await testClockDatabase("embedded18");
     driver = pgDriver({
       config: { ...database.config, max: 4, options: "-c deadlock_timeout=20ms -c synchronous_commit=off" },
       prepare: "auto",

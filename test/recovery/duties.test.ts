@@ -10,7 +10,7 @@ import { finish, openPostgres } from "../../packages/pawl/src/store/postgres/ope
 import { faultyStore } from "../../packages/pawl/src/testing/faulty.js";
 import { eventually } from "../support/eventually.js";
 import { faultyDriver } from "../support/faulty-driver.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase } from "../support/servers.js";
 import { strand } from "../support/strand.js";
 
 const ends: (() => Promise<unknown>)[] = [];
@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 async function database(): Promise<Database> {
-  const fresh = await freshDatabase();
+  const fresh = await migratedDatabase();
   ends.push(fresh.drop);
   return fresh;
 }

@@ -4,7 +4,7 @@ import pg from "pg";
 import { expect, it } from "vitest";
 import { open, task } from "../../packages/pawl/src/index.js";
 import { eventually } from "../support/eventually.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -13,7 +13,7 @@ const ROUND = 4_000;
 
 describeOn("embedded18", () => {
   it("E5: after thirty thousand jobs, retries, cancels and waits, a process holds what it held after the first few thousand", async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     const quick = task("quick", () => "done");
     const fails = task("fails", { retry: ["1ms"] }, (_: unknown, { attempt }) => {
       if (attempt === 1) throw new Error("once");

@@ -3,7 +3,7 @@ import { open, task } from "../../packages/pawl/src/index.js";
 import { eventually } from "../support/eventually.js";
 import { fakeTime } from "../support/faketime.js";
 import { freshStage, proxiedStage } from "../support/fresh-stage.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 
 const fake = fakeTime();
 
@@ -52,7 +52,7 @@ describeOn("embedded18", () => {
     );
 
     it("twenty restarts of everything change no count and start nothing twice (A13)", async () => {
-      await using database = await freshDatabase();
+      await using database = await migratedDatabase();
       let runs = 0;
       const quick = task("quick", () => void runs++);
       const doomed = task("doomed", { retry: 0 }, () => {

@@ -18,7 +18,7 @@ describeOn("embedded18", () => {
       await stage.worker({ ...STEADY.work, concurrency: 9 }, STEADY.open);
       await stage.drained();
       await zombie.thaw();
-      // The busy loop went on where it was: its outcome goes to the store, which knows better.
+      // The handler went on where it was: its outcome goes to the store, which knows better.
       await zombie.hears("attempt.stale");
 
       const crashed = await stage.rows("select job from pawl.any_attempt where outcome = 5");
@@ -62,7 +62,7 @@ describeOn("embedded18", () => {
       const work = { lease, renewal, concurrency: 1 };
       const workers = await Promise.all([stage.worker(work, STEADY.open), stage.worker(work, STEADY.open), stage.worker(work, STEADY.open)]);
       using still = new Standstill();
-      await stage.enqueueMany("block", workers.length, { ms: 8_000 });
+      await stage.enqueueMany("block", workers.length, { ms: 5_000, busy: true });
       await stage.drained();
       const [gaps] = await stage.rows<{ n: number; longest: number }>(
         `select count(*)::int as n, max(extract(epoch from gap) * 1000)::float8 as longest

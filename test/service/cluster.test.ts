@@ -4,7 +4,7 @@ import { open } from "pawl";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../support/eventually.js";
 import { temporaryFolder } from "../support/folder.js";
-import { describeOn, freshDatabase, type ServerName } from "../support/servers.js";
+import { describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
 import { ServiceProcess, serve } from "./service.js";
 
 const TASKS = `
@@ -23,7 +23,7 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
   describeOn(server, () => {
     test("three processes with a role each are one service, on one Postgres", { timeout: 180_000 }, async () => {
       using folder = temporaryFolder();
-      await using database = await freshDatabase(server);
+      await using database = await migratedDatabase(server);
       await using api = serve(database.url, ["--roles", "api"]);
       const address = await api.up();
       await using maintenance = new ServiceProcess("serve", ["--roles", "maintenance"], { PAWL_STORE: database.url });
@@ -55,7 +55,7 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
     });
 
     test("kill -9 of a service in the middle of traffic loses nothing that it acknowledged", { timeout: 180_000 }, async () => {
-      await using database = await freshDatabase(server);
+      await using database = await migratedDatabase(server);
       const acknowledged: string[] = [];
       {
         await using victim = serve(database.url, ["--roles", "api,maintenance"]);

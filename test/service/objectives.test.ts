@@ -19,7 +19,7 @@ test("objectives that are set for a service are in what it is scraped for, where
   const tasks = join(folder.path, "tasks.mjs");
   mkdirSync(folder.path, { recursive: true });
   writeFileSync(tasks, TASKS);
-  await using service = serve(join(folder.path, "data"), ["--tasks", tasks, "--metrics-objectives", "greet=1500ms,*=5m"]);
+  await using service = serve("memory:", ["--tasks", tasks, "--metrics-objectives", "greet=1500ms,*=5m"]);
   const address = await service.up();
   for (const name of ["greet", "part"]) await ServiceProcess.enqueue(address, name, {});
 

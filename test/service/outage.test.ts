@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.js";
 import { Wire } from "../support/proxy.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 import { ServiceProcess, serve } from "./service.js";
 
 describeOn("embedded18", () => {
   test("a service stays up while its Postgres is away: alive, not ready, 503 with a reason; and serves again when it is back", {
     timeout: 180_000,
   }, async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     const wire = await Wire.before(database.directConfig);
     try {
       await using service = serve(wire.url(database.name));

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../support/folder.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 import { ServiceProcess, serve } from "./service.js";
 
 interface Span {
@@ -33,7 +33,7 @@ describeOn("embedded18", () => {
       timeout: 120_000,
     },
     async (_, args, env) => {
-      await using database = await freshDatabase();
+      await using database = await migratedDatabase();
       using folder = temporaryFolder();
       mkdirSync(folder.path);
       // What `task` makes, without a package to import it from in a folder of nowhere.
@@ -57,7 +57,7 @@ describeOn("embedded18", () => {
   );
 
   test("pawl serve says what is wrong with a set-up that sets nothing up", { timeout: 120_000 }, async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     using folder = temporaryFolder();
     mkdirSync(folder.path);
     const setup = join(folder.path, "otel.mjs");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { open, task } from "pawl";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { describeOn, freshDatabase, serverFor, urlOf } from "../support/servers.js";
+import { describeOn, migratedDatabase, serverFor, urlOf } from "../support/servers.js";
 
 const echo = task("echo", (input: unknown) => input);
 const QUICK = { tasks: [echo], maintenance: false, postgres: { patience: 0 } } as const;
@@ -48,7 +48,7 @@ describeOn("debian15", () => {
 
 describeOn("embedded18", () => {
   test("a read-only database: nothing is stored, and it works again when it can be written", async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     await using pawl = await open(database.url, QUICK);
     await administer(database.directUrl, `alter database ${database.name} set default_transaction_read_only = on`);
     await administer(
@@ -74,7 +74,7 @@ describeOn("embedded18", () => {
     try {
       mkdirSync(join(folder, "space"));
       chownSync(join(folder, "space"), 65534, 65534);
-      await using database = await freshDatabase();
+      await using database = await migratedDatabase();
       await using pawl = await open(database.url, QUICK);
       await pawl.enqueue(echo, "before");
       const tablespace = `small_${database.name}`;

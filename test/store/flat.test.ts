@@ -7,7 +7,7 @@ import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driv
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
 import { eventually } from "../support/eventually.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase } from "../support/servers.js";
 
 const LANE = { queue: "default", band: 5, tenant: "acme", task: "flat" } as const;
 const WORKER = { name: "flat", boot: randomUUID() as BootId };
@@ -29,7 +29,7 @@ describeOn("embedded18", () => {
   let driver: Driver;
   const opened: Store[] = [];
   beforeEach(async () => {
-    database = await freshDatabase();
+    database = await migratedDatabase();
     control = new pg.Client(database.config);
     await control.connect();
     ({ store, driver } = await process());

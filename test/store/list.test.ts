@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { open, type Pawl } from "../../packages/pawl/src/index.js";
-import { type Database, describeOn, freshDatabase, type ServerName } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
 
 /** More than one page looks through. */
 const MANY = 50_100;
@@ -10,7 +10,7 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
     let database: Database;
     let pawl: Pawl;
     beforeEach(async () => {
-      database = await freshDatabase(server);
+      database = await migratedDatabase(server);
       pawl = await open(database.url, { anyTask: true, maintenance: false });
     });
     afterEach(async () => {

@@ -9,7 +9,7 @@ import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { DriverError } from "../../packages/pawl/src/store/postgres/errors.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
 import { eventually } from "../support/eventually.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 
 const tail = tailSource((size) => randomBytes(size));
 const job = (more: Partial<NewJob> = {}): NewJob => ({
@@ -42,7 +42,7 @@ function watched(inner: Driver, inside: string[]): Driver {
 
 describeOn("embedded18", () => {
   test("E4: enqueues send at most one NOTIFY in 5 ms, however many they are, and never in a transaction, nor in the caller's", async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     const inside: string[] = [];
     const driver = watched(pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 }), inside);
     const store = await finish(driver, { engine: "postgres", place: "test", durability: "process" }, {});
@@ -81,7 +81,7 @@ describeOn("embedded18", () => {
   });
 
   test("a process that looks for no work is not woken by jobs of others, and is from the moment it does", async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     const open = () =>
       finish(
         pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 }),
@@ -155,7 +155,7 @@ describeOn("embedded18", () => {
   });
 
   test("a wake-up that the server will not take is no reason not to store the job", async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     const inner = pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 });
     let refused = 0;
     const full: Driver = {

@@ -3,7 +3,7 @@ import { open, task } from "../../packages/pawl/src/index.js";
 import { startPawl } from "../../packages/pawl/src/pawl.js";
 import { openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
 import { Wire } from "../support/proxy.js";
-import { describeOn, freshDatabase, serverFor } from "../support/servers.js";
+import { describeOn, migratedDatabase, serverFor } from "../support/servers.js";
 
 const quick = task("quick", () => {});
 const options = { tasks: [quick], schedules: [{ name: "hourly", task: quick, options: { cron: "0 * * * *" } }], maintenance: false } as const;
@@ -14,9 +14,8 @@ const SAID = [/pawl_get_tasks/, /pawl_publish_tasks/, /pawl_lock_puts/, /pawl_in
 async function wired() {
   const probe = serverFor("embedded18");
   if (!probe.available) throw new Error(probe.reason);
-  const database = await freshDatabase("embedded18");
   // The schema is there before: what is cut is what `open` does afterwards.
-  await (await openPostgres({ url: database.directUrl })).close();
+  const database = await migratedDatabase("embedded18");
   const wire = await Wire.before(probe.server.direct);
   const end = async () => {
     await wire.close();

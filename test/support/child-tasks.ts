@@ -6,6 +6,10 @@ import type { Sink, SinkLine } from "./sink.js";
 interface Wait {
   readonly ms?: number;
 }
+interface Block extends Wait {
+  /** takes a core for it */
+  readonly busy?: boolean;
+}
 interface Keyed {
   readonly account: string;
   readonly no?: number;
@@ -61,10 +65,11 @@ export function childTasks(sink?: Sink): readonly AnyTask[] {
     ),
 
     /** Blocks the event loop. */
-    task("block", ({ ms = 1_000 }: Wait, ctx) => {
+    task("block", ({ ms = 1_000, busy = false }: Block, ctx) => {
       note(ctx, "start");
       const end = performance.now() + ms;
-      while (performance.now() < end);
+      if (busy) while (performance.now() < end);
+      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
       note(ctx, "end");
     }),
 

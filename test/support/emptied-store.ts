@@ -64,7 +64,6 @@ export function emptiedStores(
   }
 
   async function anew(now: () => number): Promise<Store> {
-    await driver.script("drop schema if exists pawl cascade");
     await migrate(openDb(shared, { place, now }));
     await driver.script(MAKE_EMPTY);
     start = { span: await emptied(now), months: await existingMonths(openDb(shared, { place, now })) };

@@ -1,12 +1,10 @@
 import pg from "pg";
 import { TestClock, World } from "../../packages/pawl/src/store/conformance/world.js";
 import type { Store } from "../../packages/pawl/src/store/port.js";
-import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
-import { migrate } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { storeOn } from "./race.js";
-import { type Address, type Database, freshDatabase, type ServerName } from "./servers.js";
+import { type Address, type Database, type ServerName, testClockDatabase } from "./servers.js";
 
 /** Several stores on one database under one clock: each is a process of its own, as far as the database can tell. */
 export class Processes implements AsyncDisposable {
@@ -20,14 +18,10 @@ export class Processes implements AsyncDisposable {
   ) {}
 
   static async open(server: ServerName = "embedded18"): Promise<Processes> {
-    const database = await freshDatabase(server);
+    const database = await testClockDatabase(server);
     const control = new pg.Client(database.directConfig);
     await control.connect();
-    const processes = new Processes(database, control);
-    const driver = driverOn(database.directConfig);
-    await migrate(openDb(driver, { place: "test", now: processes.clock.now }));
-    await driver.close();
-    return processes;
+    return new Processes(database, control);
   }
 
   start(): World {

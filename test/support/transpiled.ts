@@ -4,7 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SOURCES = ["packages/pawl/src", "packages/server/src", "test/support"];
+const SOURCES = ["packages/pawl/src", "packages/server/src", "test/support", "examples"];
 const SKIPPED = /\.test\.ts$|\.d\.ts$|\/conformance\//;
 /** A removed build may still be in use by another run for this long. ms */
 const KEPT = 3_600_000;

@@ -2,7 +2,7 @@ import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "
 import { open, task } from "pawl";
 import { expect, test } from "vitest";
 import { otelTracing } from "../../packages/server/src/telemetry/trace.js";
-import { describeOn, freshDatabase, type ServerName } from "../support/servers.js";
+import { describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
 
 /** What a process of its own would have. */
 function tracerOf(service: string) {
@@ -14,7 +14,7 @@ function tracerOf(service: string) {
 for (const server of ["embedded18", "debian15"] satisfies ServerName[]) {
   describeOn(server, () => {
     test("attempts at jobs are linked to the enqueue by another pawl, with another tracer, one by one and in bulk", async () => {
-      await using database = await freshDatabase(server);
+      await using database = await migratedDatabase(server);
       const work = task<number, number>("work", (n) => n);
       const [producing, working] = [tracerOf("producer"), tracerOf("worker")];
       await using producer = await open(database.url, { tracing: producing.tracing, maintenance: false });
