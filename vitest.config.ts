@@ -41,13 +41,15 @@ const REST = [
   // Shares, estimates and leaks: numbers that only many jobs and much time show.
   "test/sharing/{tenants,priorities,workers}.test.ts",
   "test/engine/estimate.test.ts",
-  "test/recovery/soak.test.ts",
+  "test/recovery/{soak,stranded}.test.ts",
+  // Every moment of what the default run looks at once.
+  "test/recovery/worker-killed-at.test.ts",
   // What is made of the sources, or goes around them: packages, backups, clones, terminals, a real Prometheus.
   "test/dist.test.ts",
   "test/bench.test.ts",
   "test/recovery/backup.test.ts",
-  "test/readme/walk.test.ts",
-  "test/demo-terminal.test.ts",
+  "test/readme/*.test.ts",
+  "test/{demo,demo-terminal}.test.ts",
   "test/telemetry/prometheus.test.ts",
 ];
 

@@ -4,7 +4,7 @@ import { childTasks } from "../support/child-tasks.js";
 import { proxiedStage } from "../support/fresh-stage.js";
 import type { Stop } from "../support/proxy.js";
 import { describeOn } from "../support/servers.js";
-import { SHORT } from "../support/stage.js";
+import { SHORT, STEADY } from "../support/stage.js";
 
 interface Point extends Stop {
   readonly moment: string;
@@ -62,7 +62,7 @@ describeOn("embedded18", () => {
         const job = await stage.enqueue(task);
         const stopped = proxy.stopAt(stop);
         // Without maintenance the requests on the wire are those for its jobs.
-        const victim = stage.spawn({ ...SHORT.work, concurrency: 1 }, { maintenance: false });
+        const victim = stage.spawn({ ...STEADY.work, concurrency: 1 }, { maintenance: false });
         await stopped;
         await victim.kill();
 

@@ -7,7 +7,7 @@ import { emptiedStores } from "./emptied-store.js";
 import { type Database, describeOn, PLANNED_AS_WRITTEN, plannedOnce, type ServerName, testClockDatabase } from "./servers.js";
 
 /** What a store cannot be without: the suite for where all of it runs elsewhere. */
-export const HEART: readonly Topic[] = ["enqueue", "claim", "settle", "renew and reap", "dependencies", "cancel and pause", "promote and time"];
+export const HEART: readonly Topic[] = ["enqueue", "claim", "settle", "renew and reap"];
 
 /** The suite on one server. Each has a file of its own, so that they run side by side. */
 export function conformanceOn(server: ServerName, parcels?: ParcelSize, topics?: readonly Topic[]): void {
