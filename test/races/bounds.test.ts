@@ -1,10 +1,34 @@
 import type { JobId } from "../../packages/pawl/src/core/id.js";
-import { lane, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { JobOptions } from "../../packages/pawl/src/core/job.js";
+import { type Held, lane, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { races } from "../support/race.js";
 
 /** Claims as a worker does that found nothing: it looks again. */
 async function claimAll(w: World): Promise<readonly JobId[]> {
   return [...(await w.claimIds()), ...(await w.claimIds())].sort();
+}
+
+/** Looks for work, as a worker does. */
+async function look(w: World): Promise<void> {
+  await w.store.lanes.live(undefined, [lane().task]);
+}
+
+const BOUND = {
+  clause: "a bound waits for the transactions that may still write below it (pg_snapshot_xmin)",
+  without: [{ statement: "live", from: "pg_snapshot_xmin(s)", to: "pg_snapshot_xmax(s)" }],
+  because: /no order/,
+};
+
+const under = (key: string): JobOptions => ({ limits: [{ limit: "per key", key, rule: { concurrency: 1 } }] });
+
+/** One of each key runs, and another one waits. */
+async function bothRun(w: World): Promise<{ readonly a: Held; readonly b: Held; claimer: World | undefined }> {
+  await w.add({ options: under("a") });
+  await w.add({ options: under("b") });
+  const [a, b] = (await w.holdAll()) as [Held, Held];
+  await w.add({ options: under("a") });
+  await w.add({ options: under("b") });
+  return { a, b, claimer: undefined };
 }
 
 races((race) => {
@@ -28,12 +52,32 @@ races((race) => {
       ],
       afterwards: (_, { claimer }) => claimAll(claimer as World),
     },
-    [
-      {
-        clause: "a bound waits for the transactions that may still write below it (pg_snapshot_xmin)",
-        without: [{ statement: "live", from: "pg_snapshot_xmin(s)", to: "pg_snapshot_xmax(s)" }],
-        because: /no order/,
+    [BOUND],
+  );
+
+  // The same of the front: its number is drawn before that of the other, and seen after it.
+  race(
+    "a job that waited and is let in slowly, and a process that claims what was let in later",
+    {
+      setup: bothRun,
+      racers: [
+        { run: (w, { a }) => w.settle(a, SUCCEEDED), stops: ["admit"] },
+        {
+          async run(w, context) {
+            context.claimer = w;
+            await w.settle(context.b, SUCCEEDED);
+            const claimed = await w.claimIds();
+            for (let looks = 0; looks < 4; looks++) await look(w);
+            return claimed;
+          },
+          stops: ["live"],
+        },
+      ],
+      async afterwards(_, { claimer }) {
+        await look(claimer as World);
+        return claimAll(claimer as World);
       },
-    ],
+    },
+    [BOUND],
   );
 });

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Gate, letIn, pass, roomOf } from "./admission.js";
-import { type GateKey, gateKey, type LimitRule, passesOf } from "./limit.js";
+import { type Gate, letIn, lookedAt, pass, roomOf } from "./admission.js";
+import { type GateKey, gateKey, type JobLimit, type LimitRule, passesOf } from "./limit.js";
 
 const KEY = gateKey("acme", { limit: "l", key: "k" });
 
 function gateOf(rule: LimitRule, more: Partial<Gate> = {}): Gate {
-  return { rule, held: 0, unstarted: 0, fullAt: undefined, pausedUntil: undefined, ...more };
+  return { rule, held: 0, unstarted: 0, fullAt: undefined, pausedUntil: undefined, closed: false, ...more };
 }
 
 function passes(rule: LimitRule, cost = 1) {
@@ -100,6 +100,33 @@ describe("admission", () => {
     const round = letIn(KEY, line, new Map([[KEY, gateOf(rule)]]), 0);
     expect(round).toMatchObject({ admitted: [{ job: 0 }], waiting: [{ job: 1 }], closed: true });
     expect(round.knocks.get(KEY)).toBeGreaterThan(0);
+  });
+
+  it("tells those that waited from those that found it open", () => {
+    const rule: LimitRule = { concurrency: 2 };
+    const gate = gateOf(rule);
+    const gates = new Map([[KEY, gate]]);
+    const line = (...jobs: number[]) => jobs.map((job) => ({ job, passes: passes(rule), keepsTurn: false }));
+    expect(letIn(KEY, line(1), gates, 0)).toMatchObject({ admitted: [{ job: 1 }], waited: false });
+    expect(gate.closed, "there is a place left").toBe(false);
+    expect(letIn(KEY, line(2), gates, 0)).toMatchObject({ admitted: [{ job: 2 }], waited: false });
+    expect(gate.closed).toBe(true);
+    gate.held = 0;
+    expect(letIn(KEY, line(3), gates, 0)).toMatchObject({ admitted: [{ job: 3 }], waited: true });
+    expect(gate.closed, "those behind it have waited as well").toBe(true);
+    lookedAt(gate);
+    expect(gate.closed, "nobody is left").toBe(false);
+  });
+
+  it("of two gates, the one that was closed is known by who waits there", () => {
+    const [here, there] = ["here", "there"].map((limit): JobLimit => ({ limit, key: "k", rule: { concurrency: 9 } })) as [JobLimit, JobLimit];
+    const [a, b] = [gateKey("acme", here), gateKey("acme", there)];
+    const gates = new Map([
+      [a, gateOf(here.rule)],
+      [b, gateOf(there.rule, { held: 9 })],
+    ]);
+    letIn(a, [{ job: 1, passes: passesOf("acme", [here, there]), keepsTurn: false }], gates, 0);
+    expect([gates.get(a)?.closed, gates.get(b)?.closed]).toEqual([false, true]);
   });
 
   it("is closed while its key rests, and says until when", () => {

@@ -12,6 +12,8 @@ export interface Gate {
   fullAt: number | undefined;
   /** nobody passes until then */
   readonly pausedUntil: number | undefined;
+  /** when it was last looked at, nobody else could pass: who is let in next has waited */
+  closed: boolean;
 }
 
 /** What a job takes of a gate: a place among those that may run, the turn of a serial key, or a token. */
@@ -103,6 +105,11 @@ export function roomOf({ rule, held }: Gate, most: number): number {
   return Math.max(0, Math.min(most, placesOf(rule) - held));
 }
 
+/** Where nobody waits: closed to the next one if there is no place left. */
+export function lookedAt(gate: Gate): void {
+  gate.closed = roomOf(gate, 1) === 0;
+}
+
 /** A job at the head of a line, with what it must pass. */
 export interface InLine<Job> {
   readonly job: Job;
@@ -114,6 +121,8 @@ export interface InLine<Job> {
 /** What became of the head of a line. */
 export interface Round<Job> {
   readonly admitted: readonly { readonly job: Job; readonly slots: readonly TakenSlot[] }[];
+  /** those that are let in have waited: they go to the front of their lanes */
+  readonly waited: boolean;
   /** those that were looked at and wait on, each at the gate that is closed to it */
   readonly waiting: readonly {
     readonly job: Job;
@@ -130,9 +139,10 @@ export interface Round<Job> {
 
 /**
  * Lets in the first of a gate's line, in order. One that another gate is closed to goes to wait there, so that it is in
- * nobody's way here; one that this gate is closed to ends the round, so that nobody overtakes it.
+ * nobody's way here; one that this gate is closed to ends the round, so that nobody overtakes it. Changes the gates.
  */
 export function letIn<Job>(gate: GateKey, line: readonly InLine<Job>[], gates: ReadonlyMap<GateKey, Gate>, now: number): Round<Job> {
+  const waited = gates.get(gate)?.closed === true;
   const admitted: Round<Job>["admitted"][number][] = [];
   const waiting: Round<Job>["waiting"][number][] = [];
   const knocks = new Map<GateKey, number>();
@@ -140,13 +150,16 @@ export function letIn<Job>(gate: GateKey, line: readonly InLine<Job>[], gates: R
     const verdict = pass(passes, keepsTurn, gates, now);
     if (verdict.kind === "admitted") {
       admitted.push({ job, slots: verdict.slots });
+      // Where they have waited, those behind it in this line have, too.
+      for (const { gate: passed } of passes) if (passed !== gate || !waited) lookedAt(gates.get(passed) as Gate);
       continue;
     }
     const { at, reason, slots, until } = verdict;
     const turn = (keepsTurn || slots.length > 0) && at === passes[0];
     waiting.push({ job, at, reason, slots, turn });
+    (gates.get(at.gate) as Gate).closed = true;
     if (until !== undefined) knocks.set(at.gate, Math.min(until, knocks.get(at.gate) ?? until));
-    if (at.gate === gate) return { admitted, waiting, knocks, closed: true };
+    if (at.gate === gate) return { admitted, waiting, waited, knocks, closed: true };
   }
-  return { admitted, waiting, knocks, closed: false };
+  return { admitted, waiting, waited, knocks, closed: false };
 }

@@ -399,7 +399,8 @@ export interface LogEntry {
 }
 
 export type Hint =
-  | { readonly kind: "ready"; readonly lanes: readonly Lane[] }
+  /** `front`: jobs that waited at a gate are at the front of these lanes */
+  | { readonly kind: "ready"; readonly lanes: readonly Lane[]; readonly front?: true }
   /** ms from now */
   | { readonly kind: "scheduled"; readonly dueIn: number }
   /** a schedule is to be looked at; ms from now */

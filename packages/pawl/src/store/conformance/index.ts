@@ -12,6 +12,7 @@ import { enqueueTests } from "./enqueue.js";
 import { eventTests } from "./events.js";
 import { expireTests } from "./expire.js";
 import { explainTests } from "./explain.js";
+import { frontTests } from "./fronts.js";
 import { ingestTests } from "./ingest.js";
 import { intentTests } from "./intents.js";
 import { laneTests } from "./lanes.js";
@@ -59,6 +60,7 @@ const TOPICS = {
   "every verb in every state": matrixTests,
   lanes: laneTests,
   "limits on keys": limitTests,
+  "fronts of lanes": frontTests,
   "keys at their limit": limitListTests,
   "debounce and throttle": debounceTests,
   ingest: ingestTests,

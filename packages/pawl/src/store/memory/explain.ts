@@ -48,7 +48,8 @@ export function paceKey({ queue, task }: Lane): string {
 function ahead(tables: Tables, row: JobRow): Pick<Look, "ahead" | "more"> {
   const inLine = row.place.state === "ready" && !isSuspect(row.crashes);
   let count = 0;
-  for (const id of tables.lanes.get(laneKey(row.lane))?.line ?? []) {
+  const { front = [], line = [] } = tables.lanes.get(laneKey(row.lane)) ?? {};
+  for (const id of [...front, ...line]) {
     if (inLine && id === row.id) break;
     if (count === MOST_AHEAD) return { ahead: count, more: true };
     count++;
@@ -79,8 +80,8 @@ function parked(tables: Tables): readonly { readonly reason: ParkReason; readonl
 function waits(tables: Tables, most: number): readonly Wait[] {
   const longest = new Map<string, Wait>();
   const lanes = [...tables.lanes.values()].sort((a, b) => compareLanes(a.lane, b.lane)).slice(0, most);
-  for (const { lane, line } of lanes) {
-    const [head] = line;
+  for (const { lane, front, line } of lanes) {
+    const [head] = front.size > 0 ? front : line;
     const row = head === undefined ? undefined : tables.jobs.get(head);
     if (row === undefined) continue;
     const { queue, band } = lane;

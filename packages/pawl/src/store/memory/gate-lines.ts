@@ -23,7 +23,7 @@ export function bringRules(tables: Tables, row: JobRow): void {
 export function gateOf(tables: Tables, key: GateKey, rule: LimitRule): GateRow {
   let gate = tables.gates.get(key);
   if (gate === undefined) {
-    gate = { rule, fullAt: undefined, pausedUntil: undefined, line: [] };
+    gate = { rule, fullAt: undefined, pausedUntil: undefined, closed: false, line: [] };
     tables.gates.set(key, gate);
   }
   return gate;

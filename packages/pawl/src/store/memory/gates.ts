@@ -1,4 +1,4 @@
-import { type Gate, type InLine, letIn, roomOf } from "../../core/admission.js";
+import { type Gate, type InLine, letIn, lookedAt, roomOf } from "../../core/admission.js";
 import { type GateKey, type LimitRule, type Pass, rankOf, TURN_RANK } from "../../core/limit.js";
 import { gateOf, keepsTurn, knock, passesOfRow, stand, stepOut } from "./gate-lines.js";
 import { move } from "./places.js";
@@ -8,12 +8,13 @@ import type { GateRow, JobRow, Standing, Tables } from "./state.js";
 const MOST_HEADS = 100;
 
 function standingOf(tables: Tables, key: GateKey, rule: LimitRule): Gate {
-  const { rule: current, fullAt, pausedUntil } = gateOf(tables, key, rule);
+  const { rule: current, fullAt, pausedUntil, closed } = gateOf(tables, key, rule);
   const unstarted = tables.slots.holders("rate", key).filter((job) => tables.jobs.get(job)?.place.state === "ready");
   return {
     rule: current,
     fullAt,
     pausedUntil,
+    closed,
     held: tables.slots.count("key", key) + tables.slots.count("serial", key),
     unstarted: unstarted.length,
   };
@@ -25,19 +26,25 @@ export function visit(tables: Tables, key: GateKey): number {
   let count = 0;
   for (;;) {
     const row = tables.gates.get(key);
-    if (row === undefined || row.line.length === 0) return count;
-    const asked = row.rule.serial === true ? 1 : roomOf(standingOf(tables, key, row.rule), MOST_HEADS);
+    if (row === undefined) return count;
+    const own = standingOf(tables, key, row.rule);
+    const asked = row.rule.serial === true ? 1 : roomOf(own, MOST_HEADS);
+    if (row.line.length === 0 || asked === 0) {
+      lookedAt(own);
+      row.closed = own.closed;
+      return count;
+    }
     const heads = row.line.slice(0, asked).map(({ job }): InLine<JobRow> => {
       const waiting = tables.jobs.get(job) as JobRow;
       const passes = passesOfRow(waiting);
       return { job: waiting, passes, keepsTurn: keepsTurn(tables, waiting, passes[0] as Pass) };
     });
-    if (heads.length === 0) return count;
     const gates = new Map(heads.flatMap(({ passes }) => passes.map(({ gate, rule }) => [gate, standingOf(tables, gate, rule)] as const)));
-    const { admitted, waiting, knocks, closed } = letIn(key, heads, gates, tables.now);
-    for (const [gate, { fullAt }] of gates) (tables.gates.get(gate) as GateRow).fullAt = fullAt;
+    for (const [gate, standing] of gates) if (gate !== key && tables.gates.get(gate)?.line.length === 0) lookedAt(standing);
+    const { admitted, waiting, waited, knocks, closed } = letIn(key, heads, gates, tables.now);
+    for (const [gate, { fullAt, closed: shut }] of gates) Object.assign(tables.gates.get(gate) as GateRow, { fullAt, closed: shut });
     for (const { job, slots } of admitted) {
-      move(tables, job, "admit", { state: "ready" });
+      move(tables, job, "admit", { state: "ready", ...(waited ? { front: true } : {}) });
       for (const { kind, gate } of slots) tables.slots.add(kind, gate, job.id);
     }
     for (const { job, at, reason, slots, turn } of waiting) {

@@ -1,9 +1,10 @@
 import { pawlError } from "../../core/error.js";
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { Intent } from "../../core/job.js";
-import { type Lane, laneKey } from "../../core/lane.js";
+import { type Lane, type LaneKey, laneKey } from "../../core/lane.js";
 import { roomOf, withinLimits } from "../../core/lane-limit.js";
 import type { WorkerRef } from "../../core/lease.js";
+import type { Quota } from "../../core/offer.js";
 import { decide, standingOf, withIntent } from "../../core/outcome.js";
 import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement, SuspectRequest } from "../port.js";
 import { apply, releaseDependents } from "./endings.js";
@@ -90,17 +91,37 @@ export function heldBy(tables: Tables, worker: WorkerRef, id: LeaseId): LeaseRow
   return lease?.worker.boot === worker.boot ? lease : undefined;
 }
 
+/**
+ * Claims of a lane take in turns from its front and from the rest, so that neither keeps the other waiting: from the front
+ * with the rest behind it, then from the rest alone, unless there is none.
+ */
 function next(tables: Tables, { quotas, limit }: ClaimRequest): readonly JobRow[] {
-  const taken: JobRow[] = [];
-  for (const { lane, quota } of quotas) {
-    let left = Math.min(quota, limit - taken.length);
-    if (left <= 0 || isPaused(tables, lane)) continue;
-    for (const id of tables.lanes.get(laneKey(lane))?.line ?? []) {
-      taken.push(jobOf(tables, id));
-      if (--left <= 0) break;
+  const taken = quotas.map((): JobId[] => []);
+  let count = 0;
+  const take = (from: "front" | "line", quota: Quota, own: JobId[]): void => {
+    if (isPaused(tables, quota.lane)) return;
+    for (const id of tables.lanes.get(laneKey(quota.lane))?.[from] ?? []) {
+      if (own.length >= quota.quota || count >= limit) return;
+      own.push(id);
+      count++;
     }
+  };
+  const each = (work: (quota: Quota, own: JobId[], key: LaneKey) => void): void => {
+    quotas.forEach((quota, index) => {
+      work(quota, taken[index] as JobId[], laneKey(quota.lane));
+    });
+  };
+  for (let looks = 0; looks < 2 && count === 0; looks++) {
+    each((quota, own, key) => {
+      if (!tables.othersTurn.has(key)) take("front", quota, own);
+    });
+    each((_, own, key) => {
+      if (own.length > 0) tables.othersTurn.add(key);
+      else tables.othersTurn.delete(key);
+    });
+    each((quota, own) => take("line", quota, own));
   }
-  return taken;
+  return taken.flat().map((id) => jobOf(tables, id));
 }
 
 function mayBeSuspect(tables: Tables, { queues, tasks, bands, tenants }: SuspectRequest, lane: Lane): boolean {

@@ -56,7 +56,9 @@ export function leave(tables: Tables, row: JobRow): void {
   if (row.place.state === "ready") {
     const line = lineOf(tables, row);
     line.remove(row.id);
-    if (line.size === 0 && line !== tables.suspects) tables.lanes.delete(laneKey(row.lane));
+    const key = laneKey(row.lane);
+    const lane = tables.lanes.get(key);
+    if (lane !== undefined && lane.front.size + lane.line.size === 0) tables.lanes.delete(key);
   }
   if (row.place.state === "parked" && row.place.standing !== undefined) stepOut(tables, row.place.standing);
   if (row.place.state === "blocked") for (const parent of [...row.waits]) forgetEdge(tables, parent, row);
@@ -139,10 +141,10 @@ function lineOf(tables: Tables, row: JobRow): Line {
   const key = laneKey(row.lane);
   let lane = tables.lanes.get(key);
   if (lane === undefined) {
-    lane = { lane: row.lane, line: new Line() };
+    lane = { lane: row.lane, front: new Line(), line: new Line() };
     tables.lanes.set(key, lane);
   }
-  return lane.line;
+  return row.place.state === "ready" && row.place.front === true ? lane.front : lane.line;
 }
 
 function count(tables: Tables, row: JobRow, by: 1 | -1): void {

@@ -30,7 +30,8 @@ import { Timeline } from "./timeline.js";
 export type Place =
   | { readonly state: "blocked" }
   | { readonly state: "scheduled"; readonly runAt: number }
-  | { readonly state: "ready" }
+  /** `front`: it was let in after it had waited at a gate */
+  | { readonly state: "ready"; readonly front?: true }
   /** `runAt` if it was paused while it waited for its time; `standing` if it waits at a gate */
   | { readonly state: "parked"; readonly runAt?: number; readonly standing?: Standing }
   | { readonly state: "running"; readonly lease: LeaseId }
@@ -86,6 +87,7 @@ export interface GateRow {
   rule: LimitRule;
   fullAt: number | undefined;
   pausedUntil: number | undefined;
+  closed: boolean;
   /** who waits here, by rank and place */
   readonly line: LineEntry[];
 }
@@ -116,8 +118,10 @@ export interface ScheduleRow {
 /** Every table of the store, and the step in which they change. */
 export class Tables {
   readonly jobs = new Map<JobId, JobRow>();
-  /** ready jobs by lane */
-  readonly lanes = new Map<LaneKey, { readonly lane: Lane; readonly line: Line }>();
+  /** ready jobs by lane: those that waited at a gate, and the others */
+  readonly lanes = new Map<LaneKey, { readonly lane: Lane; readonly front: Line; readonly line: Line }>();
+  /** lanes whose last claim took from the front: the next one takes from the others */
+  readonly othersTurn = new Set<LaneKey>();
   /** ready jobs that are run alone */
   readonly suspects = new Line();
   readonly scheduled = new Timeline();

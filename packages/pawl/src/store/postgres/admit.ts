@@ -1,4 +1,4 @@
-import { type Gate, type InLine, letIn, type Round, roomOf } from "../../core/admission.js";
+import { type Gate, type InLine, letIn, lookedAt, type Round, roomOf } from "../../core/admission.js";
 import type { JobId } from "../../core/id.js";
 import { compareText, type Lane } from "../../core/lane.js";
 import { type GateKey, type JobLimit, passesOf, rankOf, TURN_RANK } from "../../core/limit.js";
@@ -7,6 +7,7 @@ import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import { takeKnocks } from "./gates.js";
+import { FRONT } from "./lane-bounds.js";
 import { laneOf } from "./pending.js";
 
 /** The most of a line that one round looks at, the most gates that one transaction locks, and the most rounds of a call. */
@@ -19,6 +20,8 @@ const SOON = 20;
 export interface Admitted {
   readonly count: number;
   readonly lanes: readonly Lane[];
+  /** lanes that have jobs at the front now, which waited */
+  readonly fronts: readonly Lane[];
   /** ms until one of the gates is to be looked at again, by what was seen there */
   readonly nextIn?: number;
 }
@@ -26,6 +29,7 @@ export interface Admitted {
 /** Lets in who can pass these gates, until nobody can. `made`: they are known to be there, as somebody held a place of each. */
 export async function admit(db: Db, gates: readonly GateKey[], { made = false }: { readonly made?: boolean } = {}): Promise<Admitted> {
   const lanes: Lane[] = [];
+  const fronts: Lane[] = [];
   let count = 0;
   let nextIn = Number.POSITIVE_INFINITY;
   const sorted = [...new Set(gates)].sort(compareText);
@@ -37,12 +41,13 @@ export async function admit(db: Db, gates: readonly GateKey[], { made = false }:
       const round = await db.transaction((tx) => admitRound(db, tx, locked, how));
       make = round.unmade === true;
       lanes.push(...round.lanes);
+      fronts.push(...round.fronts);
       count += round.count;
       nextIn = Math.min(nextIn, round.nextIn ?? nextIn);
       some = [...round.again].sort(compareText);
     }
   }
-  return { count, lanes, ...(Number.isFinite(nextIn) ? { nextIn } : {}) };
+  return { count, lanes, fronts, ...(Number.isFinite(nextIn) ? { nextIn } : {}) };
 }
 
 interface RoundReport extends Admitted {
@@ -63,8 +68,9 @@ async function admitRound(
   { make, mayRepeat }: { readonly make: boolean; readonly mayRepeat: boolean },
 ): Promise<RoundReport> {
   const standing = await takeKnocks(db, tx, keys, make);
-  if (standing === undefined) return { count: 0, lanes: [], again: keys, unmade: true };
+  if (standing === undefined) return { ...NOBODY, again: keys, unmade: true };
   const { gates, now } = standing;
+  const before = new Map([...gates].map(([key, { fullAt, closed }]) => [key, { fullAt, closed }]));
   const lines = await readHeads(tx, gates);
   const strange = [...lines.values()].flatMap(({ heads }) =>
     heads.flatMap(({ passes }) => passes.flatMap(({ gate }) => (gates.has(gate) ? [] : [gate]))),
@@ -72,8 +78,9 @@ async function admitRound(
   // A head has gates that are not locked: they must be had in order, so all of it begins anew.
   if (strange.length > 0 && mayRepeat) {
     await knockAgain(tx, new Map(keys.map((key) => [key, now])));
-    return { count: 0, lanes: [], again: [...new Set([...keys, ...strange])], unmade: true };
+    return { ...NOBODY, again: [...new Set([...keys, ...strange])], unmade: true };
   }
+  for (const [key, gate] of gates) if (!lines.has(key)) lookedAt(gate);
   const rounds: Round<Head>[] = [];
   const later = new Map<GateKey, number>();
   const again: GateKey[] = [];
@@ -85,11 +92,13 @@ async function admitRound(
     }
     const round = letIn(key, heads, gates, now);
     rounds.push(round);
+    if (!round.closed && heads.length < asked) lookedAt(gates.get(key) as Gate);
     if (round.closed || heads.length < asked || roomOf(gates.get(key) as Gate, MOST_HEADS) === 0) continue;
     if (mayRepeat) again.push(key);
     else later.set(key, now);
   }
-  const done = await apply(tx, rounds, gates, later);
+  const changed = [...gates].filter(([key, { fullAt, closed }]) => fullAt !== before.get(key)?.fullAt || closed !== before.get(key)?.closed);
+  const done = await apply(tx, rounds, changed, later);
   return { ...done, again, ...(later.size === 0 ? {} : { nextIn: Math.min(...later.values()) - now }) };
 }
 
@@ -150,17 +159,20 @@ function inLine(row: HeadRow): InLine<Head> {
   };
 }
 
-/** ready.seq is drawn after the delete, which has given the transaction its id (see SafePoint). */
+const NOBODY: Admitted = { count: 0, lanes: [], fronts: [] };
+
+/** ready.seq is drawn after the delete, which has given the transaction its id (see SafePoint). Those that waited go to the front. */
 const APPLY = statement(
   "admit",
   `
   with admitted as (
-    delete from pawl.parked p using unnest($1::uuid[]) with ordinality as g(id, ord) where p.id = g.id
-    returning p.id, p.band, p.spent, p.crashes, p.queue, p.tenant, p.task, g.ord
+    delete from pawl.parked p using unnest($1::uuid[], $13::bool[]) with ordinality as g(id, waited, ord) where p.id = g.id
+    returning p.id, p.band, p.spent, p.crashes, p.queue, p.tenant, p.task, g.ord, g.waited and p.crashes < ${SUSPECT_FROM} as front
   ),
   sorted as materialized (select * from admitted order by ord),
-  r as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
-    select id, band, spent, crashes, queue, tenant, task from sorted where crashes < ${SUSPECT_FROM}),
+  r as (insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task)
+    select nextval('pawl.ready_seq') + case when front then ${FRONT} else 0 end, id, band, spent, crashes, queue, tenant, task
+    from sorted where crashes < ${SUSPECT_FROM}),
   u as (insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task)
     select id, band, spent, crashes, queue, tenant, task from sorted where crashes >= ${SUSPECT_FROM}),
   held as (insert into pawl.slot (kind, key, job) select * from unnest($2::text[], $3::text[], $4::uuid[]) on conflict do nothing),
@@ -169,28 +181,28 @@ const APPLY = statement(
     from unnest($5::uuid[], $6::text[], $7::int2[], $8::text[]) as m(id, gate, rank, reason)
     where p.id = m.id and (p.gate, p.rank, p.reason) is distinct from (m.gate, m.rank, m.reason)
   ),
-  filled as (update pawl.gate g set full_at = to_timestamp(b.full_at / 1000) from unnest($9::text[], $10::float8[]) as b(key, full_at) where g.key = b.key),
+  left_as as (update pawl.gate g set full_at = to_timestamp(b.full_at / 1000), closed = b.closed
+    from unnest($9::text[], $10::float8[], $14::bool[]) as b(key, full_at, closed) where g.key = b.key),
   counted as (insert into pawl.delta (queue, task, parked, ready) select queue, task, -count(*), count(*) from admitted group by queue, task),
   knocked as (insert into pawl.knock (at, key) select to_timestamp(k.at / 1000), k.key from unnest($11::float8[], $12::text[]) as k(at, key))
-  select distinct queue, band, tenant, task from admitted`,
+  select queue, band, tenant, task, bool_or(front) as front from admitted group by queue, band, tenant, task`,
 );
 
 async function apply(
   tx: Transaction,
   rounds: readonly Round<Head>[],
-  gates: ReadonlyMap<GateKey, Gate>,
+  changed: readonly (readonly [GateKey, Gate])[],
   later: Map<GateKey, number>,
 ): Promise<Admitted> {
-  const admitted = rounds.flatMap((round) => round.admitted);
+  const admitted = rounds.flatMap((round) => round.admitted.map((one) => ({ ...one, waited: round.waited })));
   const waiting = rounds.flatMap((round) => round.waiting);
   for (const { knocks } of rounds) for (const [key, at] of knocks) later.set(key, Math.min(at, later.get(key) ?? at));
-  if (admitted.length === 0 && waiting.length === 0) {
+  if (admitted.length === 0 && waiting.length === 0 && changed.length === 0) {
     await knockAgain(tx, later);
-    return { count: 0, lanes: [] };
+    return NOBODY;
   }
   const slots = [...admitted, ...waiting].flatMap(({ job, slots: taken }) => taken.map((slot) => ({ ...slot, job: job.id })));
-  const filled = [...gates].filter(([, gate]) => gate.fullAt !== undefined);
-  const lanes = await tx.query<Lane>(APPLY, [
+  const rows = await tx.query<Lane & { readonly front: boolean }>(APPLY, [
     plainArray(admitted.map(({ job }) => job.id)),
     textArray(slots.map(({ kind }) => kind)),
     textArray(slots.map(({ gate }) => gate)),
@@ -199,11 +211,13 @@ async function apply(
     textArray(waiting.map(({ at }) => at.gate)),
     plainArray(waiting.map(({ job, at, turn }) => (turn ? TURN_RANK : rankOf(at.rule, job.lane.band)))),
     textArray(waiting.map(({ reason }) => reason)),
-    textArray(filled.map(([key]) => key)),
-    plainArray(filled.map(([, gate]) => gate.fullAt)),
+    textArray(changed.map(([key]) => key)),
+    plainArray(changed.map(([, gate]) => gate.fullAt)),
     ...knocksAt(later),
+    plainArray(admitted.map(({ waited }) => waited)),
+    plainArray(changed.map(([, gate]) => gate.closed)),
   ]);
-  return { count: admitted.length, lanes: lanes.map(laneOf) };
+  return { count: admitted.length, lanes: rows.map(laneOf), fronts: rows.filter(({ front }) => front).map(laneOf) };
 }
 
 const KNOCK_AGAIN = statement(

@@ -42,8 +42,13 @@ function answer({ parcels, packed, left }: { readonly parcels: string; readonly 
 export const CLAIM = hotStatement("claim", "claim", claimText(false));
 /** The same for jobs of several lanes: which one each is of. */
 export const CLAIM_LANES = hotStatement("claim", "claim_lanes", claimText(true));
+/**
+ * The same where jobs may be at the front of a lane ($13: from where on, null where it is not their turn). They come before
+ * all others; what they leave of the lane's quota, and of the claim's limit, is for the rest.
+ */
+export const CLAIM_FRONTS = hotStatement("claim", "claim_fronts", claimText(true, { fronts: true }));
 /** The same where the limits that lanes are under have been seen to. */
-export const CLAIM_LIMITED = statement("claim_limited", claimText(true, ""));
+export const CLAIM_LIMITED = statement("claim_limited", claimText(true, { fronts: true, limits: "" }));
 
 /**
  * The same for one lane that is not known to have parcels: a few rows cost a fraction of it. It takes nothing if there
@@ -84,15 +89,18 @@ function metQuotas(): string {
   return "met as materialized (select no from taken group by no having count(*) >= ($10::int[])[no]),";
 }
 
-function claimText(several: boolean, limits = unlimited()): string {
+interface ClaimTextOptions {
+  readonly fronts?: boolean;
+  readonly limits?: string;
+}
+
+function claimText(several: boolean, { fronts = false, limits = unlimited() }: ClaimTextOptions = {}): string {
+  const limit = fronts ? "($4 - (select count(*)::int from front))" : "$4";
   const ofLane = (table: string) => `${table}.queue = o.queue and ${table}.band = o.band and ${table}.tenant = o.tenant and ${table}.task = o.task`;
   const lane = several ? ", queue, task" : "";
   const offeredLane = several ? ", o.queue, o.task" : "";
   return `
-  with offered as materialized (
-    select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[], $11::bool[]) with ordinality as o(queue, band, tenant, task, bound, quota, packed, no)
-    where not ${over("pawl.pause", "o")} ${limits}
-  ),
+  with ${fronts ? frontText(ofLane("r"), limits) : offeredText("offered", "", limits)},
   locked as materialized (
     select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from (select * from offered where packed) o cross join lateral (
       select q.ctid as tid, q.seq, q.size as count, q.jobs from pawl.parcel q
@@ -113,7 +121,7 @@ function claimText(several: boolean, limits = unlimited()): string {
       select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
       where ${ofLane("r")} and r.seq >= o.bound and r.seq < coalesce(least(f.full, e.seq), 9223372036854775807)
       order by r.seq limit o.quota for update skip locked
-    ) p limit $4
+    ) p limit ${limit}
   ),
   lined as materialized (
     select *, least(count, quota - (upto - count)) as share from (
@@ -124,7 +132,7 @@ function claimText(several: boolean, limits = unlimited()): string {
     ) i where upto - count < quota
   ),
   dealt as materialized (
-    select *, least(share, $4 - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < $4
+    select *, least(share, ${limit} - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < ${limit}
   ),
   opened as materialized (
     select tid, seq, count, queue, band, tenant, task, jobs, given from dealt where id is null
@@ -135,7 +143,8 @@ function claimText(several: boolean, limits = unlimited()): string {
     select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :] from opened where given < count
   ),
   taken as materialized (
-    (select no, id, seq, spent, crashes, tid${lane} from picked where not mixed limit $4 - (select coalesce(sum(given), 0) from dealt))
+    ${fronts ? `select no, id, seq, spent, crashes, tid${lane} from front union all` : ""}
+    (select no, id, seq, spent, crashes, tid${lane} from picked where not mixed limit ${limit} - (select coalesce(sum(given), 0) from dealt))
     union all select no, id, seq, spent, crashes, tid${lane} from dealt where id is not null
     union all
     select d.no, u.id, d.seq + u.place - 1, 0, 0, null${lane}
@@ -156,6 +165,28 @@ function claimText(several: boolean, limits = unlimited()): string {
       where q.seq <> all(array(select seq from opened where given = count))${several ? " and case when o.no in (select no from met) then false else true end" : ""}
     )`,
   })}`;
+}
+
+function offeredText(name: string, more: string, limits: string): string {
+  const [column, parameter] = more === "" ? ["", ""] : [`, ${more}`, ", $13::bigint[]"];
+  return `${name} as materialized (
+    select * from unnest($5::text[], $6::int2[], $7::text[], $8::text[], $9::bigint[], $10::int[], $11::bool[]${parameter}) with ordinality as o(queue, band, tenant, task, bound, quota, packed${column}, no)
+    where not ${over("pawl.pause", "o")} ${limits}
+  )`;
+}
+
+/** What is taken from the fronts; what the rest is asked for is less by that. */
+function frontText(ofLane: string, limits: string): string {
+  return `${offeredText("asked", "front", limits)},
+  front as materialized (
+    select o.no, o.queue, o.task, p.* from (select * from asked where front is not null) o cross join lateral (
+      select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
+      where ${ofLane} and r.seq >= o.front and r.seq < 0 order by r.seq limit o.quota for update skip locked
+    ) p limit $4
+  ),
+  offered as materialized (
+    select * from (select queue, band, tenant, task, bound, (quota - (select count(*) from front f where f.no = asked.no))::int as quota, packed, no from asked) o where quota > 0
+  )`;
 }
 
 /** The lease over what was `taken`, and its jobs in order with what is not their facts. */

@@ -6,7 +6,7 @@ import type { PolicyRef } from "../../core/policy.js";
 import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port.js";
 import { plainArray, textArray } from "./arrays.js";
 import type { HeldLeases, Run } from "./bundles.js";
-import { type About, type AnswerRow, CLAIM, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT, FIELD, RECORD } from "./claim-statements.js";
+import { type About, type AnswerRow, CLAIM, CLAIM_FRONTS, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT, FIELD, RECORD } from "./claim-statements.js";
 import type { Db } from "./db.js";
 import type { Statement } from "./drivers/driver.js";
 import { type Facts, readApart } from "./facts-apart.js";
@@ -56,6 +56,9 @@ function readFacts(text: string | null): ReadonlyMap<JobId, Facts> {
 /** An offered lane, and the places of its jobs among those that were taken. */
 interface Offer extends Quota {
   readonly places: number[];
+  /** how many of them were at the front */
+  front: number;
+  /** the seq of the last of the others */
   last: number | undefined;
 }
 
@@ -90,11 +93,16 @@ export async function claim(
     if (quotas.length === 1) for (const { lane } of quotas) bounds.hasParcels(lane, left || (row?.parcels ?? 0) > 0);
     const count = taken?.jobs.length ?? 0;
     const offers = byOffer(quotas, taken);
-    if (taken?.lanes !== undefined) bounds.unpacked(quotas, taken.lanes.packed ?? []);
+    const atFronts = offers.reduce((sum, { front }) => sum + front, 0);
+    if (taken?.lanes !== undefined) bounds.unpacked(offers, taken.lanes.packed ?? []);
     let more: true | undefined = left || undefined;
     offers.forEach((offer, index) => {
+      const { sure, front, passed } = from[index] as From;
+      if (front !== undefined) bounds.frontGave(offer.lane, { count: offer.front, more: offer.front >= offer.quota || atFronts >= request.limit });
       if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last, offer.places.length);
-      if (count >= request.limit || offer.places.length >= offer.quota || from[index]?.sure) return;
+      if (count >= request.limit || offer.places.length >= offer.quota) return;
+      if (passed) more = true;
+      if (sure) return;
       // It gave less than asked for from where rows were likely, not from where they may be.
       bounds.wake(offer.lane);
       more = true;
@@ -115,11 +123,12 @@ function ask(
 ): Promise<readonly AnswerRow[]> {
   const [{ lane, quota }] = quotas as [Quota];
   const [{ seq, parcels }] = from as [From];
-  if (quotas.length === 1 && limited === undefined && !parcels) {
+  const fronts = from.some(({ front }) => front !== undefined);
+  if (quotas.length === 1 && limited === undefined && !parcels && !fronts) {
     const { queue, band, tenant, task } = lane;
     return db.query<AnswerRow>(CLAIM_ROWS, [db.now(), worker, duration, Math.min(limit, quota), queue, band, tenant, task, seq]);
   }
-  return db.query<AnswerRow>(limited ?? (quotas.length > 1 ? CLAIM_LANES : CLAIM), [
+  return db.query<AnswerRow>(limited ?? (fronts ? CLAIM_FRONTS : quotas.length > 1 ? CLAIM_LANES : CLAIM), [
     db.now(),
     worker,
     duration,
@@ -129,6 +138,7 @@ function ask(
     plainArray(quotas.map((one) => one.quota)),
     plainArray(from.map((one) => one.packed)),
     guess.jobs,
+    ...(fronts || limited !== undefined ? [plainArray(from.map(({ front }) => front))] : []),
   ]);
 }
 
@@ -143,7 +153,7 @@ function runsOf({ runs, lanes }: Taken): readonly Run[] {
 }
 
 function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly Offer[] {
-  const offers = quotas.map((quota): Offer => ({ ...quota, places: [], last: undefined }));
+  const offers = quotas.map((quota): Offer => ({ ...quota, places: [], front: 0, last: undefined }));
   if (taken === undefined) return offers;
   const { lanes, jobs } = taken;
   if (lanes === undefined) {
@@ -154,8 +164,10 @@ function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly O
   }
   for (let place = 0; place < jobs.length; place++) {
     const offer = offers[(lanes.no[place] as number) - 1] as Offer;
+    const seq = lanes.seq[place] as number;
     offer.places.push(place);
-    offer.last = lanes.seq[place];
+    if (seq < 0) offer.front++;
+    else offer.last = seq;
   }
   return offers;
 }
@@ -181,7 +193,7 @@ export async function claimSuspect(
   ]);
   const taken = read(row);
   if (taken?.lane === undefined) return undefined;
-  return claimedOf(db, taken, [{ lane: taken.lane, quota: 1, places: [0], last: taken.last }]);
+  return claimedOf(db, taken, [{ lane: taken.lane, quota: 1, places: [0], front: 0, last: taken.last }]);
 }
 
 async function claimedOf(db: Db, taken: Taken, offers: readonly Offer[]): Promise<Claimed> {

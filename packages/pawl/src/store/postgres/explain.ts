@@ -15,7 +15,7 @@ import type { LowWaters } from "./low-water.js";
 import { SEQ_STEP } from "./parcels.js";
 import { find } from "./read.js";
 
-/** Of a lane: where a job is in it, and what is before. Rows and parcels are each counted up to the bound, from the lane's own. */
+/** Of a lane: where a job is in it, and what is before: its front, then rows and parcels, each counted up to a bound, from the lane's own. */
 const LINE = statement(
   "explain_line",
   `
@@ -30,6 +30,9 @@ const LINE = statement(
     ) as seq
   )
   select
+    (select count(*)::int from (
+      select from pawl.ready r where r.queue = $2 and r.band = $3 and r.tenant = $4 and r.task = $5 and r.seq >= $7 and r.seq < least((select seq from own), 0) limit ${MOST_AHEAD} + 1
+    ) r) +
     (select count(*)::int from (
       select from pawl.ready r where r.queue = $2 and r.band = $3 and r.tenant = $4 and r.task = $5 and r.seq >= $6
         and r.seq < coalesce((select seq from own), 9223372036854775807) limit ${MOST_AHEAD} + 1
@@ -124,7 +127,15 @@ const CLOCK = statement("explain_clock", `select ${ms(NOW)} as now`);
 
 async function ahead(db: Db, bounds: LaneBounds, id: JobId, lane: Lane): Promise<Pick<Look, "ahead" | "more">> {
   const { queue, band, tenant, task } = lane;
-  const [row] = await db.query<{ rows: number; parcels: number; packed: number }>(LINE, [id, queue, band, tenant, task, bounds.boundOf(lane)]);
+  const [row] = await db.query<{ rows: number; parcels: number; packed: number }>(LINE, [
+    id,
+    queue,
+    band,
+    tenant,
+    task,
+    bounds.boundOf(lane),
+    bounds.frontOf(lane),
+  ]);
   const { rows = 0, parcels = 0, packed = 0 } = row ?? {};
   return { ahead: Math.min(rows, MOST_AHEAD) + packed, more: rows > MOST_AHEAD || parcels > MOST_AHEAD };
 }

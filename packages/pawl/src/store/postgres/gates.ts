@@ -36,7 +36,7 @@ const READ_GATES = statement(
      select key, json_agg(json_build_object('rule', rule::text, 'pausedUntil', ${ms("paused_until")}, 'at', ${ms("at")}) order by id)::text as knocks
      from gone where rule is not null or paused_until is not null group by key
    )
-   select g.key, g.rule::text, ${ms("g.full_at")} as full_at, ${ms("g.paused_until")} as paused_until, ${ms(NOW)} as now,
+   select g.key, g.rule::text, ${ms("g.full_at")} as full_at, ${ms("g.paused_until")} as paused_until, g.closed, ${ms(NOW)} as now,
      (select count(*) from pawl.slot s where s.kind in ('key', 'serial') and s.key = g.key)::int as held,
      (select count(*) from pawl.slot s where s.kind = 'rate' and s.key = g.key)::int as unstarted,
      (select t.knocks from told t where t.key = g.key) as knocks
@@ -48,6 +48,7 @@ interface GateRow {
   readonly rule: string;
   readonly full_at: number | null;
   readonly paused_until: number | null;
+  readonly closed: boolean;
   readonly now: number;
   readonly held: number;
   readonly unstarted: number;
@@ -113,5 +114,6 @@ function gateOf(row: GateRow): Gate {
     unstarted: row.unstarted,
     fullAt: row.full_at ?? undefined,
     pausedUntil: row.paused_until ?? undefined,
+    closed: row.closed,
   };
 }

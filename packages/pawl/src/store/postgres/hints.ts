@@ -42,6 +42,8 @@ interface Message {
 export class Hints {
   readonly #listeners = new Set<(hint: Hint) => void>();
   readonly #lanes = new Map<string, Lane>();
+  /** those of which the front is meant */
+  readonly #fronts = new Map<string, Lane>();
   #dueIn: number | undefined;
   #tickIn: number | undefined;
   #admitIn: number | undefined;
@@ -116,7 +118,7 @@ export class Hints {
   give(hint: Hint): void {
     this.tell(hint);
     if (!this.others || hint.kind === "finished") return;
-    if (hint.kind === "ready") for (const lane of hint.lanes) this.#lanes.set(laneKey(lane), lane);
+    if (hint.kind === "ready") for (const lane of hint.lanes) (hint.front === true ? this.#fronts : this.#lanes).set(laneKey(lane), lane);
     else if (hint.kind === "scheduled") this.#dueIn = Math.min(this.#dueIn ?? hint.dueIn, hint.dueIn);
     else if (hint.kind === "tick") this.#tickIn = Math.min(this.#tickIn ?? hint.dueIn, hint.dueIn);
     else if (hint.kind === "admit") this.#admitIn = Math.min(this.#admitIn ?? hint.dueIn, hint.dueIn);
@@ -163,8 +165,11 @@ export class Hints {
     this.#lastSent = this.clock.monotonic();
     const hints: Hint[] = [];
     if (this.#look) hints.push({ kind: "lanes" });
-    else if (this.#lanes.size > MOST_LANES) this.#notify(this.#workChannel, [{ kind: "lanes" }]);
-    else if (this.#lanes.size > 0) this.#notifyOf([...this.#lanes.values()]);
+    else if (this.#lanes.size + this.#fronts.size > MOST_LANES) this.#notify(this.#workChannel, [{ kind: "lanes" }]);
+    else {
+      if (this.#lanes.size > 0) this.#notifyOf([...this.#lanes.values()], {});
+      if (this.#fronts.size > 0) this.#notifyOf([...this.#fronts.values()], { front: true });
+    }
     if (this.#dueIn !== undefined) hints.push({ kind: "scheduled", dueIn: this.#dueIn });
     if (this.#tickIn !== undefined) hints.push({ kind: "tick", dueIn: this.#tickIn });
     if (this.#admitIn !== undefined) hints.push({ kind: "admit", dueIn: this.#admitIn });
@@ -172,6 +177,7 @@ export class Hints {
     if (this.#watch) hints.push({ kind: "watch" });
     if (this.#events) hints.push({ kind: "events" });
     this.#lanes.clear();
+    this.#fronts.clear();
     this.#dueIn = undefined;
     this.#tickIn = undefined;
     this.#admitIn = undefined;
@@ -183,11 +189,11 @@ export class Hints {
   }
 
   /** As many lanes to a message as fit. */
-  #notifyOf(lanes: readonly Lane[]): void {
+  #notifyOf(lanes: readonly Lane[], where: { readonly front?: true }): void {
     const parts = inParts(lanes);
-    if (parts.length === 1) this.#notify(this.#workChannel, [{ kind: "ready", lanes }]);
+    if (parts.length === 1) this.#notify(this.#workChannel, [{ kind: "ready", lanes, ...where }]);
     else {
-      const messages = parts.map((part) => this.#message([{ kind: "ready", lanes: part }]));
+      const messages = parts.map((part) => this.#message([{ kind: "ready", lanes: part, ...where }]));
       this.db.query(NOTIFY_ALL, [this.#workChannel, textArray(messages)]).catch(() => {});
     }
   }

@@ -81,7 +81,11 @@ export function postgresStore({
   const low = new LowWaters();
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
   hints.on((hint) => {
-    if (hint.kind === "ready") for (const lane of hint.lanes) bounds.wake(lane);
+    if (hint.kind !== "ready") return;
+    for (const lane of hint.lanes) {
+      bounds.wake(lane);
+      if (hint.front === true) bounds.fronted(lane);
+    }
   });
   let closed = false;
 
@@ -97,8 +101,10 @@ export function postgresStore({
     return change;
   };
 
-  const admitted = ({ lanes, nextIn }: Admitted): void => {
-    ready(lanes);
+  const admitted = ({ lanes, fronts, nextIn }: Admitted): void => {
+    if (fronts.length > 0) hints.give({ kind: "ready", lanes: distinct(fronts), front: true });
+    const known = new Set(fronts.map(laneKey));
+    ready(lanes.filter((lane) => !known.has(laneKey(lane))));
     if (nextIn !== undefined) hints.give({ kind: "admit", dueIn: nextIn });
   };
   db.onKnock = async (gates, how) => {

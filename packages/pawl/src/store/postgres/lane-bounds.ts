@@ -2,6 +2,12 @@ import { compareLanes, type Lane, type LaneKey, laneKey } from "../../core/lane.
 import type { Quota } from "../../core/offer.js";
 import { SafePoint } from "./safe-point.js";
 
+/**
+ * Numbers of the front of a lane, where jobs are that waited at a gate, begin here and stay below zero; those of all others
+ * are above it. Both are drawn from one sequence, so that one safe point serves both.
+ */
+export const FRONT = -(2 ** 52);
+
 /** What this process knows of one lane. */
 interface Entry {
   readonly lane: Lane;
@@ -16,16 +22,23 @@ interface Entry {
   packed: boolean;
   /** the last look found some */
   parcels: boolean;
+  /** the bound of its front */
+  front: number;
+  /** it may have jobs at its front that nobody was sent for */
+  fronted: boolean;
+  /** its last claim took from the front: the next one takes from the rest */
+  restsTurn: boolean;
   /** when the lane was last seen live, or gave jobs */
   seenAt: number;
   /** jobs claimed of it here */
   jobs: number;
 }
 
-/** The smallest visible seq of a lane, and whether it has parcels. */
+/** The smallest visible seq of a lane, whether it has parcels, and the smallest of its front. */
 export interface Head {
-  readonly seq: number;
+  readonly seq: number | undefined;
   readonly packed: boolean;
+  readonly front: number | undefined;
 }
 /** Where to claim from. */
 export interface From {
@@ -36,10 +49,16 @@ export interface From {
   readonly packed: boolean;
   /** it had some when it was last looked at */
   readonly parcels: boolean;
+  /** where its front begins, if that is to be asked */
+  readonly front: number | undefined;
+  /** its front is passed over this time, and may have jobs */
+  readonly passed: boolean;
 }
 export interface FreshLane {
   readonly lane: Lane;
   readonly packed: boolean;
+  /** it has a front; of one that has parcels the next look says so */
+  readonly front: boolean;
 }
 
 /** ms between claims of one lane from its bound instead of its hint */
@@ -59,20 +78,45 @@ export class LaneBounds {
   readonly #entries = new Map<LaneKey, Entry>();
   readonly #seen = new Map<Lane, Entry>();
   readonly #safe = new SafePoint();
+  #claims = false;
   constructor(readonly monotonic: () => number) {}
 
   from(lane: Lane): From {
+    this.#claims = true;
     const entry = this.#find(lane) ?? this.#enter(lane);
     const { packed, parcels } = entry;
+    const passed = entry.fronted && entry.restsTurn;
+    const front = entry.fronted && !passed ? entry.front : undefined;
+    // One claim is sent for the front at a time; what is heard of meanwhile is for the next.
+    if (front !== undefined) entry.fronted = false;
+    entry.restsTurn = false;
     const now = this.monotonic();
-    if (entry.hint > entry.bound && now - entry.sweptAt < SWEEP) return { seq: entry.hint, sure: false, packed, parcels };
-    entry.sweptAt = now;
-    return { seq: entry.bound, sure: true, packed, parcels };
+    const sure = !(entry.hint > entry.bound && now - entry.sweptAt < SWEEP);
+    if (sure) entry.sweptAt = now;
+    return { seq: sure ? entry.bound : entry.hint, sure, packed, parcels, front, passed };
   }
 
   /** Below it nothing of the lane is left; changes nothing. */
   boundOf(lane: Lane): number {
     return this.#entries.get(laneKey(lane))?.bound ?? 0;
+  }
+
+  /** The same of its front. */
+  frontOf(lane: Lane): number {
+    return this.#entries.get(laneKey(lane))?.front ?? FRONT;
+  }
+
+  /** Jobs that waited are ready at its front. (Who never claims remembers nothing.) */
+  fronted(lane: Lane): void {
+    if (this.#claims) (this.#find(lane) ?? this.#enter(lane)).fronted = true;
+  }
+
+  /** What a claim took from its front, and whether there may be more. */
+  frontGave(lane: Lane, { count, more }: { readonly count: number; readonly more: boolean }): void {
+    const entry = this.#find(lane);
+    if (entry === undefined) return;
+    entry.restsTurn = count > 0;
+    entry.fronted ||= more;
   }
 
   /** The last seq a claim took, in order: what is left begins behind it, above or below what other claims took. */
@@ -89,11 +133,14 @@ export class LaneBounds {
     if (entry !== undefined) entry.parcels = parcels;
   }
 
-  /** Of the lanes of a claim, only those had parcels. The others are asked again when something is heard of them. */
-  unpacked(quotas: readonly Quota[], packed: readonly number[]): void {
+  /**
+   * Of the lanes of a claim, only those had parcels. The others are asked again when something is heard of them; one whose
+   * front gave all was not asked.
+   */
+  unpacked(quotas: readonly (Quota & { readonly front: number })[], packed: readonly number[]): void {
     const had = new Set(packed);
-    quotas.forEach(({ lane }, index) => {
-      const entry = had.has(index + 1) ? undefined : this.#find(lane);
+    quotas.forEach(({ lane, quota, front }, index) => {
+      const entry = had.has(index + 1) || front >= quota ? undefined : this.#find(lane);
       if (entry !== undefined) entry.packed = false;
     });
   }
@@ -106,8 +153,8 @@ export class LaneBounds {
     entry.packed = true;
   }
 
-  /** Every remembered lane in order, with the bound to look from. */
-  known(): readonly { readonly lane: Lane; readonly bound: number; readonly live: boolean }[] {
+  /** Every remembered lane in order, with the bounds to look from. */
+  known(): readonly { readonly lane: Lane; readonly bound: number; readonly front: number; readonly live: boolean }[] {
     return [...this.#entries.values()].sort((a, b) => compareLanes(a.lane, b.lane));
   }
 
@@ -125,6 +172,7 @@ export class LaneBounds {
     readonly xmin: number;
     readonly xmax: number;
   }): void {
+    this.#claims = true;
     const safe = this.#safe.observe(found.seq, found.xmin, found.xmax);
     const now = this.monotonic();
     const empty: Entry[] = [];
@@ -132,15 +180,17 @@ export class LaneBounds {
       const entry = this.#entries.get(laneKey(lane));
       if (entry === undefined) return;
       const head = found.heads[index];
-      entry.live = head !== undefined;
-      entry.packed = head?.packed !== false;
+      entry.live = head?.seq !== undefined || head?.front !== undefined;
+      entry.packed = head?.seq === undefined || head.packed;
       entry.parcels = head?.packed === true;
       if (entry.live) entry.seenAt = now;
-      else empty.push(entry);
+      else if (!entry.fronted) empty.push(entry);
       entry.bound = Math.max(entry.bound, Math.min(head?.seq ?? safe, safe));
+      entry.front = Math.max(entry.front, Math.min(head?.front ?? FRONT + safe, FRONT + safe));
+      if (head?.front !== undefined) entry.fronted = true;
     });
     this.#forgetSome(empty, now);
-    for (const { lane, packed } of found.fresh) Object.assign(this.#enter(lane), { live: true, packed, parcels: packed });
+    for (const { lane, packed, front } of found.fresh) Object.assign(this.#enter(lane), { live: true, packed, parcels: packed, fronted: front });
   }
 
   /** Of empty lanes those are kept that were live of late, and of many the ones that most jobs went through. */
@@ -181,6 +231,9 @@ export class LaneBounds {
         live: false,
         packed: true,
         parcels: false,
+        front: FRONT,
+        fronted: false,
+        restsTurn: false,
         seenAt: this.monotonic(),
         jobs: 0,
       };

@@ -4,14 +4,15 @@ import { plainArray, textArray } from "./arrays.js";
 import { type Db, hotStatement } from "./db.js";
 import type { FreshLane, Head, LaneBounds } from "./lane-bounds.js";
 import { SEQ_STEP } from "./parcels.js";
+import { laneOf } from "./pending.js";
 
 const LANE = "(r.queue, r.band, r.tenant, r.task)";
 
 /** The first lane between two others that has rows in either table; of one that is first in both, that it has parcels. */
 function between(from: string, to: string): string {
-  const first = (table: string, packed: boolean) =>
-    `(select r.queue, r.band, r.tenant, r.task, ${packed} as packed from ${table} r where ${LANE} > ${from} and ${LANE} < ${to} order by r.queue, r.band, r.tenant, r.task limit 1)`;
-  return `${first("pawl.ready", false)} union all ${first("pawl.parcel", true)} order by queue, band, tenant, task, packed desc limit 1`;
+  const first = (table: string, packed: boolean, front: string) =>
+    `(select r.queue, r.band, r.tenant, r.task, ${packed} as packed, ${front} as front from ${table} r where ${LANE} > ${from} and ${LANE} < ${to} order by r.queue, r.band, r.tenant, r.task, r.seq limit 1)`;
+  return `${first("pawl.ready", false, "r.seq < 0")} union all ${first("pawl.parcel", true, "false")} order by queue, band, tenant, task, packed desc limit 1`;
 }
 
 /** The last number given out; a sequence that has given out none says 1 all the same. */
@@ -20,15 +21,16 @@ const LAST_SEQ = "(select case when is_called then last_value else 0 end from pa
 /**
  * Looks for work: the head of every known lane from its bound on, and unknown lanes in the gaps between known ones
  * (a loose index scan that jumps from lane to lane). Both stay inside what can be live, so the cost does not grow
- * with dead rows. $1–$5: known lanes with bounds; the gaps lie between them, with sentinels at both ends. $6: a number up
- * to which everything was seen: if none was given out since, no lane can be new, and the gaps are left alone.
+ * with dead rows. $1–$5 and $7: known lanes with bounds; the gaps lie between them, with sentinels at both ends. $6: a number
+ * up to which everything was seen: if none was given out since, no lane can be new, and the gaps are left alone. Lanes have
+ * fronts only where jobs are under limits.
  */
 const LIVE = hotStatement(
   "claim",
   "live",
   `
   with recursive known as materialized (
-    select * from unnest($1::text[], $2::int2[], $3::text[], $4::text[], $5::bigint[]) with ordinality as k(queue, band, tenant, task, bound, no)
+    select * from unnest($1::text[], $2::int2[], $3::text[], $4::text[], $5::bigint[], $7::bigint[]) with ordinality as k(queue, band, tenant, task, bound, front, no)
   ),
   edges as materialized (
     select queue, band, tenant, task, no from known
@@ -41,11 +43,11 @@ const LIVE = hotStatement(
     from edges window w as (order by no)
   ),
   walk as (
-    select g.q2, g.b2, g.t2, g.k2, f.queue, f.band, f.tenant, f.task, f.packed from gap g cross join lateral (
+    select g.q2, g.b2, g.t2, g.k2, f.queue, f.band, f.tenant, f.task, f.packed, f.front from gap g cross join lateral (
       ${between('(g.q1 collate "C", g.b1, g.t1 collate "C", g.k1 collate "C")', '(g.q2 collate "C", g.b2, g.t2 collate "C", g.k2 collate "C")')}
     ) f where g.q2 is not null and ${LAST_SEQ} <> $6::bigint
     union all
-    select w.q2, w.b2, w.t2, w.k2, f.queue, f.band, f.tenant, f.task, f.packed from walk w cross join lateral (
+    select w.q2, w.b2, w.t2, w.k2, f.queue, f.band, f.tenant, f.task, f.packed, f.front from walk w cross join lateral (
       ${between("(w.queue, w.band, w.tenant, w.task)", '(w.q2 collate "C", w.b2, w.t2 collate "C", w.k2 collate "C")')}
     ) f
   ),
@@ -53,26 +55,35 @@ const LIVE = hotStatement(
     select k.no,
       (select r.seq from pawl.ready r where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq >= k.bound order by r.seq limit 1) as row,
       (select r.seq from pawl.parcel r
-       where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq > k.bound - ${SEQ_STEP} order by r.seq limit 1) as parcel
+       where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq > k.bound - ${SEQ_STEP} order by r.seq limit 1) as parcel,
+      case when (select exists (select from pawl.ticket)) then (select r.seq from pawl.ready r
+        where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq >= k.front and r.seq < 0 order by r.seq limit 1) end as front
     from known k
   )
-  select 'head' as what, no::int, least(row, parcel)::text as a, null::text as queue, null::int2 as band, null::text as tenant, null::text as task, parcel is not null as packed from head
-  union all select 'lane', null, null, queue, band, tenant, task, packed from walk
-  union all select 'pause', null, kind, name, null, null, null, null from pawl.pause
-  union all (select distinct 'suspect', null::int, null, queue, null::int2, tenant, task, null::bool from pawl.suspect)
-  union all select 'policies', null, mark::text, null, null, null, null, null from pawl.policy_mark
-  union all select 'mark', null, ${LAST_SEQ}::text, pg_snapshot_xmin(s)::text, null, pg_snapshot_xmax(s)::text, null, null from pg_current_snapshot() s`,
+  select 'head' as what, no::int, least(row, parcel)::text as a, front::text as queue, null::int2 as band, null::text as tenant, null::text as task,
+    parcel is not null as packed, null::bool as front from head
+  union all select 'lane', null, null, queue, band, tenant, task, packed, front from walk
+  union all select 'pause', null, kind, name, null, null, null, null, null from pawl.pause
+  union all (select distinct 'suspect', null::int, null, queue, null::int2, tenant, task, null::bool, null::bool from pawl.suspect)
+  union all select 'policies', null, mark::text, null, null, null, null, null, null from pawl.policy_mark
+  union all select 'mark', null, ${LAST_SEQ}::text, pg_snapshot_xmin(s)::text, null, pg_snapshot_xmax(s)::text, null, null, null from pg_current_snapshot() s`,
 );
 
 interface LiveRow {
   readonly what: "head" | "lane" | "pause" | "suspect" | "policies" | "mark";
   readonly no: number | null;
   readonly a: string | null;
+  /** of a head: the smallest number of its front, if it has one */
   readonly queue: string;
   readonly band: Lane["band"];
   readonly tenant: string;
   readonly task: string;
   readonly packed: boolean;
+  readonly front: boolean;
+}
+
+function headOf({ a, queue, packed }: Pick<LiveRow, "a" | "packed"> & { readonly queue: string | null }): Head {
+  return { seq: a === null ? undefined : Number(a), packed, front: queue === null ? undefined : Number(queue) };
 }
 
 export async function live(db: Db, bounds: LaneBounds, queues: readonly string[] | undefined, tasks: readonly string[]): Promise<LiveLanes> {
@@ -84,6 +95,7 @@ export async function live(db: Db, bounds: LaneBounds, queues: readonly string[]
     textArray(known.map(({ lane }) => lane.task)),
     plainArray(known.map(({ bound }) => bound)),
     bounds.seenUpTo,
+    plainArray(known.map(({ front }) => front)),
   ]);
   const heads = new Array<Head | undefined>(known.length).fill(undefined);
   const fresh: FreshLane[] = [];
@@ -92,8 +104,8 @@ export async function live(db: Db, bounds: LaneBounds, queues: readonly string[]
   let policies = "0";
   const suspects: LiveRow[] = [];
   for (const row of rows) {
-    if (row.what === "head") heads[(row.no as number) - 1] = row.a === null ? undefined : { seq: Number(row.a), packed: row.packed };
-    else if (row.what === "lane") fresh.push({ lane: { queue: row.queue, band: row.band, tenant: row.tenant, task: row.task }, packed: row.packed });
+    if (row.what === "head") heads[(row.no as number) - 1] = headOf(row);
+    else if (row.what === "lane") fresh.push({ lane: laneOf(row), packed: row.packed, front: row.front });
     else if (row.what === "pause") paused.add(`${row.a}:${row.queue}`);
     else if (row.what === "suspect") suspects.push(row);
     else if (row.what === "policies") policies = row.a as string;

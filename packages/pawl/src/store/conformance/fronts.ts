@@ -1,0 +1,116 @@
+import { expect } from "vitest";
+import type { JobId } from "../../core/id.js";
+import type { JobOptions } from "../../core/job.js";
+import type { LimitRule } from "../../core/limit.js";
+import type { Test } from "./suite.js";
+import { ANA, LEASE, lane, SECOND, SUCCEEDED, type World } from "./world.js";
+
+function under(rule: LimitRule, key = "k"): JobOptions {
+  return { limits: [{ limit: "per key", key, rule }] };
+}
+const ONE: JobOptions = under({ concurrency: 1 });
+const TWO: JobOptions = under({ concurrency: 2 });
+
+async function addMany(w: World, count: number, options?: JobOptions): Promise<readonly JobId[]> {
+  const ids: JobId[] = [];
+  for (let i = 0; i < count; i++) ids.push(await w.add(options === undefined ? {} : { options }));
+  return ids;
+}
+
+/** So many claims of one job each. */
+async function oneByOne(w: World, count: number): Promise<readonly (JobId | undefined)[]> {
+  const ids: (JobId | undefined)[] = [];
+  for (let i = 0; i < count; i++) ids.push((await w.claimIds({ limit: 1 }))[0]);
+  return ids;
+}
+
+/** Where jobs go that are let in, and who is claimed first. */
+export function frontTests(test: Test): void {
+  test("a job that waited at a gate is let in at the front of its lane", async (w) => {
+    const [first, waits] = (await addMany(w, 2, ONE)) as [JobId, JobId];
+    const plain = await addMany(w, 3);
+    await w.run(first);
+    expect(await w.claimIds()).toEqual([waits, ...plain]);
+  });
+
+  test("one that finds its gate open goes to the back, as all that become ready", async (w) => {
+    const [first] = await addMany(w, 1, TWO);
+    const [plain] = await addMany(w, 1);
+    const [second] = await addMany(w, 1, TWO);
+    expect(await w.claimIds()).toEqual([first, plain, second]);
+  });
+
+  test("one that comes when nobody is before its gate any more has not waited", async (w) => {
+    const [first] = await addMany(w, 1, ONE);
+    await w.run(first as JobId);
+    const [plain] = await addMany(w, 1);
+    const [next] = await addMany(w, 1, ONE);
+    expect(await w.claimIds()).toEqual([plain, next]);
+  });
+
+  test("those that waited are claimed in the order they were let in", async (w) => {
+    const ids = await addMany(w, 4, TWO);
+    await addMany(w, 1);
+    const held = await w.holdAll({ limit: 2 });
+    await w.settleAll(held, SUCCEEDED);
+    expect(await w.claimIds({ limit: 2 })).toEqual(ids.slice(2));
+  });
+
+  test("claims of a lane take in turns from its front and from the rest, so that neither keeps the other waiting", async (w) => {
+    const ids = await addMany(w, 6, under({ concurrency: 3 }));
+    const held = await w.holdAll({ limit: 3 });
+    const plain = await addMany(w, 3);
+    await w.settleAll(held, SUCCEEDED);
+    expect(await oneByOne(w, 7)).toEqual([ids[3], plain[0], ids[4], plain[1], ids[5], plain[2], undefined]);
+  });
+
+  test("where the rest has none, the front is asked at every turn", async (w) => {
+    const ids = await addMany(w, 4, TWO);
+    await w.settleAll(await w.holdAll(), SUCCEEDED);
+    expect(await oneByOne(w, 3)).toEqual([ids[2], ids[3], undefined]);
+  });
+
+  test("the front is within the quota of its lane, and within the limit of a claim", async (w) => {
+    const ids = await addMany(w, 4, TWO);
+    const [other] = await w.enqueue({ task: "b" });
+    const plain = await addMany(w, 2);
+    await w.settleAll(await w.holdAll({ limit: 2 }), SUCCEEDED);
+    const claim = async (quota: number, limit: number) => {
+      const quotas = [lane(), lane({ task: "b" })].map((of) => ({ lane: of, quota }));
+      return (await w.store.leases.claim({ worker: ANA, quotas, limit, duration: LEASE }))?.jobs.map(({ id }) => id);
+    };
+    expect(await claim(1, 1)).toEqual([ids[2]]);
+    expect(await claim(1, 5), "the rest's turn").toEqual([plain[0], (other as { id: JobId }).id]);
+    expect(await claim(2, 5)).toEqual([ids[3], plain[1]]);
+    expect(await claim(2, 5)).toBeUndefined();
+  });
+
+  test("a job at the front can be cancelled, paused and resumed", async (w) => {
+    const [first, second, third] = (await addMany(w, 3, ONE)) as [JobId, JobId, JobId];
+    const [plain] = await addMany(w, 1);
+    await w.run(first);
+    await w.store.jobs.cancel("everyone", second, "no need");
+    await w.store.jobs.pause("everyone", third);
+    expect(await w.claimIds()).toEqual([plain]);
+    await w.store.jobs.resume("everyone", third);
+    expect(await w.claimIds()).toEqual([third]);
+  });
+
+  test("one that waited for a token comes before those that came meanwhile", async (w) => {
+    const [first, waits] = (await addMany(w, 2, under({ rate: { limit: 1, per: SECOND, burst: 1 } }))) as [JobId, JobId];
+    await w.run(first);
+    const [plain] = await addMany(w, 1);
+    w.clock.advance(SECOND);
+    await w.store.limits.admit(10);
+    expect(await w.claimIds()).toEqual([waits, plain]);
+  });
+
+  test("a lane that has a front and nothing else has work, and says how many are ahead", async (w) => {
+    const ids = await addMany(w, 4, TWO);
+    await w.settleAll(await w.holdAll(), SUCCEEDED);
+    expect((await w.store.lanes.live(undefined, ["work"])).lanes).toEqual([lane()]);
+    const [plain] = await addMany(w, 1);
+    const ahead = async (id: JobId | undefined) => (await w.store.explain.look("everyone", id as JobId))?.ahead;
+    expect([await ahead(ids[3]), await ahead(plain)]).toEqual([1, 2]);
+  });
+}
