@@ -114,7 +114,7 @@ describeOn("embedded18", () => {
   });
 
   test("jobs of a thousand lanes wake others by name, in as many messages as it takes and one statement; those of more say: look", async () => {
-    await using database = await freshDatabase();
+    await using database = await migratedDatabase();
     const sent: string[] = [];
     const inner = pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 });
     const noting: Driver = {
