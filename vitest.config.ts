@@ -38,12 +38,14 @@ const REST = [
   // The same suites again, on another server: `npm test` runs the heart of the conformance suite on them.
   "test/conformance/{debian15,pgbouncer,pglite}.test.ts",
   "test/races/debian15.test.ts",
+  "test/conformance/walled.test.ts",
   // Shares, estimates and leaks: numbers that only many jobs and much time show.
   "test/sharing/{tenants,priorities,workers}.test.ts",
   "test/engine/estimate.test.ts",
   "test/recovery/{soak,stranded}.test.ts",
   // Every moment of what the default run looks at once.
   "test/recovery/worker-killed-at.test.ts",
+  "test/access/pooled.test.ts",
   // What is made of the sources, or goes around them: packages, backups, clones, terminals, a real Prometheus.
   "test/dist.test.ts",
   "test/bench.test.ts",

@@ -1,67 +1,54 @@
-import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open, type Pawl, task } from "../../packages/pawl/src/index.js";
-import { rolesScript } from "../../packages/pawl/src/store/postgres/roles.js";
-import { type Database, describeOn, freshDatabase, type ServerName, urlOf } from "../support/servers.js";
+import { rolesScript, WALLED } from "../../packages/pawl/src/store/postgres/roles.js";
+import { describeOn, urlOf } from "../support/servers.js";
+import { KEYS, Site, TENANTS } from "./site.js";
 
-const KEYS = { pepper: "a pepper of sixteen bytes or more" };
-// Roles belong to the whole server, which other tests share: a schema of this test's own gives them names of their own.
-const SCHEMA = `roles_${randomBytes(4).toString("hex")}`;
-const LOGIN = `${SCHEMA}_login`;
+/** A row of every table that is a tenant's: $1 is whose, $2 a job of theirs. Those that have rows already have none here. */
+const ROWS = [
+  "insert into pawl.job_kept select * from pawl.job where id = $2 and tenant = $1",
+  "insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task) values ($2, 5, 0, 2, 'q', $1, 't')",
+  "insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs) values (nextval('pawl.ready_seq'), 1, 5, 'q', $1, 't', array[$2::uuid])",
+  "insert into pawl.scheduled (run_at, id, band, spent, crashes, queue, tenant, task) values (now(), $2, 5, 0, 0, 'q', $1, 't')",
+  "insert into pawl.parked (id, band, spent, crashes, reason, queue, tenant, task) values ($2, 5, 0, 0, 'paused', 'q', $1, 't')",
+  "insert into pawl.blocked (run_at, id, band, queue, tenant, task) values (now(), $2, 5, 'q', $1, 't')",
+  "insert into pawl.dead (died_at, id, band, queue, tenant, task, kind, name) values (now(), $2, 5, 'q', $1, 't', 'error', 'Error')",
+  "insert into pawl.schedule (created_at, changed_at, revision, keeps, tenant, name, definition) select now(), now(), 1, false, $1, 's', '{}' where $2::uuid is not null",
+  "insert into pawl.breaker (tenant, task, state, forced, turn, since, counts, rule) select $1, 't', 'open', true, 0, now(), '[]', '{}' where $2::uuid is not null",
+  ...["attempt", "attempt_kept"].map(
+    (table) =>
+      `insert into pawl.${table} (lease, started_at, finished_at, job, outcome, next, spent, crashes) select 1, now(), now(), j.id, 0, 5, 1, 0 from pawl.job j where j.id = $2 and j.tenant = $1`,
+  ),
+  ...["log", "log_kept"].map(
+    (table) =>
+      `insert into pawl.${table} (at, lease, job, level, message) select now(), 1, j.id, 1, 'm' from pawl.job j where j.id = $2 and j.tenant = $1`,
+  ),
+  "insert into pawl.bundle (seq, lease, since, worker, first, jobs, started, finished) select nextval('pawl.ready_seq'), 1, now(), 1, j.id, array[j.id], '{0}', '{1}' from pawl.job j where j.id = $2 and j.tenant = $1",
+  "insert into pawl.intent (job, kind, asked_at) select j.id, 'pause', now() from pawl.job j where j.id = $2 and j.tenant = $1",
+  "insert into pawl.dependency (parent, child, on_death) select j.id, j.id, 'die' from pawl.job j where j.id = $2 and j.tenant = $1",
+  "insert into pawl.tick (schedule, at, fired_at, job, merged, way) select s.id, now(), now(), $2, 0, 'fired' from pawl.schedule s where s.tenant = $1",
+  "insert into pawl.tick_gap (schedule, from_at, to_at, seen_at, count) select s.id, now(), now(), now(), 1 from pawl.schedule s where s.tenant = $1 and $2::uuid is not null",
+];
+const JOBS = 50;
 
-/** A database with jobs of two tenants, made by its owner. */
-class Site {
-  private constructor(
-    readonly database: Database,
-    readonly owner: pg.Client,
-    readonly jobs: Readonly<Record<string, string>>,
-  ) {}
-
-  static async open(on: ServerName): Promise<Site> {
-    const database = await freshDatabase(on);
-    const pawl = await open(database.directUrl, { postgres: { schema: SCHEMA }, maintenance: false, keys: KEYS, anyTask: true });
-    const jobs: Record<string, string> = {};
-    for (const tenant of ["acme", "umbrella"]) {
-      for (let n = 0; n < 50; n++) jobs[tenant] = (await pawl.enqueue("t", `secret of ${tenant}`, { tenant })).id;
-      await pawl.audit.record({ tenant, actor: "key:a", action: "jobs.control", outcome: "allowed" });
-      await pawl.keys.create({ name: "k", tenant, grants: [{ role: "viewer" }] });
-    }
-    await pawl.close();
-    const owner = new pg.Client(database.directConfig);
-    await owner.connect();
-    const script = rolesScript(SCHEMA);
-    await owner.query(script);
-    await owner.query(script);
-    await owner.query(`create role ${LOGIN} login in role ${SCHEMA}_engine`);
-    return new Site(database, owner, jobs);
+/** Two tenants, each with rows in every table there is for them, and what is the store's as a whole. */
+async function openSite(on: Parameters<typeof Site.open>[0]): Promise<{ readonly site: Site; readonly jobs: Readonly<Record<string, string>> }> {
+  const site = await Site.open(on);
+  const jobs: Record<string, string> = {};
+  const pawl = await open(site.database.directUrl, { postgres: { schema: site.schema }, maintenance: false, keys: KEYS, anyTask: true });
+  await pawl.audit.record({ actor: "key:a", action: "jobs.control", outcome: "allowed" });
+  await pawl.keys.create({ name: "k", grants: [{ role: "viewer" }] });
+  for (const tenant of TENANTS) {
+    for (let n = 0; n < JOBS; n++) jobs[tenant] = (await pawl.enqueue("t", `secret of ${tenant}`, { tenant })).id;
+    await pawl.audit.record({ tenant, actor: "key:a", action: "jobs.control", outcome: "allowed" });
+    await pawl.keys.create({ name: "k", tenant, grants: [{ role: "viewer" }] });
+    for (const row of ROWS) expect((await site.owner.query(site.sql(row), [tenant, jobs[tenant]])).rowCount).toBe(1);
   }
-
-  /** What a role may do, or the code of what it is told. */
-  async as(role: string, ...texts: readonly string[]): Promise<string | number> {
-    await this.owner.query("begin");
-    try {
-      await this.owner.query(`set local role ${SCHEMA}_${role}`);
-      let rows = 0;
-      for (const text of texts) rows = (await this.owner.query(text.replace(/\bpawl\.(?!tenant)/g, `${SCHEMA}.`))).rowCount ?? 0;
-      return rows;
-    } catch (error) {
-      return (error as { code: string }).code;
-    } finally {
-      await this.owner.query("rollback");
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.database.drop();
-    const { directConfig } = this.database;
-    await this.owner.end().catch(() => {});
-    const admin = new pg.Client({ ...directConfig, database: "postgres" });
-    await admin.connect();
-    for (const role of [LOGIN, ...["engine", "readonly", "tenant"].map((name) => `${SCHEMA}_${name}`)])
-      await admin.query(`drop role if exists ${role}`);
-    await admin.end();
-  }
+  await pawl.close();
+  return { site, jobs };
 }
 
 const DENIED = "42501";
@@ -69,11 +56,11 @@ const DENIED = "42501";
 for (const server of ["embedded18", "debian15"] as const) {
   describeOn(server, () => {
     let site: Site;
+    let jobs: Readonly<Record<string, string>>;
     beforeAll(async () => {
-      site = await Site.open(server);
-      site.owner.on("error", () => {});
+      ({ site, jobs } = await openSite(server));
     });
-    afterAll(() => site?.close());
+    afterAll(() => site?.[Symbol.asyncDispose]());
 
     test("the engine's role changes rows, and never tables (S84)", async () => {
       for (const ddl of ["drop table pawl.job", "alter table pawl.job add column x int", "create table pawl.x (a int)", "truncate pawl.ready"])
@@ -88,7 +75,7 @@ for (const server of ["embedded18", "debian15"] as const) {
         expect(await site.as(role, "select * from pawl.api_secret")).toBe(DENIED);
       }
       expect(await site.as("readonly", "select from pawl.api_secret_good('a', 'b')")).toBe(DENIED);
-      expect(await site.as("readonly", "select id, name from pawl.api_key")).toBe(2);
+      expect(await site.as("readonly", "select id, name from pawl.api_key")).toBe(3);
     });
 
     test("the audit log is append only: by its grants for the roles, by its triggers for its owner (S70)", async () => {
@@ -100,31 +87,76 @@ for (const server of ["embedded18", "debian15"] as const) {
         "truncate pawl.audit_head",
       ]) {
         expect([change, await site.as("engine", change)]).toEqual([change, DENIED]);
-        await expect(site.owner.query(change.replaceAll("pawl.", `${SCHEMA}.`)), change).rejects.toMatchObject({
+        await expect(site.owner.query(site.sql(change)), change).rejects.toMatchObject({
           message: "the audit log is append only",
           code: DENIED,
         });
       }
-      expect(await site.as("engine", "select from pawl.audit")).toBe(2);
+      expect(await site.as("engine", "select from pawl.audit")).toBe(3);
     });
 
-    test("a tenant's reader sees the rows of the tenant its transaction names, and without one none (S18)", async () => {
-      for (const table of ["job", "api_key", "audit"]) {
-        expect(await site.as("tenant", `select from pawl.${table}`)).toBe(0);
-        const named = (tenant: string) => site.as("tenant", `select set_config('pawl.tenant', '${tenant}', true)`, `select from pawl.${table}`);
-        expect(await named("acme")).toBe(table === "job" ? 50 : 1);
-        expect(await named("nobody")).toBe(0);
+    const NAMED = (tenant: string) => `select set_config('pawl.tenant', '${tenant}', true)`;
+
+    test.each(WALLED)("of %s a tenant's reader sees the rows of the tenant its transaction names, and without one none (S18)", async (table) => {
+      const look = `select from pawl.${table}`;
+      const each = table === "job" || table === "ready" ? JOBS : 1;
+      const whole = table.startsWith("audit") || table === "api_key" ? 1 : 0;
+      expect(await site.as("engine", look)).toBe(2 * each + whole);
+      expect(await site.as("tenant", look)).toBe(0);
+      for (const tenant of TENANTS) expect(await site.as("tenant", NAMED(tenant), look)).toBe(each);
+      for (const nobody of ["nobody", ""]) expect(await site.as("tenant", NAMED(nobody), look)).toBe(0);
+      expect(await site.as("tenant", NAMED("acme"), `delete from pawl.${table}`)).toBe(DENIED);
+    });
+
+    test("a tenant's reader sees nothing else but names of workers, and no more through views (S18)", async () => {
+      const { rows } = await site.owner.query<{ name: string; kind: string; invoker: boolean; safe: boolean }>(
+        `select c.relname as name, c.relkind::text as kind, 'security_invoker=true' = any(c.reloptions) as invoker, c.relrowsecurity as safe
+         from pg_class c where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'S')
+           and (has_table_privilege($2, c.oid, 'select, insert, update, delete') or (c.relkind <> 'S' and has_any_column_privilege($2, c.oid, 'select')))`,
+        [site.schema, `${site.schema}_tenant`],
+      );
+      const named = (kind: string) => rows.filter((row) => (kind === "v") === (row.kind === "v")).map(({ name }) => name);
+      expect(named("r").sort()).toEqual([...WALLED, "worker"].sort());
+      expect(rows.filter(({ kind, name, safe }) => kind !== "v" && !safe && name !== "worker")).toEqual([]);
+      expect(named("v").sort()).toEqual(["any_attempt", "any_job", "any_log"]);
+      expect(rows.filter(({ kind, invoker }) => kind === "v" && !invoker)).toEqual([]);
+      for (const view of named("v")) {
+        expect(await site.as("tenant", `select from pawl.${view}`)).toBe(0);
+        // The bundled attempt is no other's than that of its job, which is in no parcel.
+        expect(await site.as("tenant", NAMED("acme"), `select from pawl.${view}`)).toBe(view === "any_job" ? JOBS + 1 : 2);
       }
-      expect(await site.as("tenant", "select from pawl.ready")).toBe(DENIED);
-      expect(await site.as("tenant", "update pawl.job set task = 'x'")).toBe(DENIED);
+      expect(await site.as("tenant", "select boot from pawl.worker")).toBe(DENIED);
+      expect(await site.as("tenant", "select id, name from pawl.worker")).toBe(0);
+    });
+
+    test("a connection that has had a tenant and has none now sees nothing, nor what is nobody's (S18)", async () => {
+      await site.owner.query("begin");
+      await site.owner.query(NAMED("acme"));
+      await site.owner.query("commit");
+      expect((await site.owner.query("select current_setting('pawl.tenant', true) as left")).rows).toEqual([{ left: "" }]);
+      for (const table of WALLED) expect([table, await site.as("tenant", `select from pawl.${table}`)]).toEqual([table, 0]);
+    });
+
+    test("the script again takes hold of no table", async () => {
+      const other = new pg.Client(site.database.directConfig);
+      await other.connect();
+      try {
+        await other.query("begin");
+        for (const table of WALLED) await other.query(`lock table ${site.schema}.${table} in access share mode`);
+        await site.owner.query("set statement_timeout = '20s'");
+        await site.owner.query(rolesScript(site.schema));
+      } finally {
+        await other.end();
+        await site.owner.query("reset statement_timeout");
+      }
     });
 
     test("a look by id uses the index it used without the policy (S18)", async () => {
       const plan = async (role: string) => {
         await site.owner.query("begin");
-        await site.owner.query(`set local role ${SCHEMA}_${role}`);
-        await site.owner.query("select set_config('pawl.tenant', 'acme', true)");
-        const { rows } = await site.owner.query(`explain (costs off) select input from ${SCHEMA}.job where id = '${site.jobs.acme}'`);
+        await site.owner.query(`set local role ${site.schema}_${role}`);
+        await site.owner.query(NAMED("acme"));
+        const { rows } = await site.owner.query(site.sql(`explain (costs off) select input from pawl.job where id = '${jobs.acme}'`));
         await site.owner.query("rollback");
         return rows.map((row) => row["QUERY PLAN"] as string).filter((line) => /Scan|Index Cond/.test(line));
       };
@@ -134,9 +166,9 @@ for (const server of ["embedded18", "debian15"] as const) {
 
     test("an API and a worker run as the engine's role: enqueue, claim, settle, keys, audit, replies", async () => {
       const { directConfig, name } = site.database;
-      const url = urlOf({ ...directConfig, user: LOGIN }, name);
+      const url = urlOf({ ...directConfig, user: site.login }, name);
       const done = task("done", async (input: number) => input + 1);
-      const pawl: Pawl = await open(url, { postgres: { schema: SCHEMA }, migrate: false, maintenance: false, keys: KEYS, tasks: [done] });
+      const pawl: Pawl = await open(url, { postgres: { schema: site.schema }, migrate: false, maintenance: false, keys: KEYS, tasks: [done] });
       try {
         await pawl.work({ concurrency: 2 });
         expect(await (await pawl.enqueue(done, 1, { tenant: "acme" })).result({ timeout: "60s" })).toBe(2);
@@ -161,43 +193,25 @@ for (const server of ["embedded18", "debian15"] as const) {
   });
 }
 
-describeOn("pgbouncer", () => {
-  test("two tenants' readers that share one pooled connection never see each other's rows (S18)", async () => {
-    const site = await Site.open("pgbouncer");
-    try {
-      const { owner, database } = site;
-      await owner.query(`grant ${SCHEMA}_tenant to current_user`);
-      const clients = await Promise.all(
-        ["acme", "umbrella"].map(async (tenant) => {
-          const client = new pg.Client(database.config);
-          await client.connect();
-          return { tenant, client };
-        }),
-      );
-      let leaks = 0;
-      let seen = 0;
-      await Promise.all(
-        clients.map(async ({ tenant, client }) => {
-          for (let n = 0; n < 500; n++) {
-            await client.query("begin");
-            await client.query(`set local role ${SCHEMA}_tenant`);
-            const before = await client.query(`select 1 from ${SCHEMA}.job limit 1`);
-            leaks += before.rowCount ?? 0;
-            await client.query("select set_config('pawl.tenant', $1, true)", [tenant]);
-            const { rows } = await client.query(`select tenant, count(*)::int as n from ${SCHEMA}.job group by tenant`);
-            await client.query(n % 3 === 0 ? "rollback" : "commit");
-            for (const row of rows) {
-              if (row.tenant === tenant) seen += row.n;
-              else leaks += 1;
-            }
-          }
-        }),
-      );
-      await Promise.all(clients.map(({ client }) => client.end()));
-      expect({ leaks, seen }).toEqual({ leaks: 0, seen: 2 * 500 * 50 });
-    } finally {
-      site.owner.on("error", () => {});
-      await site.close();
-    }
+describe("settings", () => {
+  const SOURCES = ["pawl", "server"].map((name) => resolve(import.meta.dirname, `../../packages/${name}/src`));
+  /** What stays on a connection after its transaction reaches whoever a pooler gives it to next. */
+  const STAYS = [
+    /["'`]\s*set\s+(?!local\b)(?:session\s+)?[\w.]+\s*(?:=|\bto\b)/i,
+    /;\s*set\s+(?!local\b)(?:session\s+)?[\w.]+\s*=/i,
+    /["'`;]\s*set\s+(?:session\s+)?(?:role|authorization)\b/i,
+    /set_config\([^()]*,\s*false\s*\)/i,
+  ];
+  const stays = (text: string) => STAYS.some((one) => one.test(text));
+
+  test("are made for one transaction, never for a connection (S18)", () => {
+    const files = SOURCES.flatMap((folder) => (readdirSync(folder, { recursive: true }) as string[]).map((file) => join(folder, file)));
+    const sources = files.filter((file) => /(?<!\.test)\.ts$/.test(file));
+    expect(sources.length).toBeGreaterThan(300);
+    expect(sources.filter((file) => stays(readFileSync(file, "utf8")))).toEqual([]);
+    for (const wrong of ["`set role x`", '"set pawl.tenant = 1"', "`begin; set session x = 1`", "set_config('role', $1, false)"])
+      expect([wrong, stays(wrong)]).toEqual([wrong, true]);
+    for (const right of ["`set local role x`", "`update a set b = 1`", "set_config('role', $1, true)"])
+      expect([right, stays(right)]).toEqual([right, false]);
   });
 });

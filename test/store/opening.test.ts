@@ -16,6 +16,7 @@ function nobody(code?: string): { readonly driver: Driver; asked: number; closed
     kind: "pg",
     query: refuse,
     transaction: refuse,
+    reading: refuse,
     script: refuse,
     listen: () => ({ also: () => {}, close: async () => {} }),
     renewalLink: async () => undefined,

@@ -10,7 +10,7 @@ import { type Database, describeOn, PLANNED_AS_WRITTEN, plannedOnce, type Server
 export const HEART: readonly Topic[] = ["enqueue", "claim", "settle", "renew and reap"];
 
 /** The suite on one server. Each has a file of its own, so that they run side by side. */
-export function conformanceOn(server: ServerName, parcels?: ParcelSize, topics?: readonly Topic[]): void {
+export function conformanceOn(server: ServerName, parcels?: ParcelSize, topics?: readonly Topic[], walled = false): void {
   describeOn(server, () => {
     let database: Database;
     let stores: ReturnType<typeof emptiedStores>;
@@ -19,13 +19,17 @@ export function conformanceOn(server: ServerName, parcels?: ParcelSize, topics?:
       stores = emptiedStores(
         pgDriver({ config: { ...database.config, max: 4 }, listenConfig: database.directConfig, prepare: "auto", statementTimeout: 30_000 }),
         parcels,
+        undefined,
+        walled,
       );
     });
     afterAll(async () => {
       await stores?.close();
       await database?.drop();
     });
-    describe("the store port", () => storeConformance({ name: server, make: (now) => stores.make(now) }, topics));
+    describe(walled ? "the store port, behind the wall" : "the store port", () =>
+      storeConformance({ name: server, make: (now) => stores.make(now) }, topics),
+    );
   });
 }
 

@@ -7,6 +7,7 @@ import { migrate } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
 import type { ParcelSize } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { existingMonths, monthOf, PARTITIONED, partitionStatements, startOf } from "../../packages/pawl/src/store/postgres/partitions.js";
+import { rolesScript } from "../../packages/pawl/src/store/postgres/roles.js";
 
 /**
  * Empties every table and answers with the span of the partitions, in one call whose plans the server keeps. Deleting
@@ -32,6 +33,8 @@ export function emptiedStores(
   driver: Driver,
   parcels?: ParcelSize,
   held?: HeldLeases,
+  /** with database roles, so that what is read for a tenant is read behind the wall */
+  walled = false,
 ): { make(now: () => number): Promise<Store>; close(): Promise<void> } {
   const shared: Driver = { ...driver, close: async () => {} };
   const place = "test";
@@ -54,8 +57,10 @@ export function emptiedStores(
   }
 
   function storeOf(engine: Store["engine"], now: () => number): Store {
+    const db = openDb(shared, { place, now });
+    if (walled) db.wall = { whole: true };
     return postgresStore({
-      db: openDb(shared, { place, now }),
+      db,
       engine,
       self: place,
       ...(parcels === undefined ? {} : { parcels }),
@@ -65,6 +70,7 @@ export function emptiedStores(
 
   async function anew(now: () => number): Promise<Store> {
     await migrate(openDb(shared, { place, now }));
+    if (walled) await driver.script(rolesScript());
     await driver.script(MAKE_EMPTY);
     start = { span: await emptied(now), months: await existingMonths(openDb(shared, { place, now })) };
     const engine = driver.kind === "pglite" ? "pglite" : "postgres";

@@ -105,6 +105,10 @@ const table = {
   ],
   schema_newer: ["the database is at schema {found}, this Pawl knows {known}", "upgrade this process: an older one could corrupt data"],
   schema_missing: ["the database has no Pawl schema, or an old one ({found} of {known})", "run migrations, or open with migrate: true"],
+  roles_outdated: [
+    "the database's role {role} is of an older Pawl: it does not keep all tables apart by tenant",
+    "run `pawl migrate --roles | psql` again, as the owner of the schema",
+  ],
   driver_missing: ["the package {package} is not installed", "run npm install {package}"],
   // the embedded server
   embedded_unavailable: ["the embedded Postgres cannot run here: {reason}", "use a postgres:// URL, or let Pawl fall back to PGlite"],

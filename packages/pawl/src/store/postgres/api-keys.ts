@@ -5,6 +5,7 @@ import type { ApiKeyChange, ApiKeyStore } from "../port-keys.js";
 import { textArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
+import { readFor, readInside } from "./wall.js";
 
 const FACTS = `k.id, k.tenant, k.name, k.grants::text, ${ms("k.created_at")} as created_at, ${ms("k.expires_at")} as expires_at,
   ${ms("k.revoked_at")} as revoked_at, ${ms("k.last_used_at")} as last_used_at`;
@@ -73,7 +74,9 @@ export function postgresApiKeys(db: Db): ApiKeyStore {
   const change = (scope: Scope, id: string, how: (tx: Transaction, revoked: boolean) => Promise<"revoked" | undefined>) =>
     db.transaction(async (tx): Promise<ApiKeyChange> => {
       const [locked] = await tx.query<{ revoked: boolean }>(LOCK, [id, tenantOf(scope)]);
-      if (locked === undefined) return { kind: "unknown" };
+      // Nobody changes a key's tenant: what is seen now could be seen before the lock.
+      const [seen] = await readInside(db, tx, scope, (on) => on.query<Row>(GET, [id, tenantOf(scope)]));
+      if (locked === undefined || seen === undefined) return { kind: "unknown" };
       if ((await how(tx, locked.revoked)) === "revoked") return { kind: "revoked" };
       await tx.query(MOVE_MARK);
       const [row] = await tx.query<Row>(GET, [id, null]);
@@ -101,11 +104,11 @@ export function postgresApiKeys(db: Db): ApiKeyStore {
       return row?.mark ?? "";
     },
     async get(scope, id) {
-      const [row] = await db.query<Row>(GET, [id, tenantOf(scope)]);
+      const [row] = await readFor(db, scope, (on) => on.query<Row>(GET, [id, tenantOf(scope)]));
       return row === undefined ? undefined : factsOf(row);
     },
     async list(scope, { limit, after }) {
-      return (await db.query<Row>(LIST, [tenantOf(scope), after ?? null, limit])).map(factsOf);
+      return (await readFor(db, scope, (on) => on.query<Row>(LIST, [tenantOf(scope), after ?? null, limit]))).map(factsOf);
     },
     rotate: (scope, id, { digest, overlap }) =>
       change(scope, id, async (tx, revoked) => {

@@ -1,8 +1,10 @@
 import { type AuditLink, canonical, GENESIS, type StoredEntry } from "../../core/audit.js";
+import type { Scope } from "../port.js";
 import type { AuditFilter, AuditHead, AuditStore } from "../port-audit.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Statement } from "./drivers/driver.js";
 import { DriverError } from "./errors.js";
+import { readFor } from "./wall.js";
 
 /** As `hashedText` and `sha256` do. */
 function hashOf(prev: string, seq: string, at: string): string {
@@ -80,10 +82,10 @@ export function postgresAudit(db: Db): AuditStore {
     async list(tenant, { since, until, ...texts }, { limit, before }) {
       const fields = FILTERED.filter((field) => texts[field] !== undefined);
       const asked = [chainOf(tenant), before ?? LAST, limit, since ?? 0, until ?? LAST, ...fields.map((field) => texts[field])];
-      return (await db.query<Row>(listBy(fields), asked)).map(entryOf);
+      return (await readFor(db, scopeOf(tenant), (on) => on.query<Row>(listBy(fields), asked))).map(entryOf);
     },
     async read(tenant, { limit, after }) {
-      return (await db.query<Row>(READ, [chainOf(tenant), after, limit])).map(entryOf);
+      return (await readFor(db, scopeOf(tenant), (on) => on.query<Row>(READ, [chainOf(tenant), after, limit]))).map(entryOf);
     },
     async heads() {
       return (await db.query<Row>(HEADS)).map(
@@ -95,6 +97,11 @@ export function postgresAudit(db: Db): AuditStore {
 
 function chainOf(tenant: string | undefined): string {
   return tenant ?? "";
+}
+
+/** The chain of the store as a whole is nobody's. */
+function scopeOf(tenant: string | undefined): Scope {
+  return tenant === undefined ? "everyone" : { tenant };
 }
 
 function entryOf({ tenant, ...rest }: Row): StoredEntry {

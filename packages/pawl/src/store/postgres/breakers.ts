@@ -14,6 +14,7 @@ import type { BreakerRecord, BreakerRef, BreakerReport, BreakerStore } from "../
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
+import { readFor } from "./wall.js";
 
 const COLUMNS = `b.tenant, b.task, b.state, b.forced, b.turn, ${ms("b.since")} as since, ${ms("b.probe_at")} as probe_at, b.step, b.counts::text as counts, b.rule::text as rule, ${ms(NOW)} as now`;
 
@@ -120,8 +121,10 @@ export function postgresBreakers(db: Db, onChange: () => void): BreakerStore {
       return [...answers.values()];
     },
     get: async (refs) => (await db.query<BreakerRow>(GET, [db.now(), ...names(distinct(refs))])).map(recordOf),
-    list: async ({ tenant = null, task = null, state = null }, { limit, after }) =>
-      (await db.query<BreakerRow>(LIST, [db.now(), tenant, task, state, limit, after?.tenant ?? null, after?.task ?? null])).map(recordOf),
+    async list({ tenant, task = null, state = null }, { limit, after }) {
+      const asked = [db.now(), tenant ?? null, task, state, limit, after?.tenant ?? null, after?.task ?? null];
+      return (await readFor(db, tenant === undefined ? "everyone" : { tenant }, (on) => on.query<BreakerRow>(LIST, asked))).map(recordOf);
+    },
     standing: async () => (await db.query<BreakerRow>(STANDING, [db.now()])).map(recordOf),
     async force(ref, how) {
       const answers = await change(async (tx) => {

@@ -16,6 +16,7 @@ import { find } from "./read.js";
 import { release } from "./release.js";
 import { readSpan } from "./span.js";
 import { saveTickets, vacate } from "./tickets.js";
+import { readInside } from "./wall.js";
 
 /** What a verb did, and the lanes that have work because of it. */
 export interface Controlled {
@@ -49,7 +50,7 @@ async function control(
 ): Promise<Controlled> {
   return db.transaction(async (tx) => {
     for (let looks = 1; ; looks++) {
-      const facts = await find(tx, scope, id);
+      const facts = await readInside(db, tx, scope, (on) => find(on, scope, id));
       if (facts === undefined) return { change: { kind: "unknown" } };
       if (!applies(verb, facts.state)) return { change: { kind: "refused", state: facts.state } };
       const done = await act(tx, facts);

@@ -14,8 +14,17 @@ export interface Db extends Queryable {
   inSchema(asked: Statement): Statement;
   /** READ COMMITTED; tried again from the start when the server asks for that (serialization, deadlock) */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** The same for reads alone; it counts as one statement, so nothing else of the store may be waited for inside. */
+  reading<T>(work: (on: Queryable) => Promise<T>): Promise<T>;
+  /** between tenants, where the database has one: wall.ts */
+  wall?: Wall | undefined;
   /** looks at gates that a committed transaction knocked at; set by the store */
   onKnock?: (gates: ReadonlySet<GateKey>, how?: { readonly made: boolean }) => Promise<void>;
+}
+
+/** `whole`: every table it should have a policy for has one. */
+export interface Wall {
+  readonly whole: boolean;
 }
 
 const SCHEMA = "pawl";
@@ -40,10 +49,8 @@ export function ms(instant: string): string {
 export function openDb(driver: Driver, options: { schema?: string; now?: () => number; place: string }): Db {
   const schema = options.schema ?? SCHEMA;
   const inSchema = schemaOf(schema);
-  const named = (tx: Transaction): Transaction => ({
-    query: (asked, values) => tx.query<never>(inSchema(asked), values).catch(rethrow),
-    run: (text, values) => tx.run(text, values),
-  });
+  const readable = (on: Queryable): Queryable => ({ query: (asked, values) => on.query<never>(inSchema(asked), values).catch(rethrow) });
+  const named = (tx: Transaction): Transaction => ({ ...readable(tx), run: (text, values) => tx.run(text, values) });
   const db: Db = {
     driver,
     schema,
@@ -51,6 +58,7 @@ export function openDb(driver: Driver, options: { schema?: string; now?: () => n
     place: options.place,
     now: () => options.now?.() ?? null,
     query: (asked, values) => patiently(asked.name, options.place, () => driver.query<never>(inSchema(asked), values).catch(rethrow)),
+    reading: (work) => patiently("reading", options.place, () => driver.reading((on) => work(readable(on)))),
     async transaction(work) {
       let gates = new Set<GateKey>();
       const answer = await patiently("transaction", options.place, () => {

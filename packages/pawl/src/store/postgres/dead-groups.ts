@@ -6,6 +6,7 @@ import type { DeadGroup, DeadGroupFilter, DeadStore } from "../port-dead.js";
 import { plainArray } from "./arrays.js";
 import { type Db, ms, statement } from "./db.js";
 import { readFacts, withoutStarted } from "./facts.js";
+import { readFor } from "./wall.js";
 
 const BATCH = 1_000;
 
@@ -73,15 +74,12 @@ export function postgresDead(db: Db): DeadStore {
 async function groups(db: Db, scope: Scope, { queue, task, failure }: DeadGroupFilter, limit: number): Promise<readonly DeadGroup[]> {
   await readCauses(db);
   const tenant = scope === "everyone" ? null : scope.tenant;
-  const rows = await db.query<GroupRow>(GROUPS, [limit, tenant, queue ?? null, task ?? null, failure ?? null]);
-  const samples = new Map(
-    (
-      await readFacts(
-        db,
-        rows.map(({ sample }) => sample),
-      )
-    ).map((facts) => [facts.id, withoutStarted(facts)]),
-  );
+  const { rows, facts } = await readFor(db, scope, async (on) => {
+    const rows = await on.query<GroupRow>(GROUPS, [limit, tenant, queue ?? null, task ?? null, failure ?? null]);
+    const samples = rows.map(({ sample }) => sample);
+    return { rows, facts: await readFacts(on, samples) };
+  });
+  const samples = new Map(facts.map((one) => [one.id, withoutStarted(one)]));
   return rows.flatMap(({ fingerprint, count, first_at, last_at, sample: id }) => {
     // It may have been dropped between the two statements: then its group is smaller, and the next look tells.
     const sample = samples.get(id);

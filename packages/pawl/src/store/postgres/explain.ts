@@ -6,6 +6,7 @@ import type { Pace } from "../../core/pace.js";
 import type { ExplainStore, Look, Wait } from "../port-explain.js";
 import { MOST_AHEAD, MOST_COUNTED, MOST_PARENTS } from "../port-explain.js";
 import { type Db, ms, NOW, statement } from "./db.js";
+import type { Queryable } from "./drivers/driver.js";
 import { heads, lanesOf } from "./explain-lanes.js";
 import { readFacts } from "./facts.js";
 import { countDepths } from "./ingest-depth.js";
@@ -14,6 +15,7 @@ import { type LimitRow, limitStateOf } from "./lane-limit-row.js";
 import type { LowWaters } from "./low-water.js";
 import { SEQ_STEP } from "./parcels.js";
 import { find } from "./read.js";
+import { readFor } from "./wall.js";
 
 /** Of a lane: where a job is in it, and what is before: its front, then rows and parcels, each counted up to a bound, from the lane's own. */
 const LINE = statement(
@@ -80,16 +82,17 @@ interface AroundRow {
 export function postgresExplain(db: Db, bounds: LaneBounds, low: LowWaters): ExplainStore {
   return {
     async look(scope, id) {
-      const facts = await find(db, scope, id);
+      const facts = await readFor(db, scope, (on) => find(on, scope, id));
       if (facts === undefined) return undefined;
       const { started: _, ...job } = facts;
       const { lane, state } = job;
       const asked = [db.now(), id, lane.queue, lane.task, lane.tenant, state === "running"];
+      // What is around it (limits, pace, the lanes beside its own) is not the tenant's, and told in sums.
       const [[around], line, rivals, parents] = await Promise.all([
         db.query<AroundRow>(AROUND, asked),
-        ahead(db, bounds, id, lane),
+        readFor(db, scope, (on) => ahead(on, bounds, id, lane)),
         rivalsOf(db, lane),
-        parentsOf(db, job.waitsFor ?? []),
+        readFor(db, scope, (on) => parentsOf(on, job.waitsFor ?? [])),
       ]);
       const { now, suspect, holder, pace, limits } = around as AroundRow;
       return {
@@ -125,9 +128,9 @@ const PARKED = statement(
 
 const CLOCK = statement("explain_clock", `select ${ms(NOW)} as now`);
 
-async function ahead(db: Db, bounds: LaneBounds, id: JobId, lane: Lane): Promise<Pick<Look, "ahead" | "more">> {
+async function ahead(on: Queryable, bounds: LaneBounds, id: JobId, lane: Lane): Promise<Pick<Look, "ahead" | "more">> {
   const { queue, band, tenant, task } = lane;
-  const [row] = await db.query<{ rows: number; parcels: number; packed: number }>(LINE, [
+  const [row] = await on.query<{ rows: number; parcels: number; packed: number }>(LINE, [
     id,
     queue,
     band,
@@ -145,9 +148,9 @@ async function rivalsOf(db: Db, lane: Lane): Promise<readonly Lane[]> {
   return (await lanesOf(db, lane)).filter((other) => other.band !== band || other.tenant !== tenant);
 }
 
-async function parentsOf(db: Db, ids: readonly JobId[]): Promise<readonly Parent[]> {
+async function parentsOf(on: Queryable, ids: readonly JobId[]): Promise<readonly Parent[]> {
   const shown = ids.slice(0, MOST_PARENTS);
-  const states = new Map((await readFacts(db, shown)).map(({ id, state }) => [id, state]));
+  const states = new Map((await readFacts(on, shown)).map(({ id, state }) => [id, state]));
   return shown.map((job) => ({ job, state: states.get(job) ?? "gone" }));
 }
 

@@ -6,6 +6,7 @@ import { type Db, statement } from "./db.js";
 import { readCauses } from "./dead-groups.js";
 import type { Statement } from "./drivers/driver.js";
 import { readFactsWithin, withoutStarted } from "./facts.js";
+import { readFor } from "./wall.js";
 
 /**
  * Jobs that one page looks through at most. There is no index by tenant, queue or tag: that would be one more write for
@@ -108,8 +109,9 @@ export async function list(db: Db, scope: Scope, filter: JobFilter, page: PageRe
   ]);
   const fitting = rows.filter((row) => row.fits).map((row) => row.id);
   const shown = fitting.slice(0, page.limit);
-  // A job may have moved on between the two statements: the page shows it as it is now.
-  const { facts, full } = await readFactsWithin(db, shown, page.bytes ?? Number.POSITIVE_INFINITY);
+  // A job may have moved on between the two statements: the page shows it as it is now. The walk passes by everybody's jobs, so
+  // that it can be bounded, and tells ids alone; what a tenant is shown is read behind the wall.
+  const { facts, full } = await readFor(db, scope, (on) => readFactsWithin(on, shown, page.bytes ?? Number.POSITIVE_INFINITY));
   const cut = full && facts.at(-1)?.id !== shown.at(-1) ? facts.at(-1)?.id : undefined;
   const next = cut ?? (fitting.length > page.limit ? shown.at(-1) : rows.find((row) => row.last)?.id);
   return { jobs: facts.map(withoutStarted), ...(next === undefined ? {} : { next }) };

@@ -11,6 +11,7 @@ import { pgDriver } from "./drivers/pg.js";
 import type { EmbeddedConnection } from "./embedded/index.js";
 import { postgresStore } from "./index.js";
 import { checkSchema, isBehind, migrate, type Schema } from "./migrate.js";
+import { findWall } from "./wall.js";
 
 export type PostgresPlace = { readonly url: string } | { readonly folder: string };
 
@@ -123,10 +124,12 @@ export async function finish(
     return migrate(on(patient), undefined, moving).finally(() => patient.close());
   }
   try {
-    const { server, schema } = await untilUp({ clock, patience: options.patience, onWaiting: options.onWaiting }, async () => ({
+    const { server, schema, wall } = await untilUp({ clock, patience: options.patience, onWaiting: options.onWaiting }, async () => ({
       server: await describe(db),
       schema: await bringUpToDate(),
+      wall: await findWall(db, db.schema),
     }));
+    db.wall = wall;
     // With commits that do not wait for the disk, what was acknowledged may be lost with the power.
     const durability = server.safe ? known.durability : "process";
     const engine: StoreInfo = { ...known, durability, version: server.version, schema: schema.number };

@@ -5,9 +5,10 @@ import type { Scope } from "../port.js";
 import type { PartRequest } from "../port-pages.js";
 import { levelOf, outcomeOf, stateOf } from "./codes.js";
 import { type Db, ms, statement } from "./db.js";
-import type { Queryable } from "./drivers/driver.js";
+import type { Queryable, Row, Statement } from "./drivers/driver.js";
 import { type Facts, readFacts, withoutStarted } from "./facts.js";
 import { bytesOf, withinBytes } from "./pages.js";
+import { readFor } from "./wall.js";
 
 export function inScope(scope: Scope, tenant: string): boolean {
   return scope === "everyone" || scope.tenant === tenant;
@@ -20,7 +21,7 @@ export async function find(on: Queryable, scope: Scope, id: JobId): Promise<Fact
 }
 
 export async function get(db: Db, scope: Scope, id: JobId): Promise<JobRecord | undefined> {
-  const facts = await find(db, scope, id);
+  const facts = await readFor(db, scope, (on) => find(on, scope, id));
   return facts === undefined ? undefined : withoutStarted(facts);
 }
 
@@ -47,8 +48,7 @@ interface HistoryRow {
 }
 
 export async function history(db: Db, scope: Scope, id: JobId, part?: PartRequest): Promise<readonly AttemptRecord[]> {
-  if ((await find(db, scope, id)) === undefined) return [];
-  const rows = await db.query<HistoryRow>(HISTORY, [id, ...valuesOf(part)]);
+  const rows = await ofJob<HistoryRow>(db, scope, id, HISTORY, part);
   return rows.map((row) => ({
     job: id,
     lease: row.lease,
@@ -73,14 +73,18 @@ const LOGS = statement(
 );
 
 export async function logs(db: Db, scope: Scope, id: JobId, part?: PartRequest): Promise<readonly LogLine[]> {
-  if ((await find(db, scope, id)) === undefined) return [];
-  const rows = await db.query<{ at: number; level: number; message: string; data: string | null }>(LOGS, [id, ...valuesOf(part)]);
+  const rows = await ofJob<{ at: number; level: number; message: string; data: string | null }>(db, scope, id, LOGS, part);
   return rows.map((row) => ({
     at: row.at,
     level: levelOf(row.level) as LogLine["level"],
     message: row.message,
     ...(row.data === null ? {} : { data: row.data }),
   }));
+}
+
+/** Rows of a job, if the scope may see it. */
+function ofJob<R extends Row>(db: Db, scope: Scope, id: JobId, asked: Statement, part: PartRequest | undefined): Promise<readonly R[]> {
+  return readFor(db, scope, async (on) => ((await find(on, scope, id)) === undefined ? [] : on.query<R>(asked, [id, ...valuesOf(part)])));
 }
 
 function valuesOf(part: PartRequest | undefined): readonly (number | null)[] {

@@ -7,6 +7,7 @@ import { drop } from "./control.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import { firedAmong } from "./schedules-record.js";
 import { findSchedule } from "./schedules-table.js";
+import { readFor } from "./wall.js";
 
 const BEFORE = "%s < to_timestamp(coalesce($3::float8, 'infinity') / 1000)";
 const FIRED = statement(
@@ -37,13 +38,14 @@ interface GapRow {
 }
 
 export async function listTicks(db: Db, ref: ScheduleRef, page: { readonly limit: number; readonly before?: number }): Promise<readonly TickEntry[]> {
-  const found = await findSchedule(db, ref);
-  if (found === undefined) return [];
-  const values = [found.id, page.limit, page.before ?? null];
-  const fired = (await db.query<FiredRow>(FIRED, values)).map(
-    ({ at, fired_at, way, merged, job }): FiredTick => ({ at, way, firedAt: fired_at, job, merged }),
-  );
-  const gaps = (await db.query<GapRow>(GAPS, values)).map(
+  const { ticks, skipped } = await readFor(db, ref, async (on) => {
+    const found = await findSchedule(on, ref);
+    if (found === undefined) return { ticks: [], skipped: [] };
+    const values = [found.id, page.limit, page.before ?? null];
+    return { ticks: await on.query<FiredRow>(FIRED, values), skipped: await on.query<GapRow>(GAPS, values) };
+  });
+  const fired = ticks.map(({ at, fired_at, way, merged, job }): FiredTick => ({ at, way, firedAt: fired_at, job, merged }));
+  const gaps = skipped.map(
     ({ from_at, to_at, seen_at, count, skipped, merged_into }): TickGap => ({
       from: from_at,
       to: to_at,

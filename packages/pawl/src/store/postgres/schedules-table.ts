@@ -8,6 +8,7 @@ import { plainArray, textArray } from "./arrays.js";
 import { type Db, ms, statement } from "./db.js";
 import type { Queryable, Transaction } from "./drivers/driver.js";
 import { readSpan } from "./span.js";
+import { readFor } from "./wall.js";
 
 /** Schedules as such: made, changed, paused, listed. What they do when their time comes is in `schedules-tick.ts`. */
 
@@ -87,7 +88,7 @@ export async function listSchedules(
   const { limit, after } = page;
   const tenant = scope === "everyone" ? null : scope.tenant;
   const values = [limit + 1, tenant, after?.tenant ?? null, after?.name ?? null, filter.missing ?? null, filter.paused ?? null];
-  const found = (await db.query<Row>(LIST, values)).map((row) => rowOf(row).record);
+  const found = (await readFor(db, scope, (on) => on.query<Row>(LIST, values))).map((row) => rowOf(row).record);
   const schedules = found.slice(0, limit);
   const last = schedules.at(-1);
   return { schedules, ...(found.length > limit && last !== undefined ? { next: { tenant: last.tenant, name: last.name } } : {}) };

@@ -8,6 +8,7 @@ import { firedTicks, listTicks, trimSchedules } from "./schedules-history.js";
 import type { Made } from "./schedules-record.js";
 import { findSchedule, listSchedules, pauseSchedule, putSchedules, removeSchedule, resumeSchedule } from "./schedules-table.js";
 import { tickSchedules } from "./schedules-tick.js";
+import { readFor } from "./wall.js";
 
 interface Parts {
   readonly db: Db;
@@ -31,7 +32,7 @@ export function postgresSchedules({ db, low, hint, stored }: Parts): ScheduleSto
       soon(dueIn);
       return { answers, missing };
     },
-    get: async (ref) => (await findSchedule(db, ref))?.record,
+    get: async (ref) => (await readFor(db, ref, (on) => findSchedule(on, ref)))?.record,
     list: (scope, filter, page) => listSchedules(db, scope, filter, page),
     pause: (ref) => pauseSchedule(db, ref),
     async resume(ref) {

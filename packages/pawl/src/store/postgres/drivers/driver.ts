@@ -42,6 +42,8 @@ export interface Driver extends Queryable {
   readonly kind: "pg" | "pglite";
   /** READ COMMITTED. Resolves only if the commit really committed. Retried by the caller, not here. */
   transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  /** One that only reads. It counts as a statement: who holds a transaction of the above may wait for it. */
+  reading<T>(work: (on: Queryable) => Promise<T>): Promise<T>;
   /** Several statements in one text, without parameters, on one connection. */
   script(text: string): Promise<void>;
   /** Keeps listening through lost connections until closed. */

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { Limiter } from "../../../runtime/limiter.js";
 import { DriverError, poisonsConnection } from "../errors.js";
 import { Connections } from "./connections.js";
-import type { Driver, Hot, Listener, Row, Statement, Transaction } from "./driver.js";
+import type { Driver, Hot, Listener, Queryable, Row, Statement, Transaction } from "./driver.js";
 import { clientWith, type Password } from "./pg-client.js";
 import { pgListen } from "./pg-listen.js";
 import { sqlState } from "./sql-state.js";
@@ -114,6 +114,20 @@ export function pgDriver(options: PgOptions): Driver {
           throw error;
         } finally {
           main.giveBack(client, broken);
+        }
+      });
+    },
+
+    reading<T>(work: (on: Queryable) => Promise<T>): Promise<T> {
+      return main.use(async (client) => {
+        await plain(client, "begin isolation level read committed");
+        try {
+          const result = await work(transactionOn(client, (statement, values) => send(main, client, statement, values, true)));
+          await plain(client, "commit");
+          return result;
+        } catch (error) {
+          if (!(error instanceof DriverError && poisonsConnection(error.code))) await plain(client, "rollback");
+          throw error;
         }
       });
     },

@@ -72,7 +72,7 @@ function pgliteDriver(worker: Worker, release: () => Promise<void>): Driver {
     await release();
   }
 
-  return {
+  const driver: Driver = {
     kind: "pglite",
 
     async query<R extends Row>({ text }: Statement, values: readonly unknown[] = []) {
@@ -96,6 +96,9 @@ function pgliteDriver(worker: Worker, release: () => Promise<void>): Driver {
       }
     },
 
+    // There is one connection, and everybody waits for it anyhow.
+    reading: (work) => driver.transaction(work),
+
     async script(text) {
       await ask({ kind: "script", text });
     },
@@ -110,6 +113,7 @@ function pgliteDriver(worker: Worker, release: () => Promise<void>): Driver {
       await closed;
     },
   };
+  return driver;
 }
 
 /** A new port to the thread, which can be sent on to any other. */
