@@ -11,11 +11,11 @@ import type { Server } from "./servers.js";
 const port = 6432;
 
 /** PgBouncer in transaction mode before a server, with few connections, so that they really are shared. */
-export async function startPgBouncer(folder: string, behind: Server): Promise<Started | string> {
+export async function startPgBouncer(folder: string, behind: Server, { pool = 4, user = behind.direct.user } = {}): Promise<Started | string> {
   if (!existsSync(pgbouncer)) return "PgBouncer is not installed (npm test installs it as root on Debian)";
   const account = serverAccount();
   mkdirSync(folder, { mode: 0o700 });
-  const { host, user } = behind.direct;
+  const { host } = behind.direct;
   const config = join(folder, "pgbouncer.ini");
   writeFileSync(
     config,
@@ -23,7 +23,7 @@ export async function startPgBouncer(folder: string, behind: Server): Promise<St
 * = host=${host} port=${behind.direct.port} user=${user}
 [pgbouncer]
 pool_mode = transaction
-default_pool_size = 4
+default_pool_size = ${pool}
 max_client_conn = 500
 listen_port = ${port}
 unix_socket_dir = ${folder}
