@@ -1,4 +1,5 @@
 import { pawlError } from "./error.js";
+import { failureOf } from "./failure.js";
 import type { JobLimit, LimitRule } from "./limit.js";
 import { checkName } from "./name.js";
 import { checkArray, checkKeys, checkObject, checkWhole, invalid, show } from "./option.js";
@@ -105,7 +106,7 @@ function keyOf(task: string, { name, key }: CheckedLimit, input: unknown, own: R
   try {
     value = given ? own[name] : computed(key, input);
   } catch (error) {
-    throw refuse("its function threw", error);
+    throw refuse(threw(error), error);
   }
   if (value === undefined || value === null) return undefined;
   if (typeof value === "number" && Number.isFinite(value)) return String(value);
@@ -117,6 +118,10 @@ function keyOf(task: string, { name, key }: CheckedLimit, input: unknown, own: R
   }
 }
 
+function threw(error: unknown): string {
+  return `its function threw "${failureOf(error).message}"`;
+}
+
 function costOf(task: string, { name, cost, rule }: CheckedLimit, input: unknown): number {
   if (cost === undefined || rule.rate === undefined) return 1;
   if (cost === BY_CODE) return 1;
@@ -125,7 +130,7 @@ function costOf(task: string, { name, cost, rule }: CheckedLimit, input: unknown
   try {
     value = typeof cost === "number" ? cost : computed(cost, input);
   } catch (error) {
-    throw refuse("its function threw", error);
+    throw refuse(threw(error), error);
   }
   const reason = wrongCost(value, rule.rate.burst);
   if (reason !== undefined) throw refuse(reason);
