@@ -53,7 +53,7 @@ export function press(state: TopState, key: Key, { keys, columns, deepest }: Aro
   if (key === "quit") return { state, wish: { kind: "quit" } };
   if (state.typing) return { state: typed(state, key) };
   const { message: _, ...quiet } = state;
-  const at = state.job === undefined ? Math.max(0, keys.indexOf(state.chosen ?? "")) : state.scroll;
+  const at = state.job === undefined ? Math.max(0, keys.indexOf(state.chosen ?? "")) : Math.min(state.scroll, deepest);
   const move = (to: number): Pressed => {
     if (state.job !== undefined) return { state: { ...quiet, scroll: Math.max(0, Math.min(deepest, to)) } };
     const chosen = keys[Math.max(0, Math.min(keys.length - 1, to))];
@@ -74,7 +74,8 @@ export function press(state: TopState, key: Key, { keys, columns, deepest }: Aro
     case "home":
       return move(0);
     case "end":
-      return move(state.job === undefined ? keys.length - 1 : deepest);
+      // It stays there, also when more comes or the window changes.
+      return state.job === undefined ? move(keys.length - 1) : { state: { ...quiet, scroll: Number.POSITIVE_INFINITY } };
     case "enter":
       return { state: target === undefined ? quiet : into(quiet, target) };
     case "escape":

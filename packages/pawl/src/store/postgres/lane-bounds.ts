@@ -68,6 +68,8 @@ const MOST_SEEN = 100_000;
 const REMEMBER = 60_000;
 /** Empty lanes remembered: a look asks for each. Thousands that held a job each leave next to nothing to be walked. */
 const MOST_EMPTY = 500;
+/** Lanes remembered because their fronts were heard of. Of those beyond it the look for work tells. */
+const MOST_HEARD = 10_000;
 
 /**
  * The lanes of this store with a lower bound each, so that no claim ever scans from the beginning: dead rows pile up
@@ -78,11 +80,9 @@ export class LaneBounds {
   readonly #entries = new Map<LaneKey, Entry>();
   readonly #seen = new Map<Lane, Entry>();
   readonly #safe = new SafePoint();
-  #claims = false;
   constructor(readonly monotonic: () => number) {}
 
   from(lane: Lane): From {
-    this.#claims = true;
     const entry = this.#find(lane) ?? this.#enter(lane);
     const { packed, parcels } = entry;
     const passed = entry.fronted && entry.restsTurn;
@@ -106,9 +106,10 @@ export class LaneBounds {
     return this.#entries.get(laneKey(lane))?.front ?? FRONT;
   }
 
-  /** Jobs that waited are ready at its front. (Who never claims remembers nothing.) */
+  /** Jobs that waited are ready at its front. (Who never looks forgets nothing, so there is an end to it.) */
   fronted(lane: Lane): void {
-    if (this.#claims) (this.#find(lane) ?? this.#enter(lane)).fronted = true;
+    const entry = this.#find(lane) ?? (this.#entries.size < MOST_HEARD ? this.#enter(lane) : undefined);
+    if (entry !== undefined) entry.fronted = true;
   }
 
   /** What a claim took from its front, and whether there may be more. */
@@ -172,7 +173,6 @@ export class LaneBounds {
     readonly xmin: number;
     readonly xmax: number;
   }): void {
-    this.#claims = true;
     const safe = this.#safe.observe(found.seq, found.xmin, found.xmax);
     const now = this.monotonic();
     const empty: Entry[] = [];
