@@ -63,7 +63,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "pawl top in a term
     await terminal.resize({ columns: 60, rows: 12 });
     await terminal.shows("the same in a smaller window", (rows) => rows.length === 12 && /^ pawl top/.test(rows[0] ?? "") && has(/^ job +/)(rows));
     await terminal.press("End");
-    await terminal.shows("the end of what there is about it", (rows) => rows.length === 12 && has(/^ +at /)(rows) && !has(/^ job +/)(rows));
+    await terminal.shows("the end of what there is about it", (rows) => rows.length === 12 && has(/did not find it/)(rows) && !has(/^ job +/)(rows));
     await terminal.press("q");
     await terminal.shows("the end", has(/^exit 0$/));
     expect(await terminal.modes()).toEqual({ cursor: true, wraps: true, alternate: false });
