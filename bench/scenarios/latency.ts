@@ -10,8 +10,8 @@ export const latency: Scenario = {
   name: "latency",
   measures: `from the call of enqueue in one process to the start of the handler in another, at ${PER_SECOND} jobs per second`,
   systems: ALL,
-  // A hundredth of them is what p99 goes by: thirty, since the disk's bad moments come as five or ten jobs in a row.
-  jobs: 3_000,
+  // A hundredth of them is what p99 goes by: twenty, since the disk's bad moments come as five or ten jobs in a row.
+  jobs: 2_000,
   runs: 3,
   async run(bench) {
     const measure = (turn: Turn) => measured(turn, bench.jobs);
