@@ -72,7 +72,9 @@ describe("the limits of a task", () => {
     const fail = () => {
       throw thrown;
     };
-    expect(() => under({ key: fail, concurrency: 1 }, {})).toThrow(expect.objectContaining({ code: "limit_key_invalid", cause: thrown, message: expect.stringContaining(thrown.message) }));
+    expect(() => under({ key: fail, concurrency: 1 }, {})).toThrow(
+      expect.objectContaining({ code: "limit_key_invalid", cause: thrown, message: expect.stringContaining(thrown.message) }),
+    );
     expect(() => under({ key: "a", rate, cost: fail }, { a: 1 })).toThrow(expect.objectContaining({ code: "limit_cost_invalid", cause: thrown }));
     expect(() => under({ key: "a", rate, cost: () => 99 }, { a: 1 })).toThrow(expect.objectContaining({ code: "limit_cost_invalid" }));
   });
