@@ -15,7 +15,7 @@ const has = (text: RegExp) => (rows: readonly string[]) => rows.some((row) => te
 
 async function take(terminal: Terminal, name: string, title: string): Promise<void> {
   // Where it happened to be is nobody's business.
-  const rows = (await terminal.picture()).map((row) => row.replaceAll(folder, "./shop".padEnd(folder.length)));
+  const rows = (await terminal.picture()).map((row) => row.replaceAll(folder, "./shop".padEnd(folder.length)).replaceAll(`${process.cwd()}/`, ""));
   writeFileSync(join(IMAGES, `${name}.svg`), terminalSvg(rows, { columns: SIZE.columns, title }));
   console.log(`docs/images/${name}.svg`);
 }
