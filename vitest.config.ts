@@ -2,14 +2,15 @@ import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const source = (path: string) => fileURLToPath(new URL(`./packages/pawl/src/${path}`, import.meta.url));
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 /** What all projects share: tests run from source. */
 const shared = {
   resolve: {
     alias: [
-      { find: /^pawl$/, replacement: source("index.ts") },
-      { find: /^pawl\/testing$/, replacement: source("testing/index.ts") },
+      { find: /^pawl$/, replacement: here("packages/pawl/src/index.ts") },
+      { find: /^pawl\/testing$/, replacement: here("packages/pawl/src/testing/index.ts") },
+      { find: /^(\.\.\/)+runtime\/thread\.js$/, replacement: here("test/support/thread.ts") },
     ],
   },
   // `await using` is newer than Node 20.
@@ -27,32 +28,54 @@ const REAL_TIME = [
   "test/service/**/*.test.ts",
   "test/readme/**/*.test.ts",
   "test/cli/{doctor,targets,top}.test.ts",
-  "test/{demo,examples}.test.ts",
 ];
 
 /**
  * What `npm test` leaves to `npm run test:rest`: what repeats elsewhere something that it has tested, and what must be
- * watched for long. CI runs both.
+ * watched for long, or in crowds. CI runs both.
  */
 const REST = [
   // The same suites again, on another server: `npm test` runs the heart of the conformance suite on them.
   "test/conformance/{debian15,pgbouncer,pglite}.test.ts",
   "test/races/debian15.test.ts",
   "test/conformance/walled.test.ts",
-  // Shares, estimates and leaks: numbers that only many jobs and much time show.
+  "test/cli/pglite.test.ts",
+  "test/engine/one-connection.test.ts",
+  // Shares, estimates, backlogs and leaks: numbers that only many jobs and much time show.
   "test/sharing/{tenants,priorities,workers}.test.ts",
+  "test/limits/blocked-key.test.ts",
+  "test/store/flat.test.ts",
   "test/engine/estimate.test.ts",
   "test/recovery/{soak,stranded}.test.ts",
   // Every moment of what the default run looks at once.
   "test/recovery/worker-killed-at.test.ts",
   "test/access/pooled.test.ts",
-  // What is made of the sources, or goes around them: packages, backups, clones, terminals, a real Prometheus.
+  // What is made of the sources, or goes around them: packages, releases, backups, clones, terminals, a real Prometheus.
   "test/dist.test.ts",
+  "test/examples.test.ts",
+  "test/store/last-release.test.ts",
   "test/bench.test.ts",
   "test/recovery/backup.test.ts",
   "test/readme/*.test.ts",
   "test/{demo,demo-terminal}.test.ts",
   "test/telemetry/prometheus.test.ts",
+];
+
+/**
+ * Looked at once by `npm test`, and again by `npm run test:rest`: on the other servers, at the other moments of a kill, with
+ * more of what chance finds (`test/support/again.ts`).
+ */
+const AGAIN = [
+  "test/access/{database-roles,wall-plans}.test.ts",
+  "test/client/stores.test.ts",
+  "test/explain/reasons.test.ts",
+  "test/http/{events-cluster,fuzz}.test.ts",
+  "test/service/cluster.test.ts",
+  "test/store/list.test.ts",
+  "test/protection/purge-killed.test.ts",
+  "test/recovery/{migration,prune}-killed.test.ts",
+  "test/conformance/model.test.ts",
+  "test/races/{random,serial}.test.ts",
 ];
 
 /** Tens of seconds each: begun last, one core would finish them alone. Vitest goes by what it measured last time, or by size. */
@@ -64,6 +87,7 @@ const LONG = [
   "test/conformance/",
   "test/races/debian15.",
   "test/races/dependencies.",
+  "test/races/prune.",
   "test/races/limits.",
   "test/races/bundles.",
   "test/races/intents.",
@@ -79,6 +103,8 @@ const LONG = [
   "test/recovery/time.",
   "test/recovery/outage.",
   "test/engine/backpressure.",
+  "test/cli/doctor.",
+  "test/limits/never-exceeded.",
   "test/cli/targets.",
   "test/service/cluster.",
   "test/recovery/worker-killed.",
@@ -112,8 +138,8 @@ export default defineConfig({
   test: {
     // Only here, not in the projects: one set of servers for the whole run.
     globalSetup: "./test/support/global-setup.ts",
-    // Tests wait for databases more than they compute, but some measure time: no more of them than cores.
-    maxWorkers: 2,
+    // Tests wait for databases, and for each other's locks, as long as they compute: two of them leave cores idle.
+    maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
@@ -131,7 +157,7 @@ export default defineConfig({
       },
       { ...shared, test: { ...timing, name: "apart", include: APART } },
       { ...shared, test: { ...timing, ...patient, name: "recovery", include: REAL_TIME, exclude: REST } },
-      { ...shared, test: { ...timing, ...patient, name: "rest", include: REST } },
+      { ...shared, test: { ...timing, ...patient, name: "rest", include: [...REST, ...AGAIN], provide: { again: true } } },
     ],
   },
 });

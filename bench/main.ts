@@ -1,6 +1,7 @@
 /** `npm run bench`: see README.md beside this file. */
 import { resolve } from "node:path";
-import type { Report, Scenario } from "./contract.js";
+import type { Report } from "./contract/report.js";
+import type { Scenario } from "./contract/scenario.js";
 import { type Asked, asked, help } from "./harness/arguments.js";
 import { buildIfStale } from "./harness/build.js";
 import type { Started } from "./harness/children.js";

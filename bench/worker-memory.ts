@@ -8,7 +8,8 @@ import type { Lane } from "../packages/pawl/src/core/lane.js";
 import { Bus } from "../packages/pawl/src/runtime/bus.js";
 import { systemClock } from "../packages/pawl/src/runtime/clock.js";
 import { memoryStore } from "../packages/pawl/src/store/memory/index.js";
-import type { Claimed, Store } from "../packages/pawl/src/store/port.js";
+import type { Store } from "../packages/pawl/src/store/port.js";
+import type { Claimed } from "../packages/pawl/src/store/port-leases.js";
 import { task } from "../packages/pawl/src/worker/task.js";
 import { Worker } from "../packages/pawl/src/worker/worker.js";
 

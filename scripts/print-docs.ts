@@ -112,6 +112,11 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
     events: ["how long events are kept for who watches", "fixed"],
     request: ["how long a request id answers with its first job", "fixed"],
   },
+  target: {
+    concurrency: ["deliveries at a time to one target, of each process", "`pawl.targets.put(task, { concurrency })`"],
+    timeout: ["how long one delivery may take to be answered", "`pawl.targets.put(task, { timeout })`"],
+    overlap: ["how long the secret before signs beside a new one", "`pawl.targets.rotate(task, { overlap })`"],
+  },
   keys: {
     overlap: ["how long the secret before is good beside a new one", "`pawl.keys.rotate(id, { overlap })`"],
   },

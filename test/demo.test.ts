@@ -13,6 +13,15 @@ describe.concurrent("npm start", () => {
       await first.line(/^durability +what is enqueued survives a crash/);
       const api = (await first.line(/^api +http:/)).replace(/^api +/, "").replace("/v1/docs", "");
       expect((await fetch(`${api}/readyz`)).status).toBe(200);
+      expect((await fetch(`${api}/v1/docs`)).headers.get("content-type")).toContain("text/html");
+      const greeting = await fetch(`${api}/v1/jobs`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ task: "greet", input: { who: "you" } }),
+      });
+      const { id } = (await greeting.json()) as { id: string };
+      const ended = await fetch(`${api}/v1/jobs/${id}/wait?timeout=30000`);
+      expect(await ended.json()).toMatchObject({ state: "succeeded", output: "hello you" });
       await first.line(/^found +nothing yet/);
       await first.line(/report\.page +3 jobs enqueued/);
       await first.line(/cart\.remind +1 job enqueued/);

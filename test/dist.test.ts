@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -21,6 +21,7 @@ function importsVitest(file: string): boolean {
 describe("the published package", () => {
   let home: string;
   let packed: string;
+  let command: string;
 
   beforeAll(async () => {
     mkdirSync(join(root, "node_modules/.cache"), { recursive: true });
@@ -32,7 +33,9 @@ describe("the published package", () => {
     // The same files in half the time: whether the types are right is for `npm run typecheck` to say.
     const how = ["--outDir", dist, "--composite", "false", "--incremental", "false", "--noCheck"];
     await run(process.execPath, [tsc, "-p", join(root, "packages/pawl"), ...how]);
-    await run(process.execPath, [join(root, "scripts/copy-assets.mjs"), dist]);
+    command = join(home, "main.js");
+    writeFileSync(command, "", { mode: 0o644 });
+    await run(process.execPath, [join(root, "scripts/copy-assets.mjs"), dist, command]);
     copyFileSync(join(root, "test/fixtures/dist-app.mjs"), join(home, "app.mjs"));
   }, 180_000);
   afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -46,6 +49,10 @@ describe("the published package", () => {
       `engine: ${engine === "native" ? "embedded" : "pglite"}`,
       expect.stringMatching(/^error: true no task is registered as "?blok"?\. Pass it in open/),
     ]);
+  });
+
+  test("has a command that can be run by its path, as it is built", () => {
+    expect(statSync(command).mode & 0o777).toBe(0o755);
   });
 
   test("has every file its package.json names, and every migration", () => {

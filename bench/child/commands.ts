@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Child, Jobs, Planned, Session, Usage } from "../contract.ts";
+import type { Child, Jobs, Usage } from "../contract/child.ts";
+import type { Planned, Session } from "../contract/system.ts";
 import { monotonic } from "./clock.ts";
 import { inParallel, planned } from "./jobs.ts";
 import { dueOf, plannedSchedules } from "./schedules.ts";

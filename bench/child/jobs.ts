@@ -1,4 +1,5 @@
-import type { Jobs, Planned } from "../contract.ts";
+import type { Jobs } from "../contract/child.ts";
+import type { Planned } from "../contract/system.ts";
 
 /** The jobs a command asks for, made one at a time. */
 export function* planned(jobs: Jobs): Generator<Planned> {

@@ -5,7 +5,7 @@
  */
 import { Socket } from "node:net";
 import { createInterface } from "node:readline";
-import type { Aim, Place, SystemModule } from "../contract.ts";
+import type { Aim, Place, SystemModule } from "../contract/system.ts";
 import { obeying } from "./commands.ts";
 
 const PROGRESS_MS = 50;

@@ -1,4 +1,5 @@
-import type { PlannedSchedule, Schedules } from "../contract.ts";
+import type { Schedules } from "../contract/child.ts";
+import type { PlannedSchedule } from "../contract/system.ts";
 import { scattered } from "./jobs.ts";
 
 /** The schedules a command asks for. Those that are due then come first, by number. */

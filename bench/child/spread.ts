@@ -1,5 +1,5 @@
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
-import type { Spread } from "../contract.ts";
+import type { Spread } from "../contract/system.ts";
 
 /** Times in ms, kept as a histogram of µs: flat in memory, exact to a thousandth. */
 export class Times {

@@ -1,4 +1,5 @@
-import type { Input, Ran } from "../contract.ts";
+import type { Ran } from "../contract/child.ts";
+import type { Input } from "../contract/system.ts";
 import { monotonic } from "./clock.ts";
 import { Times } from "./spread.ts";
 

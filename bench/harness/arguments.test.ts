@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { asked, help } from "./arguments.js";
 
 const scenario = (name: string): Scenario => ({ name, measures: "…", systems: [], jobs: 1, runs: 1, run: () => Promise.reject(new Error()) });

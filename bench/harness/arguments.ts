@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { SYSTEMS } from "../systems/about.ts";
 
 export interface Asked {

@@ -4,7 +4,8 @@ import { extname, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Duplex, Readable } from "node:stream";
 import type { Commands } from "../child/commands.ts";
-import type { Aim, Child, Place, SystemAbout } from "../contract.js";
+import type { Child } from "../contract/child.js";
+import type { Aim, Place, SystemAbout } from "../contract/system.js";
 import type { SystemEntry } from "../systems/about.ts";
 import type { NodeRuntime } from "./node.js";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Samples } from "../contract.js";
+import type { Samples } from "../contract/scenario.js";
 import { median, outcomeOf, overBestPeer, partsOf, rowsOf } from "./figures.js";
 
 const samples: Samples = new Map([

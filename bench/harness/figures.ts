@@ -1,4 +1,4 @@
-import type { Figures, Outcome, Result, Samples } from "../contract.js";
+import type { Figures, Outcome, Result, Samples } from "../contract/scenario.js";
 
 /** Ours are known by their names: `pawl`, `pawl-embedded`. */
 export function isOurs(system: string): boolean {

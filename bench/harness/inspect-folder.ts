@@ -1,6 +1,6 @@
 import { open } from "../../packages/pawl/src/open.js";
 import { type EmbeddedServer, startEmbedded } from "../../packages/pawl/src/store/postgres/embedded/index.js";
-import type { Inspector } from "../contract.js";
+import type { Inspector } from "../contract/inspector.js";
 import { inspectPostgres } from "./inspect-postgres.js";
 
 type Closable = Inspector & { close(): Promise<void> };

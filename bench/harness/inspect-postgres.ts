@@ -1,5 +1,6 @@
 import pg from "pg";
-import type { Counts, Inspector, Place } from "../contract.js";
+import type { Counts, Inspector } from "../contract/inspector.js";
+import type { Place } from "../contract/system.js";
 import { familyCpuMs } from "./cpu.js";
 
 interface CountStatements {

@@ -1,4 +1,4 @@
-import type { Inspector } from "../contract.js";
+import type { Inspector } from "../contract/inspector.js";
 import { familyCpuMs } from "./cpu.js";
 import type { RedisServer } from "./redis.js";
 

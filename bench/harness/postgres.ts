@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import pg from "pg";
 import { startEmbedded } from "../../packages/pawl/src/store/postgres/embedded/index.js";
-import type { Place } from "../contract.js";
+import type { Place } from "../contract/system.js";
 
 /** One configuration for everyone: durable, and room enough that checkpoints do not decide who is fast. */
 const SETTINGS = {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { monotonic } from "../child/clock.ts";
-import type { Bench, Figures, Samples, Scenario, SystemAbout, Turn, TurnOptions } from "../contract.js";
+import type { Bench, Figures, Samples, Scenario, Turn, TurnOptions } from "../contract/scenario.js";
+import type { SystemAbout } from "../contract/system.js";
 import type { SystemEntry } from "../systems/about.ts";
 import { type Started, startChild } from "./children.js";
 import { isOurs } from "./figures.js";

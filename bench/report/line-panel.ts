@@ -1,4 +1,4 @@
-import type { Curve } from "../contract.js";
+import type { Curve } from "../contract/scenario.js";
 import { short } from "./figures.js";
 import { coordinate, INNER, type Piece, TONES, text } from "./svg.js";
 

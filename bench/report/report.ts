@@ -1,4 +1,4 @@
-import type { Report } from "../contract.js";
+import type { Report } from "../contract/report.js";
 import type { Machine } from "./machine.js";
 
 /** A report as it lies in `results/<scenario>.json`: with when and on what it was made. */

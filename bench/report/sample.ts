@@ -1,4 +1,4 @@
-import type { SystemAbout } from "../contract.js";
+import type { SystemAbout } from "../contract/system.js";
 import type { Kept } from "./report.js";
 
 /** A made-up report for the tests of the reporting; they change what they are about. */

@@ -1,4 +1,5 @@
-import type { Report, Result } from "../contract.js";
+import type { Report } from "../contract/report.js";
+import type { Result } from "../contract/scenario.js";
 import { isOurs } from "../harness/figures.js";
 import { formatted, headOf, short } from "./figures.js";
 import { reachText, type Verdict, valueText, verdictsOf } from "./verdict.js";

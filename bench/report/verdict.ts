@@ -1,5 +1,5 @@
 import { BARS, type Bar } from "../bars.js";
-import type { Report } from "../contract.js";
+import type { Report } from "../contract/report.js";
 import { formatted } from "./figures.js";
 
 export interface Reach {

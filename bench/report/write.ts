@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Report } from "../contract.js";
+import type { Report } from "../contract/report.js";
 import { chartOf, summaryOf } from "./charts.js";
 import { thisMachine } from "./machine.js";
 import { markdown } from "./markdown.js";

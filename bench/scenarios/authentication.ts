@@ -1,4 +1,4 @@
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { figureOf, partsOf, rounded, rowsOf } from "../harness/figures.js";
 import { newKey, serving } from "../systems/serving.ts";
 import { HttpClient, newJob, postgresUrl } from "./http.js";

@@ -1,4 +1,4 @@
-import type { Figures, Scenario, Turn } from "../contract.js";
+import type { Figures, Scenario, Turn } from "../contract/scenario.js";
 import { partsOf, rounded } from "../harness/figures.js";
 import { short } from "../report/figures.js";
 import { type Case, caseRows, inCases, over } from "./cases.js";

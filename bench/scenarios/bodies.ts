@@ -1,6 +1,6 @@
-import { request } from "node:http";
 import { setInterval } from "node:timers";
-import type { Scenario } from "../contract.js";
+import { oversized } from "../../test/support/oversized.js";
+import type { Scenario } from "../contract/scenario.js";
 import { figureOf, partsOf, rowsOf } from "../harness/figures.js";
 import { serving } from "../systems/serving.ts";
 import { HttpClient, newJob, postgresUrl, rssOf } from "./http.js";
@@ -29,7 +29,7 @@ export const bodies: Scenario = {
         const looking = setInterval(() => {
           peak = Math.max(peak, rssOf(service.pid));
         }, 5);
-        const statuses = await Promise.all(Array.from({ length: BODIES }, (_, n) => oversized(service.url, n % 2 === 0)));
+        const statuses = await Promise.all(Array.from({ length: BODIES }, (_, n) => oversized(service.url, { bytes: SIZE, told: n % 2 === 0 })));
         clearInterval(looking);
         const taken = statuses.filter((status) => status !== 413 && status !== 0).length;
         if (taken > 0) throw new Error(`${taken} of them were not refused: ${statuses}`);
@@ -46,28 +46,3 @@ export const bodies: Scenario = {
     return { results: rowsOf(samples), ratio: null, parts: partsOf({ rssGrowthMB: growth }) };
   },
 };
-
-/** Sends as long as anybody reads; answers the status, or 0 if it was cut off before it could hear one. */
-function oversized(url: string, told: boolean): Promise<number> {
-  const chunk = Buffer.alloc(MEGABYTE / 4, "x");
-  return new Promise((resolve) => {
-    let heard = 0;
-    const headers = { "content-type": "application/json", ...(told ? { "content-length": SIZE } : {}) };
-    const sent = request(`${url}/v1/jobs/batch`, { method: "POST", agent: false, headers }, (response) => {
-      heard = response.statusCode ?? 0;
-      response.on("error", () => {}).resume();
-    });
-    sent.on("error", () => {});
-    sent.on("close", () => resolve(heard));
-    let left = SIZE;
-    const go = () => {
-      while (left > 0 && heard === 0 && !sent.destroyed) {
-        left -= chunk.length;
-        if (!sent.write(chunk)) return void sent.once("drain", go);
-      }
-      if (heard === 0) sent.end();
-      else sent.destroy();
-    };
-    go();
-  });
-}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Bench, Figures, Samples, Turn, TurnOptions } from "../contract.js";
+import type { Bench, Figures, Samples, Turn, TurnOptions } from "../contract/scenario.js";
 import { caseRows, inCases, over } from "./cases.js";
 
 /** A bench that calls back at once, for Pawl, with a turn nobody looks at. */

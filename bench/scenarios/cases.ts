@@ -1,4 +1,4 @@
-import type { Bench, Figures, Result, Turn } from "../contract.js";
+import type { Bench, Figures, Result, Turn } from "../contract/scenario.js";
 import { median, rounded } from "../harness/figures.js";
 
 /** One of several circumstances in which Pawl is measured. */

@@ -1,4 +1,5 @@
-import type { Scenario, ServerUsage, Turn } from "../contract.js";
+import type { ServerUsage } from "../contract/inspector.js";
+import type { Scenario, Turn } from "../contract/scenario.js";
 import { figureOf, overBestPeer, partsOf, rowsOf } from "../harness/figures.js";
 import { NODE_SYSTEMS } from "./systems.js";
 

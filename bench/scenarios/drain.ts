@@ -1,4 +1,4 @@
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { outcomeOf } from "../harness/figures.js";
 import { drained, filled, shareOf } from "./parts.js";
 import { ALL } from "./systems.js";

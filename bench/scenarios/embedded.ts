@@ -1,4 +1,4 @@
-import type { Figures, Scenario, Turn } from "../contract.js";
+import type { Figures, Scenario, Turn } from "../contract/scenario.js";
 import { best, figureOf, isOurs, rounded, rowsOf } from "../harness/figures.js";
 import { drained, filled } from "./parts.js";
 import { NODE_SYSTEMS } from "./systems.js";

@@ -1,4 +1,5 @@
-import type { Child, Scenario, Turn } from "../contract.js";
+import type { Child } from "../contract/child.js";
+import type { Scenario, Turn } from "../contract/scenario.js";
 import { overBestPeer, partsOf, rowsOf } from "../harness/figures.js";
 import { shareOf } from "./parts.js";
 import { ALL, isPostgresPeer } from "./systems.js";

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Child, Curve, Figures, Scenario, Turn } from "../contract.js";
+import type { Child } from "../contract/child.js";
+import type { Curve, Figures, Scenario, Turn } from "../contract/scenario.js";
 import { partsOf, rounded } from "../harness/figures.js";
 import { type Case, caseRows, inCases } from "./cases.js";
 

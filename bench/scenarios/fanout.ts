@@ -1,4 +1,4 @@
-import type { Curve, Scenario } from "../contract.js";
+import type { Curve, Scenario } from "../contract/scenario.js";
 import { median, rounded } from "../harness/figures.js";
 
 const MB = 2 ** 20;

@@ -1,4 +1,5 @@
-import type { Curve, Figures, Jobs, Scenario, Turn } from "../contract.js";
+import type { Jobs } from "../contract/child.js";
+import type { Curve, Figures, Scenario, Turn } from "../contract/scenario.js";
 import { figureOf, partsOf, rounded, rowsOf } from "../harness/figures.js";
 import { ranLate, storedBefore } from "./lateness.js";
 

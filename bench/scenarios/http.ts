@@ -3,7 +3,7 @@ import { Agent, request } from "node:http";
 import { monotonic } from "../child/clock.ts";
 import { inParallel } from "../child/jobs.ts";
 import { Times } from "../child/spread.ts";
-import type { Place, Spread } from "../contract.js";
+import type { Place, Spread } from "../contract/system.js";
 
 export interface Asked {
   readonly method?: "GET" | "POST";

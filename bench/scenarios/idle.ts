@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { figureOf, partsOf, rowsOf } from "../harness/figures.js";
 import { NODE_SYSTEMS } from "./systems.js";
 

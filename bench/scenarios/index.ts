@@ -1,4 +1,4 @@
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { authentication } from "./authentication.js";
 import { backlog } from "./backlog.js";
 import { bodies } from "./bodies.js";

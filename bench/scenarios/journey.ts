@@ -1,4 +1,4 @@
-import type { Figures, Scenario, Turn } from "../contract.js";
+import type { Figures, Scenario, Turn } from "../contract/scenario.js";
 import { figureOf } from "../harness/figures.js";
 
 const PER_SECOND = 50;

@@ -1,4 +1,4 @@
-import type { Figures, Scenario, Turn } from "../contract.js";
+import type { Figures, Scenario, Turn } from "../contract/scenario.js";
 import { overBestPeer, partsOf, rowsOf } from "../harness/figures.js";
 import { ALL, isPostgresPeer } from "./systems.js";
 

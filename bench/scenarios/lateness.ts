@@ -1,4 +1,6 @@
-import type { Child, Figures, Jobs, Scenario, SystemAbout, Turn } from "../contract.js";
+import type { Child, Jobs } from "../contract/child.js";
+import type { Figures, Scenario, Turn } from "../contract/scenario.js";
+import type { SystemAbout } from "../contract/system.js";
 import { figureOf, overBestPeer, partsOf, rowsOf } from "../harness/figures.js";
 import { ALL } from "./systems.js";
 

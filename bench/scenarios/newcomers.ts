@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Child, Figures, Scenario, Turn } from "../contract.js";
+import type { Child } from "../contract/child.js";
+import type { Figures, Scenario, Turn } from "../contract/scenario.js";
 import { rounded } from "../harness/figures.js";
 import { caseRows, inCases } from "./cases.js";
 

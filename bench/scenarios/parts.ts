@@ -1,4 +1,6 @@
-import type { Jobs, SystemAbout, Turn } from "../contract.js";
+import type { Jobs } from "../contract/child.js";
+import type { Turn } from "../contract/scenario.js";
+import type { SystemAbout } from "../contract/system.js";
 
 /** How many jobs a system is given where only their rate counts. */
 export function shareOf({ slow }: SystemAbout, jobs: number): number {

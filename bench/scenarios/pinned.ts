@@ -1,4 +1,4 @@
-import type { Samples, Scenario } from "../contract.js";
+import type { Samples, Scenario } from "../contract/scenario.js";
 import { figureOf, overBestPeer, partsOf, rounded, rowsOf } from "../harness/figures.js";
 import { drained, filled, shareOf } from "./parts.js";
 import { NODE_SYSTEMS } from "./systems.js";

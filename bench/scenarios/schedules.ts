@@ -1,4 +1,5 @@
-import type { Figures, Scenario, Schedules, Turn } from "../contract.js";
+import type { Schedules } from "../contract/child.js";
+import type { Figures, Scenario, Turn } from "../contract/scenario.js";
 import { partsOf } from "../harness/figures.js";
 import { short } from "../report/figures.js";
 import { type Case, caseRows, inCases } from "./cases.js";

@@ -1,4 +1,4 @@
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { figureOf, partsOf, rounded, rowsOf } from "../harness/figures.js";
 import { drained } from "./parts.js";
 

@@ -1,4 +1,4 @@
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { outcomeOf } from "../harness/figures.js";
 import { NODE_SYSTEMS } from "./systems.js";
 

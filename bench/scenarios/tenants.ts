@@ -1,4 +1,4 @@
-import type { Scenario } from "../contract.js";
+import type { Scenario } from "../contract/scenario.js";
 import { caseRows, inCases, over } from "./cases.js";
 import { drainedWarm } from "./warm.js";
 

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { monotonic } from "../child/clock.ts";
-import type { Child, Jobs, Ran, Spread, Turn } from "../contract.js";
+import type { Child, Jobs, Ran } from "../contract/child.js";
+import type { Turn } from "../contract/scenario.js";
+import type { Spread } from "../contract/system.js";
 
 /** what a process runs before it counts: its code is compiled by then, its connections are open */
 const WARM_UP = 20_000;

@@ -1,4 +1,4 @@
-import type { Curve, Scenario, Turn } from "../contract.js";
+import type { Curve, Scenario, Turn } from "../contract/scenario.js";
 import { partsOf, rounded } from "../harness/figures.js";
 import { type CaseFigures, caseRows, inCases } from "./cases.js";
 import { drainedWarm } from "./warm.js";

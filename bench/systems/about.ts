@@ -1,4 +1,4 @@
-import type { SystemAbout } from "../contract.ts";
+import type { SystemAbout } from "../contract/system.ts";
 
 /** Where a system comes from: this workspace, the peers' lock in `bench/`, or Debian's packages. */
 export type Origin = { readonly workspace: string } | { readonly npm: string } | { readonly debian: readonly string[] };

@@ -1,6 +1,6 @@
 import BeeQueue from "bee-queue";
 import { chunked, inParallel } from "../child/jobs.ts";
-import type { Input, Place, Planned, Session } from "../contract.ts";
+import type { Input, Place, Planned, Session } from "../contract/system.ts";
 import { redisAt } from "./place.ts";
 
 const CHUNK = 1_000;

@@ -1,6 +1,6 @@
 import { createPostgresBackend, Queue, runMigrations, Worker } from "bullmq";
 import pg from "pg";
-import type { Input, Place, Session } from "../contract.ts";
+import type { Input, Place, Session } from "../contract/system.ts";
 import { bullmqSession, QUEUE } from "./bullmq-session.ts";
 import { postgresAt } from "./place.ts";
 

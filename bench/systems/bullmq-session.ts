@@ -1,6 +1,6 @@
 import type { Queue, Worker } from "bullmq";
 import { chunked, inParallel } from "../child/jobs.ts";
-import type { Input, Planned, Session } from "../contract.ts";
+import type { Input, Planned, Session } from "../contract/system.ts";
 
 const CHUNK = 1_000;
 const IN_FLIGHT = 4;

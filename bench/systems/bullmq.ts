@@ -1,5 +1,5 @@
 import { Queue, Worker } from "bullmq";
-import type { Input, Place, Session } from "../contract.ts";
+import type { Input, Place, Session } from "../contract/system.ts";
 import { bullmqSession, QUEUE } from "./bullmq-session.ts";
 import { redisAt } from "./place.ts";
 

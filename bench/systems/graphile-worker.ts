@@ -1,6 +1,6 @@
 import { Logger, makeWorkerUtils, type Runner, run } from "graphile-worker";
 import { chunked, inParallel } from "../child/jobs.ts";
-import type { Aim, Input, Place, Planned, Session } from "../contract.ts";
+import type { Aim, Input, Place, Planned, Session } from "../contract/system.ts";
 import { postgresAt } from "./place.ts";
 
 const TASK = "noop";

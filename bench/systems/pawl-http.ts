@@ -1,4 +1,4 @@
-import type { Place, Session } from "../contract.ts";
+import type { Place, Session } from "../contract/system.ts";
 import { connectWith, urlOf } from "./pawl.ts";
 import { serving } from "./serving.ts";
 

@@ -1,5 +1,5 @@
 import { logTo, metricsOf } from "pawl-server/telemetry";
-import type { Place, Session } from "../contract.ts";
+import type { Place, Session } from "../contract/system.ts";
 import { connectWith, type Telemetry } from "./pawl.ts";
 
 /** ms between scrapes: fifteen times as often as Prometheus does by default */

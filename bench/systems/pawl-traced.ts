@@ -6,7 +6,7 @@ import {
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace-base";
 import { otelTracing } from "pawl-server/telemetry";
-import type { Input, Place, Session } from "../contract.ts";
+import type { Input, Place, Session } from "../contract/system.ts";
 import { connectWith } from "./pawl.ts";
 import { follow } from "./pawl-observed.ts";
 

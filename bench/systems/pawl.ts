@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { open, type Pawl, schedule, type TraceContext, type Tracing, task } from "pawl";
 import { Times } from "../child/spread.ts";
-import type { Input, Place, Planned, Session, Watched, WorkSettings } from "../contract.ts";
+import type { Input, Place, Planned, Session, Watched, WorkSettings } from "../contract/system.ts";
 
 /** Above this, jobs are streamed, so that a backlog of a million does not have to fit into memory. */
 const STREAM_FROM = 200_000;

@@ -1,6 +1,6 @@
 import { PgBoss } from "pg-boss";
 import { chunked, inParallel } from "../child/jobs.ts";
-import type { Aim, Input, Place, Planned, Session } from "../contract.ts";
+import type { Aim, Input, Place, Planned, Session } from "../contract/system.ts";
 import { postgresAt } from "./place.ts";
 
 const QUEUE = "bench";

@@ -1,4 +1,4 @@
-import type { Place } from "../contract.ts";
+import type { Place } from "../contract/system.ts";
 
 export function postgresAt(place: Place): Place & { readonly kind: "postgres" } {
   if (place.kind !== "postgres") throw new Error(`needs Postgres, got ${place.kind}`);

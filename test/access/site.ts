@@ -18,6 +18,9 @@ export interface Own {
   readonly key: string;
 }
 
+/** Its second job waits for the first, which nobody runs. */
+const narrow = task("narrow", { limits: [{ key: (input) => input, concurrency: 1 }] }, async (_: string) => {});
+
 /**
  * A database with roles, jobs of two tenants made by its owner, and a login for an API. Roles belong to the whole server,
  * which other tests share: a schema of its own gives them names of their own.
@@ -85,6 +88,7 @@ export class Site implements AsyncDisposable {
     await pawl.schedules.put(`only-${tenant[0]}`, "fine", { tenant, cron: "0 3 * * *", input: secret });
     await pawl.schedules.trigger({ name: `only-${tenant[0]}`, tenant });
     await pawl.breakers.open({ tenant, task: "other" });
+    for (let place = 0; place < 2; place++) await pawl.enqueue(narrow, secret, { tenant });
     await pawl.audit.record({ tenant, actor: `key:of ${tenant}`, action: "jobs.control", outcome: "allowed" });
     const { key } = await pawl.keys.create({ name: secret, tenant, grants: [{ role: "viewer" }] });
     return { jobs, key: key.id };
@@ -148,6 +152,8 @@ const CONDITIONS: readonly (readonly [RegExp, string])[] = [
   [/j\.tenant, j\.task, j\.input/g, "current_setting('pawl.tenant', true) as tenant, j.task, j.input"],
   [/\((\$\d+)::text is null or (?:\w+\.)?tenant = \1\)/g, "($1::text is null or true)"],
   [/\btenant = (\$\d+)(?!\d)/g, "$1::text is not null"],
+  [/p\.gate >= \$1 and p\.gate < \$2/g, "$1::text is not null and $2::text is not null"],
+  [/p\.gate > l\.gate and p\.gate < \$2/g, "p.gate > l.gate"],
 ];
 
 /** Every read without its conditions on tenants; without the wall too, as if there were no roles, facts claim to be acme's. */

@@ -28,6 +28,7 @@ function reads({ jobs, key }: Own): readonly string[] {
     "/v1/schedules/only-u/ticks",
     "/v1/audit",
     "/v1/breakers",
+    "/v1/limits",
   ];
 }
 
@@ -64,6 +65,17 @@ describeOn("embedded18", () => {
     }
     return leaks;
   }
+
+  test("a tenant's counts are of its own jobs behind the wall, whatever a statement forgot; without the wall they are of all", async () => {
+    const counted = async (change?: (driver: Driver) => Driver): Promise<unknown> => {
+      await using api = await appOn(change);
+      return (await api.ask("GET", "/v1/counts", { key: KEY })).json();
+    };
+    const counts = await counted();
+    expect(counts).toMatchObject({ ready: expect.any(Number), blocked: 1 });
+    expect(await counted(forgetful({ wall: true }))).toEqual(counts);
+    expect(await counted(forgetful({ wall: false }))).not.toEqual(counts);
+  });
 
   test("an API reads for a tenant behind the wall, and finds what is the tenant's", async () => {
     await using api = await appOn();

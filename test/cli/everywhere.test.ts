@@ -5,7 +5,13 @@ import { pawlIn } from "../support/cli.js";
 import { temporaryFolder } from "../support/folder.js";
 import { describeOn, migratedDatabase } from "../support/servers.js";
 
-const PEPPER = { PAWL_KEYS_PEPPER: "env:PEPPER", PEPPER: "a pepper of sixteen bytes or more" };
+const MASTER = Buffer.alloc(32, 7).toString("base64");
+const PEPPER = {
+  PAWL_KEYS_PEPPER: "env:PEPPER",
+  PEPPER: "a pepper of sixteen bytes or more",
+  PAWL_ENCRYPTION_KEYS: "env:MASTER",
+  MASTER,
+};
 const UNKNOWN = "0199ffff-ffff-7fff-bfff-ffffffffffff";
 
 const greet = task("greet", () => "hello");
@@ -115,6 +121,24 @@ function commands({ done, dead, late }: Ids): readonly (readonly [argv: readonly
     [
       ["schedules", "remove", "nightly", "--yes"],
       ["removed", "schedule"],
+    ],
+    [["breakers", "open", "mail"], ["breaker"]],
+    [["breakers", "list"], ["breakers"]],
+    [["breakers", "close", "mail"], ["breaker"]],
+    [["breakers", "reset", "mail"], ["breaker"]],
+    [["limits", "list"], ["limits"]],
+    [
+      ["targets", "set", "mail", "https://billing.example.com/hook", "--timeout", "5s"],
+      ["secret", "target"],
+    ],
+    [["targets", "list"], ["targets"]],
+    [
+      ["targets", "rotate", "mail", "--overlap", "1h"],
+      ["secret", "target"],
+    ],
+    [
+      ["targets", "remove", "mail", "--yes"],
+      ["removed", "target"],
     ],
     [
       ["keys", "create", "ci", "--role", "viewer"],

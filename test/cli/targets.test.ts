@@ -40,18 +40,17 @@ describe("the command line", () => {
     expect((await pawl("jobs", "list", "--task", "late", "--store", data.path)).out).toMatch(new RegExp(`^${delayed}\tscheduled\t`));
   });
 
-  test("works on a folder with PGlite, one command after the other", { timeout: 180_000 }, async () => {
-    using data = temporaryFolder();
-    await (await open(data.path, { engine: "pglite", maintenance: false })).close();
-    const { out } = await pawl("enqueue", "late", "--store", data.path);
-    expect((await pawl("jobs", "list", "--store", data.path)).out).toMatch(new RegExp(`^${out.trim()}\tready\tlate\t`));
-  });
-
   test("works on a server", { timeout: 180_000 }, async () => {
     await using server = new Child(builtPawl(), ["serve", "--store", "memory:", "--listen", "127.0.0.1:0"]);
     const [, url = ""] = /listening: (http[^\s"]+)/.exec(await server.line(/listening: /)) ?? [];
     await server.line(/engine: /);
     await walk(url);
+    // Without keepAlive between its looks at the job of the service, the process ends there: exit code 13, and not a word.
+    await pawl("enqueue", "mail.send", "--tenant", "acme", "--store", url);
+    expect(await pawl("tenants", "purge", "acme", "--yes", "--store", url)).toMatchObject({
+      exit: 0,
+      out: expect.stringMatching(/^acme: 1 jobs gone/),
+    });
   });
 
   test("makes no store where there is none, and says what to name", async () => {

@@ -29,8 +29,8 @@ async function openRemote(options: OpenOptions): Promise<Opened> {
 }
 
 /** A service on a store in memory, on a port of its own. */
-export async function service(): Promise<{ readonly url: string; readonly store: Pawl }> {
-  const store = await open("memory:", {});
+export async function service(options: OpenOptions = {}): Promise<{ readonly url: string; readonly store: Pawl }> {
+  const store = await open("memory:", options);
   const app = createApp({ pawl: store });
   closing.push(async () => {
     await app.close();

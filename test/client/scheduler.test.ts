@@ -229,8 +229,47 @@ describeBoth("a scheduler", (opening) => {
     expect(await pawl.breakers.open({ tenant: "acme", task: "mail" })).toMatchObject({ state: "open", forced: true, since: expect.any(Date) });
     expect((await pawl.breakers.list()).breakers).toHaveLength(1);
     expect(await pawl.counts()).toMatchObject({ ready: 1 });
+    expect(await pawl.as({ tenant: "default" }).counts({ task: "mail" })).toEqual({
+      blocked: 0,
+      scheduled: 0,
+      ready: 1,
+      parked: 0,
+      running: 0,
+      dead: 0,
+    });
     expect(await pawl.info()).toMatchObject({ engine: "memory", durability: "none" });
     expect(await pawl.unserved()).toMatchObject([{ lane: { task: "mail" }, why: expect.any(String) }]);
+  });
+
+  test("lists the keys at which jobs wait, page by page", async () => {
+    const call = task("call", { limits: [{ name: "per account", key: (input) => input, rate: { limit: 1, per: "1h" } }] }, (_: string) => {});
+    const { pawl } = await opening([call]);
+    for (const account of ["a/b c", "z"]) for (let n = 0; n < 2; n++) await pawl.enqueue(call, account);
+    const first = await pawl.limits.list({}, { limit: 1 });
+    const place = { tenant: "default", limit: "per account", key: "a/b c" };
+    expect(first).toEqual({
+      limits: [
+        {
+          ...place,
+          ...{ rate: { limit: 1, per: 3_600_000, burst: 1 }, held: 0, waiting: 1, tokens: 0, fullAt: expect.any(Date) },
+          next: { job: expect.any(String), for: "rate" },
+        },
+      ],
+      next: place,
+    });
+    expect((await pawl.limits.list({}, { after: place })).limits.map(({ key }) => key)).toEqual(["z"]);
+    expect((await pawl.limits.list(place)).limits).toHaveLength(1);
+    expect((await pawl.limits.list({ tenant: "other" })).limits).toEqual([]);
+    for (const [filter, page] of [
+      [{ limit: "per account" }, {}],
+      [{ nmae: "per account" }, {}],
+      [{}, { size: 1 }],
+      [{}, { limit: 1_001 }],
+    ])
+      await expect(pawl.limits.list(filter as never, page as never)).rejects.toMatchObject({ code: "option_invalid" });
+    await expect(pawl.limits.list({}, { after: { tenant: "default", limit: "per account" } as never })).rejects.toMatchObject({
+      code: "name_invalid",
+    });
   });
 
   test("tells what happened over time", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type OpenOptions, open, task } from "pawl";
 import { describe, expect, test } from "vitest";
 import { createApp } from "../../packages/server/src/http/app.js";
+import { onceOrAgain } from "../support/again.js";
 import { describeOn, migratedDatabase } from "../support/servers.js";
 
 type Where = () => Promise<{ readonly url: string; readonly options?: OpenOptions; readonly end: () => Promise<unknown> }>;
@@ -73,21 +74,25 @@ function suite(where: Where): void {
   });
 }
 
-describe("the pull protocol on the embedded Postgres", () =>
-  suite(async () => {
-    const database = await migratedDatabase();
-    return { url: database.url, end: () => database.drop() };
-  }));
-
-describeOn("debian15", () =>
-  suite(async () => {
-    const database = await migratedDatabase("debian15");
-    return { url: database.url, end: () => database.drop() };
-  }),
-);
-
-describe("the pull protocol on PGlite", () =>
-  suite(async () => {
-    const folder = await mkdtemp(join(tmpdir(), "pawl-pull-"));
-    return { url: folder, options: { engine: "pglite" }, end: () => rm(folder, { recursive: true, force: true }) };
-  }));
+const WHERE: readonly (() => void)[] = [
+  () =>
+    describe("the pull protocol on the embedded Postgres", () =>
+      suite(async () => {
+        const database = await migratedDatabase();
+        return { url: database.url, end: () => database.drop() };
+      })),
+  () =>
+    describeOn("debian15", () =>
+      suite(async () => {
+        const database = await migratedDatabase("debian15");
+        return { url: database.url, end: () => database.drop() };
+      }),
+    ),
+  () =>
+    describe("the pull protocol on PGlite", () =>
+      suite(async () => {
+        const folder = await mkdtemp(join(tmpdir(), "pawl-pull-"));
+        return { url: folder, options: { engine: "pglite" }, end: () => rm(folder, { recursive: true, force: true }) };
+      })),
+];
+for (const define of onceOrAgain(WHERE)) define();

@@ -2,7 +2,6 @@ import { setTimeout as pause } from "node:timers/promises";
 import { isPawlError, open, type Pawl, task } from "pawl";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { temporaryFolder } from "../support/folder.js";
 import { type Database, describeOn, migratedDatabase } from "../support/servers.js";
 
 const work = task<number, void>("work", () => {});
@@ -108,34 +107,5 @@ describeOn("embedded18", () => {
         expect((await pawl.tenants.get("acme")).policy).toEqual({ ingest: { depth: 5 } });
       },
     );
-  });
-});
-
-describe("on PGlite, which has one connection", () => {
-  test("a limit is asked inside the transaction of a handler", async () => {
-    using folder = temporaryFolder();
-    const answers: string[] = [];
-    const chain = task("chain", { retry: 0 }, (_: unknown, ctx) =>
-      ctx.transaction(async (tx) => {
-        for (let n = 0; n < 2; n++) {
-          const stored = pawl.enqueue(work, n, { tx, tenant: "acme" }).then(
-            () => "stored",
-            (error) => (isPawlError(error) ? error.code : String(error)),
-          );
-          answers.push(await stored);
-        }
-      }),
-    );
-    const pawl = await open(folder.path, { engine: "pglite", tasks: [chain, work] });
-    try {
-      await pawl.tenants.set("acme", { ingest: { rate: { limit: 1, per: "1h" } } });
-      const job = await pawl.enqueue(chain, {});
-      await pawl.work({ concurrency: 1, tasks: ["chain"] });
-      await job.result();
-      expect(answers).toEqual(["stored", "ingest_limited"]);
-      expect((await pawl.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
-    } finally {
-      await pawl.close();
-    }
   });
 });

@@ -2,22 +2,24 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { openPglite } from "../../packages/pawl/src/store/postgres/drivers/pglite.js";
+import { again, onceOrAgain } from "../support/again.js";
 import { emptiedStores } from "../support/emptied-store.js";
 import { type Database, describeOn, testClockDatabase } from "../support/servers.js";
 import { reasonTests } from "./reasons.js";
 
 describe("why a job is not running, in memory", () => reasonTests(async (now) => memoryStore({ now })));
 
-describe("why a job is not running, on PGlite", () => {
-  let stores: ReturnType<typeof emptiedStores>;
-  beforeAll(async () => {
-    stores = emptiedStores(await openPglite());
+if (again())
+  describe("why a job is not running, on PGlite", () => {
+    let stores: ReturnType<typeof emptiedStores>;
+    beforeAll(async () => {
+      stores = emptiedStores(await openPglite());
+    });
+    afterAll(() => stores?.close());
+    reasonTests((now) => stores.make(now));
   });
-  afterAll(() => stores?.close());
-  reasonTests((now) => stores.make(now));
-});
 
-for (const server of ["embedded18", "debian15"] as const) {
+for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
   describeOn(server, () => {
     let database: Database;
     let stores: ReturnType<typeof emptiedStores>;

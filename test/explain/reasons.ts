@@ -120,19 +120,31 @@ export function reasonTests(make: (now: () => number) => Promise<Store>): void {
   test("limited: at which key, of how many places how many are taken", async () => {
     const w = await world();
     const account: JobLimit = { limit: "account", key: "7", rule: { concurrency: 2 } };
-    const jobs = await ids(w, under(account), under(account), under(account));
+    const jobs: JobId[] = [];
+    for (let n = 0; n < 3; n++) {
+      jobs.push(await w.add(under(account)));
+      w.clock.advance(1);
+    }
     const told = { kind: "limited", limit: "account", key: "7", for: "concurrency", held: 2, most: 2, waiting: 1 };
-    expect(await first(w, jobs[2] as JobId)).toEqual(told);
+    const holders = (...states: readonly string[]) => jobs.slice(0, 2).map((job, n) => ({ job, state: states[n] }));
+    expect(await first(w, jobs[2] as JobId)).toEqual({ ...told, holders: holders("ready", "ready") });
     expect((await why(w, jobs[0] as JobId)).reasons).toEqual([{ kind: "behind", ahead: 0 }]);
     await w.hold();
-    expect(await first(w, jobs[2] as JobId)).toEqual(told);
+    for (const scope of ["everyone", { tenant: "acme" }] as const) {
+      const { reasons, text } = await why(w, jobs[2] as JobId, scope);
+      expect(reasons[0]).toEqual({ ...told, holders: holders("running", "ready") });
+      expect(text).toContain(`Key 7 of limit account has 2 of its 2 places taken, by ${jobs[0]} (running), ${jobs[1]} (ready).`);
+    }
   });
 
   test("limited: not its turn in a serial key", async () => {
     const w = await world();
     const order: JobLimit = { limit: "order", key: "A", rule: { serial: true } };
     const jobs = await ids(w, under(order), under(order));
-    expect(await first(w, jobs[1] as JobId)).toEqual({ kind: "limited", limit: "order", key: "A", for: "serial", held: 1, most: 1, waiting: 1 });
+    const told = { kind: "limited", limit: "order", key: "A", for: "serial", held: 1, most: 1, waiting: 1 };
+    expect(await first(w, jobs[1] as JobId)).toEqual({ ...told, holders: [{ job: jobs[0], state: "ready" }] });
+    await w.run(jobs[0] as JobId, FAILED, [HOUR]);
+    expect((await why(w, jobs[1] as JobId)).text).toContain(`and it is the turn of ${jobs[0]} (scheduled)`);
   });
 
   test("limited: for which token, until when", async () => {
@@ -143,10 +155,11 @@ export function reasonTests(make: (now: () => number) => Promise<Store>): void {
     w.clock.advance(SECOND);
     const next = await why(w, jobs[1] as JobId);
     expect(next.reasons[0]).toMatchObject({ kind: "limited", limit: "api", key: "eu", for: "rate", until: START + 10 * SECOND });
-    expect(next.text).toMatch(/has no token for it; one is there in 9 s/);
+    expect(next.text).toMatch(/has too few tokens for it; they are there in 9 s/);
     const last = await first(w, jobs[2] as JobId);
     expect(last).toMatchObject({ kind: "limited", for: "rate" });
     expect(last).not.toHaveProperty("until");
+    expect(last).not.toHaveProperty("holders");
   });
 
   test("limited: a key that is paused, until when", async () => {

@@ -3,6 +3,7 @@ import { open, task } from "pawl";
 import { expect, test } from "vitest";
 import { parseEvents } from "../../packages/pawl/src/client/events.js";
 import { createApp } from "../../packages/server/src/http/app.js";
+import { onceOrAgain } from "../support/again.js";
 import { type Database, describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
 
 /** A process that serves the API, and nothing else. */
@@ -41,7 +42,7 @@ async function hear(address: string, last: string | undefined, isLast: (told: To
   return heard;
 }
 
-for (const server of ["embedded18", "debian15"] as const satisfies readonly ServerName[]) {
+for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
   describeOn(server, () => {
     test("60 streams that come at once are all answered, and ask the store no more than one does", { timeout: 120_000 }, async () => {
       await using database = await migratedDatabase(server);

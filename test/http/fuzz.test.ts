@@ -2,6 +2,7 @@ import { open } from "pawl";
 import { describe, expect, test } from "vitest";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
 import type { AnyRoute } from "../../packages/server/src/http/contract/route.ts";
+import { onceOrAgain } from "../support/again.js";
 import { describeOn, migratedDatabase } from "../support/servers.ts";
 import { openApp } from "./support.ts";
 
@@ -163,7 +164,7 @@ async function run(store: string, rounds: number): Promise<void> {
 describe("S23: whatever is sent to a route, the service does not fail", () => {
   test(`in memory (seed ${SEED})`, { timeout: 300_000 }, () => run("memory:", ROUNDS));
 
-  for (const server of ["embedded18", "debian15"] as const) {
+  for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
     describeOn(server, () => {
       test(`(seed ${SEED})`, { timeout: 300_000 }, async () => {
         await using database = await migratedDatabase(server);

@@ -59,8 +59,15 @@ describe("requests that are not as they should be", () => {
 
   test("S21: only JSON is taken, in UTF-8 and as it is", async () => {
     const raw = '{"task":"a"}';
-    for (const headers of [{ "content-type": "text/plain" }, { "content-type": "application/json; charset=utf-16" }, { "content-encoding": "gzip" }])
-      expect((await api.ask("POST", "/v1/jobs", { raw, headers })).json()).toMatchObject({ status: 415, code: "media_unsupported" });
+    for (const headers of [
+      { "content-type": "text/plain" },
+      { "content-type": "application/json; charset=utf-16" },
+      { "content-encoding": "gzip" },
+    ]) {
+      const [sent] = Object.values(headers);
+      const refused = (await api.ask("POST", "/v1/jobs", { raw, headers })).json();
+      expect(refused).toMatchObject({ status: 415, code: "media_unsupported", detail: expect.stringContaining(`"${sent}"`) });
+    }
     expect((await api.ask("POST", "/v1/jobs", { raw, headers: { "content-type": "application/json; charset=utf-8" } })).statusCode).toBe(201);
     expect((await api.ask("POST", "/v1/jobs")).statusCode).toBe(422);
   });
@@ -87,6 +94,11 @@ describe("requests that are not as they should be", () => {
   test("S30: pages have a limit", async () => {
     for (const limit of ["1e9", "0", "-1", "many", "1001"])
       expect((await api.ask("GET", `/v1/jobs?limit=${limit}`)).json()).toMatchObject({ status: 422, pointer: "query/limit" });
+  });
+
+  test("a word that is none of those it may be is told which these are", async () => {
+    const { detail } = (await api.ask("GET", "/v1/jobs?state=ded")).json();
+    expect(detail).toMatch(/^query\/state must be one of .*\bready, .*\bdead\b/);
   });
 
   test("a path that exists says which methods it knows, one that does not is told so", async () => {

@@ -84,6 +84,29 @@ describe("the other nouns over HTTP", () => {
     expect((await api.ask("POST", "/v1/breakers/pay/reset?tenant=acme")).json()).toMatchObject({ state: "closed", forced: false });
   });
 
+  test("keys at which jobs wait are listed, to each tenant its own", async () => {
+    await using api = await openApp();
+    const narrow = task("narrow", { limits: [{ key: (input) => input, concurrency: 1 }] }, (_: string) => {});
+    const second = { acme: "", other: "" };
+    for (const tenant of ["acme", "other"] as const)
+      for (let n = 0; n < 2; n++) second[tenant] = (await api.pawl.enqueue(narrow, "a b", { tenant })).id;
+    const list = async (query: string, key?: string) => (await api.ask("GET", `/v1/limits${query}`, key === undefined ? {} : { key })).json();
+    const { limits } = await list("?key=a%20b&name=narrow", "acme-viewer");
+    expect(limits).toEqual([
+      { tenant: "acme", limit: "narrow", key: "a b", concurrency: 1, held: 1, waiting: 1, next: { job: second.acme, for: "concurrency" } },
+    ]);
+    expect((await list("", "other-admin")).limits).toMatchObject([{ tenant: "other", next: { job: second.other } }]);
+    const first = await list("?limit=1");
+    expect(first.next).toEqual({ tenant: "acme", limit: "narrow", key: "a b" });
+    expect((await list("?after=a%20b&afterName=narrow&afterTenant=acme")).limits).toMatchObject([{ tenant: "other" }]);
+    expect((await list("?after=a%20b&afterName=narrow", "acme-viewer")).limits, "nothing is after it").toEqual([]);
+    expect(await list("?tenant=other", "acme-viewer")).toMatchObject({ status: 403, code: "tenant_mismatch" });
+    expect(await list("?afterTenant=other&after=a&afterName=narrow", "acme-viewer")).toMatchObject({ code: "tenant_mismatch" });
+    for (const half of ["?name=narrow", "?tenant=acme&key=a"]) expect(await list(half)).toMatchObject({ status: 422, code: "option_invalid" });
+    for (const half of ["?after=a", "?afterName=narrow"]) expect(await list(half)).toMatchObject({ status: 422, code: "name_invalid" });
+    expect(await list("?size=1")).toMatchObject({ code: "unknown_field", pointer: "query/size" });
+  });
+
   test("workers, lanes that nobody serves, counts and the service itself are shown", async () => {
     await api.pawl.enqueue("lonely");
     expect((await api.ask("GET", "/v1/workers")).json()).toEqual({ workers: [] });

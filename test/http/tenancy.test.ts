@@ -120,13 +120,22 @@ describe("tenants over HTTP", () => {
     expect((await api.ask("DELETE", "/v1/schedules/rent", { key: "all-mailer" })).statusCode, "its own").toBe(204);
   });
 
-  test("a key of one tenant is told why it gets no series and no counts: they are not kept by tenant", async () => {
-    for (const path of ["/v1/series", "/v1/counts"]) {
-      const refused = await api.ask("GET", path, { key: "acme-viewer" });
-      expect([refused.statusCode, refused.json().code]).toEqual([403, "forbidden"]);
-      expect(refused.json().detail).toContain("kept by queue and task for all tenants together, and not by tenant");
-    }
+  test("a key of one tenant is told why it gets no series: they are not kept by tenant", async () => {
+    const refused = await api.ask("GET", "/v1/series", { key: "acme-viewer" });
+    expect([refused.statusCode, refused.json().code]).toEqual([403, "not_by_tenant"]);
+    expect(refused.json().detail).toContain("for all tenants together");
     expect((await api.ask("GET", "/v1/series", { key: "all-viewer" })).statusCode).toBe(200);
+  });
+
+  test("a key of one tenant is told what that tenant has standing, and nothing of others", async () => {
+    await api.pawl.enqueueMany("tallied", [1, 2, 3], { tenant: "acme" });
+    await api.pawl.enqueueMany("tallied", [1, 2], { tenant: "globex", delay: "1h" });
+    const counts = async (query: string, key: string) => (await api.ask("GET", `/v1/counts?task=tallied${query}`, { key })).json();
+    const none = { blocked: 0, scheduled: 0, ready: 0, parked: 0, running: 0, dead: 0 };
+    expect(await counts("", "acme-viewer")).toEqual({ ...none, ready: 3 });
+    expect(await counts("&tenant=globex", "all-viewer")).toEqual({ ...none, scheduled: 2 });
+    expect(await counts("", "all-viewer")).toEqual({ ...none, ready: 3, scheduled: 2, succeeded: 0, cancelled: 0 });
+    expect(await counts("&tenant=globex", "acme-viewer")).toMatchObject({ status: 403, code: "tenant_mismatch" });
   });
 
   test("S17: fields that are not a caller's to set are refused by name", async () => {
@@ -140,7 +149,7 @@ describe("tenants over HTTP", () => {
       code: "unknown_field",
       pointer: "/taks",
     });
-    expect((await api.ask("POST", "/v1/jobs", { body: { input: 1 } })).json()).toMatchObject({ code: "field_invalid", pointer: "" });
+    expect((await api.ask("POST", "/v1/jobs", { body: { input: 1 } })).json()).toMatchObject({ code: "field_invalid", pointer: "/task" });
     expect((await api.ask("GET", "/v1/jobs?stat=ready")).json()).toMatchObject({ code: "unknown_field", pointer: "query/stat" });
     expect((await api.ask("POST", "/v1/queues/q/pause", { body: { force: true } })).json()).toMatchObject({ code: "unknown_field" });
   });
@@ -174,6 +183,9 @@ describe("tenants over HTTP", () => {
     expect(await told(() => api.ask("GET", `/v1/jobs/${id}`, { key: "acme-viewer" }))).toEqual([]);
     expect(await told(() => api.ask("POST", `/v1/jobs/${id}/cancel`, { key: "acme-operator", body: { reason: "why" } }))).toMatchObject([
       { actor: "acme-operator", tenant: "acme", action: "jobs.cancel", subject: `job:${id}`, details: { job: id }, outcome: "allowed" },
+    ]);
+    expect(await told(() => api.ask("PUT", "/v1/schedules/nightly", { key: "acme-operator", body: { task: "a", every: "1h" } }))).toMatchObject([
+      { action: "schedules.put", subject: "schedule:nightly", details: { schedule: "nightly", task: "a" } },
     ]);
     expect(await told(() => api.ask("POST", `/v1/jobs/${id}/cancel`, { key: "acme-viewer" }))).toMatchObject([
       { actor: "acme-viewer", action: "jobs.cancel", outcome: "denied", details: { reason: "forbidden" } },

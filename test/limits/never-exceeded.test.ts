@@ -92,7 +92,13 @@ describeOn("embedded18", () => {
       for (const [no, account] of ACCOUNTS.entries()) await stage.enqueueMany("polite", 60, { account, ms: 5 + no * 25 });
       const workers = await Promise.all(Array.from({ length: 4 }, () => stage.worker({ ...SHORT.work, concurrency: 10 }, SHORT.open)));
       const calls = () => stage.sink.lines("start").filter(({ job }) => busy.has(job));
-      await eventually("it was told so twice", () => calls().length > 4);
+      // Told, and heard: for those who are killed before they could say so, nobody rests.
+      await eventually("it was told so twice, and rests", async () => {
+        const again = calls()[4];
+        if (again === undefined) return false;
+        const { limits } = await stage.pawl.limits.list();
+        return limits.some(({ key, pausedUntil }) => key === "busy" && (pausedUntil?.getTime() ?? 0) > again.at + REST / 2);
+      });
       for (const victim of workers.slice(0, 2)) await victim.kill();
       await eventually("the others are done", async () => (await stage.pawl.counts()).succeeded >= 4 * 60);
       const at = calls().map((call) => call.at);

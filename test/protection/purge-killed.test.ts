@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
+import { onceOrAgain } from "../support/again.js";
 import { migratedDatabase } from "../support/servers.js";
 import { type KillPoint, killedAt } from "../support/upkeep-process.js";
 
@@ -12,7 +13,7 @@ const POINTS: readonly (KillPoint & { readonly moment: string })[] = [
   { moment: "when only the end is not noted", at: /pawl_end_purge/, when: "before" },
 ];
 
-for (const { moment, ...point } of POINTS)
+for (const { moment, ...point } of onceOrAgain(POINTS))
   test(`S54: a purge whose process is killed with -9 ${moment} is known, and another process carries it out`, { timeout: 180_000 }, async () => {
     await using database = await migratedDatabase();
     await using pawl = await open(database.url, { anyTask: true, maintenance: false });

@@ -48,6 +48,7 @@ async function fill(url: string, more: OpenOptions, bulk = 1_500): Promise<void>
   const mine = pawl.as({ tenant: TENANT });
   await pawl.tenants.set(TENANT, { weight: 2, ingest: { depth: 10_000 } });
   await pawl.keys.create({ name: "x", tenant: TENANT, grants: [{ role: "producer" }] });
+  if (more.encryption !== undefined) await mine.targets.put("work", { url: `https://${MARKER}.example/` });
   await mine.schedules.put("nightly", work, { every: "1d", input: { card: MARKER } });
   const worker = await pawl.work();
   for (const card of [MARKER, `${MARKER}!`])

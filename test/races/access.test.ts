@@ -2,8 +2,8 @@ import { expect } from "vitest";
 import { ChainCheck } from "../../packages/pawl/src/core/audit.js";
 import { sha256 } from "../../packages/pawl/src/runtime/digest.js";
 import { DAY, SECOND, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { type Split, splitBefore } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import { type Split, splitBefore } from "../support/racing-session.js";
 
 const [FIRST, SECOND_DIGEST, THIRD] = ["1", "2", "3"].map((digit) => digit.repeat(64)) as [string, string, string];
 const token = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;

@@ -2,8 +2,8 @@ import { DEFAULTS } from "../../packages/pawl/src/core/defaults.js";
 import { DAY, type Spec, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import type { BatchRequest } from "../../packages/pawl/src/store/port-batches.js";
 import { PARCELS } from "../../packages/pawl/src/store/postgres/parcels.js";
-import type { Pieces, Split } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import type { Pieces, Split } from "../support/racing-session.js";
 
 const REQUEST: BatchRequest = { tenant: "acme", id: "r1", digest: "d1" };
 

@@ -1,8 +1,8 @@
 import { type BreakerRule, DOUBT } from "../../packages/pawl/src/core/breaker.js";
 import { MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import type { BreakerRef } from "../../packages/pawl/src/store/port-breakers.js";
-import { type Pieces, type Split, splitBefore } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import { type Pieces, type Split, splitBefore } from "../support/racing-session.js";
 
 const RULE: BreakerRule = { failures: 0.9, window: 5 * MINUTE, minimum: 20, probe: MINUTE };
 const A: BreakerRef = { tenant: "a", task: "work" };

@@ -1,7 +1,7 @@
 import type { JobId } from "../../packages/pawl/src/core/id.js";
 import { DAY, FAILED, type Held, LEASE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { Pieces } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import type { Pieces } from "../support/racing-session.js";
 import { BUNDLE_SNAPSHOT, BUNDLE_WRITTEN, REAP, SETTLE_SNAPSHOT } from "./pieces.js";
 
 const SIX = 6;

@@ -1,7 +1,7 @@
 import type { JobId } from "../../packages/pawl/src/core/id.js";
 import { type Held, KILLED, lane, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { Pieces } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import type { Pieces } from "../support/racing-session.js";
 import { SETTLE_SNAPSHOT, SETTLE_WRITTEN } from "./pieces.js";
 
 const PARENTS = [lane({ task: "parent" })];

@@ -1,6 +1,6 @@
 import type { World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { Pieces } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import type { Pieces } from "../support/racing-session.js";
 
 /** Its number is drawn, and nobody can see the batch yet. */
 const APPEND: Pieces = {

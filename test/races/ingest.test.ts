@@ -1,7 +1,7 @@
 import type { Demand, IngestLimit } from "../../packages/pawl/src/core/backpressure.js";
 import { SECOND, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { Pieces, Split } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import type { Pieces, Split } from "../support/racing-session.js";
 
 const rate = { limit: 1, per: SECOND, burst: 10 };
 const ACME: IngestLimit = { kind: "tenant", name: "acme", rate };

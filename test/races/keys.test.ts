@@ -1,7 +1,7 @@
 import type { UniqueRule } from "../../packages/pawl/src/core/unique.js";
 import { DAY, HOUR, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { type Pieces, type Split, splitBefore } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import { type Pieces, type Split, splitBefore } from "../support/racing-session.js";
 import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, TAKE_SNAPSHOT, takeBelieving } from "./pieces.js";
 
 const key = (name: string, onConflict: UniqueRule["onConflict"], hold: UniqueRule["hold"] = "unfinished") => ({

@@ -2,8 +2,8 @@ import { expect } from "vitest";
 import type { JobId } from "../../packages/pawl/src/core/id.js";
 import type { Limits } from "../../packages/pawl/src/core/policy.js";
 import { ANA, BOB, type Held, LEASE, lane, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { type Pieces, splitBefore } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import { type Pieces, splitBefore } from "../support/racing-session.js";
 import { SETTLE_SNAPSHOT } from "./pieces.js";
 
 const QUEUE = { kind: "queue", name: "default" } as const;

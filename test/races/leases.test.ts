@@ -1,6 +1,6 @@
 import { BOB, FAILED, type Held, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { splitBefore } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import { splitBefore } from "../support/racing-session.js";
 import { CLAIM_SNAPSHOT, REAP, SETTLE_GUARDED, SETTLE_SNAPSHOT } from "./pieces.js";
 
 /** Two jobs under one lease. */

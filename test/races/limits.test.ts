@@ -1,16 +1,20 @@
 import { expect } from "vitest";
 import type { JobOptions } from "../../packages/pawl/src/core/job.js";
 import type { LimitRule } from "../../packages/pawl/src/core/limit.js";
+import type { UniqueRule } from "../../packages/pawl/src/core/unique.js";
 import { everyJob } from "../../packages/pawl/src/store/conformance/invariants.js";
-import { type Held, LEASE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { Pieces } from "../support/interleave.js";
+import { DAY, type Held, HOUR, LEASE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { EVERYWHERE, races } from "../support/race.js";
-import { REAP, TAKE_SNAPSHOT } from "./pieces.js";
+import { type Pieces, splitBefore } from "../support/racing-session.js";
+import { REAP, TAKE_ANYWHERE, TAKE_SNAPSHOT } from "./pieces.js";
 
 const RULE: LimitRule = { concurrency: 1 };
 const GATE = { tenant: "acme", limit: "per key", key: "k" };
 const options: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: RULE }] };
 const serial: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: { serial: true } }] };
+
+const ONLY: UniqueRule = { key: "only", hold: "pending", onConflict: "replace" };
+const KEEP = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 
 /** When it is stored, and when it was read how the gate stands. */
 const ENQUEUE: Pieces = { stops: ["put", "read_gates"] };
@@ -142,6 +146,118 @@ races((race) => {
         clause: "a reap gives back what its jobs hold (VACATE)",
         without: [{ statement: "vacate", from: "($3::bool or kind <> 'serial')", to: "$3::bool" }],
         because: /no order|without a place|open gate/,
+      },
+    ],
+  );
+
+  for (const [which, others] of [
+    ["is let in", 0],
+    ["waits at the gate", 1],
+  ] as const)
+    race(
+      `a retry by hand of a job whose time comes, and which ${which}`,
+      {
+        async setup(w) {
+          for (let other = 0; other < others; other++) await w.add({ options });
+          const id = await w.add({ options, delay: HOUR });
+          w.clock.advance(HOUR);
+          return id;
+        },
+        racers: [
+          { run: async (w, id) => (await w.store.jobs.retry("everyone", id)).kind, stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+          { run: async (w) => void (await w.store.duties.promote(10)), stops: ["read_gates"] },
+        ],
+        afterwards,
+        async holds(w, id) {
+          await neitherExceededNorLeaked(w);
+          expect((await w.get(id)).parkedFor, "nobody paused it").not.toBe("paused");
+          const { holders = [], next } = (await w.store.limits.get(GATE)) ?? {};
+          expect(holders, "waits for itself").not.toContain(next?.job);
+        },
+        notSerial: "a retry that comes too late is refused, whatever became of the job",
+      },
+      // Taken from a line, it only loses its place there.
+      others > 0
+        ? []
+        : [
+            {
+              clause: "a verb takes a job only from where it was seen (TAKE)",
+              without: [TAKE_ANYWHERE],
+              because: /waits for itself/,
+            },
+          ],
+    );
+
+  race(
+    "a prune of gates where nobody is, and two who come to one",
+    {
+      setup: async (w) => w.run(await w.add({ options })),
+      racers: [
+        {
+          run: (w) => w.store.duties.prune(KEEP).then(() => undefined),
+          stops: ["forget_gates"],
+          splits: [splitBefore("idle_gates", "not exists (select from pawl.knock")],
+        },
+        { run: (w) => w.enqueue({ options }, { options }).then(() => undefined), stops: ["make_gates"] },
+      ],
+      async afterwards(w) {
+        for (const held of await w.holdAll({ limit: 1 })) await w.settle(held, SUCCEEDED);
+        await w.store.limits.admit(100);
+      },
+      async holds(w) {
+        await neitherExceededNorLeaked(w);
+        expect((await everyJob(w.store)).map(({ state }) => state).sort()).toEqual(["ready", "succeeded", "succeeded"]);
+      },
+    },
+    [
+      {
+        clause: "FORGET_GATES judges them again, when they are locked",
+        without: [{ statement: "forget_gates", from: "g.key = any($2::text[]) and", to: "g.key = any($2::text[]) or" }],
+        because: /no order/,
+      },
+      {
+        clause: "who finds that a gate has gone makes it again (GONE_GATES)",
+        without: [{ statement: "gone_gates", from: "k.rule is not null", to: "false" }],
+        because: /no order/,
+      },
+    ],
+  );
+
+  race(
+    "a transaction that would replace the next of a key and is rolled back, and the settlement that frees the key",
+    {
+      async setup(w) {
+        await w.add({ options });
+        const held = await w.hold();
+        const next = await w.add({ options, unique: ONLY });
+        return { held, next };
+      },
+      racers: [
+        {
+          run: (w, { next }) =>
+            w.store.leases
+              .transaction(async (tx) => {
+                await w.store.jobs.enqueue([w.newJob({ options, unique: ONLY })], tx);
+                await w.store.jobs.get("everyone", next);
+                throw new Error("on second thoughts");
+              })
+              .catch((error: Error) => error.message),
+          stops: ["facts"],
+        },
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle", "heads_of_lines"] },
+      ],
+      async afterwards(w) {
+        w.clock.advance(1_000);
+        await w.store.limits.admit(100);
+      },
+      holds: async (w, { next }) => expect(await w.state(next), "waits before an open gate").toBe("ready"),
+      notSerial: "the oracle has no transactions",
+    },
+    [
+      {
+        clause: "HEADS tells of those that it passes by",
+        without: [{ statement: "heads_of_lines", from: "where h.gate = k.key) < k.room", to: "where h.gate = k.key) < 0" }],
+        because: /waits before an open gate/,
       },
     ],
   );

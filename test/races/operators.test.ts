@@ -1,6 +1,6 @@
 import { type Held, HOUR, KILLED, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { type Pieces, type Split, splitBefore } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import { type Pieces, type Split, splitBefore } from "../support/racing-session.js";
 import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, TAKE_SNAPSHOT } from "./pieces.js";
 
 const FOLD_SNAPSHOT = splitBefore("fold", "id >= $2");

@@ -81,7 +81,7 @@ races((race) => {
           {
             statement: "open_parcels",
             from: "from opened o cross join lateral",
-            to: "from (select p.* from pawl.parcel p join found f using (queue, band, tenant, task, seq)) o cross join lateral",
+            to: "from (select s.* from pawl.parcel s where s.ctid = any(array(select place from found))) o cross join lateral",
           },
         ],
         because: /is in lease \d+ and ready|to contain .threw./,

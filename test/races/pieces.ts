@@ -1,11 +1,11 @@
-import { type Pieces, type Split, splitBefore } from "../support/interleave.js";
+import { type Mutation, type Pieces, type Split, splitBefore } from "../support/racing-session.js";
 
 /** How the verbs are cut: where a statement's snapshot is taken and nothing is locked yet, and between statements. */
 export const CLAIM_SNAPSHOT: Split = splitBefore("claim_rows", "r.queue = $5::text");
 export const CLAIM_PARCELS: Split = splitBefore("claim", "q.queue = o.queue");
 /** What it may take is locked. */
 export const CLAIM_HOLDING: Split = splitBefore("claim", "upto - count < quota");
-export const OPEN_SNAPSHOT: Split = splitBefore("open_parcels", "p.queue = f.queue");
+export const OPEN_SNAPSHOT: Split = splitBefore("open_parcels", "p.ctid = any(");
 export const SETTLE_SNAPSHOT: Split = splitBefore("settle", "id = any($3::bigint[]) and worker = $2");
 /** All is written and locked, and not committed. */
 export const SETTLE_WRITTEN: Split = {
@@ -33,9 +33,13 @@ export const ASK: Pieces = { stops: ["facts", "commit"] };
 export function takeBelieving(table: "ready" | "scheduled", columns: string) {
   const name = table === "ready" ? "r" : "s";
   const all = `id, queue, band, tenant, task, ${columns}`;
+  const there = `id = any($1::uuid[]) and coalesce($2::text, '${table}') = '${table}'`;
   return {
     statement: "take",
-    from: `${name} as (delete from pawl.${table} where id = any($1::uuid[]) returning ${all})`,
-    to: `gone as (delete from pawl.${table} where id = any($1::uuid[])), ${name} as (select ${all} from pawl.${table} where id = any($1::uuid[]))`,
+    from: `${name} as (delete from pawl.${table} where ${there} returning ${all})`,
+    to: `gone as (delete from pawl.${table} where ${there}), ${name} as (select ${all} from pawl.${table} where ${there})`,
   };
 }
+
+/** As if whoever takes a job did not mind that it has moved on since it was looked at. */
+export const TAKE_ANYWHERE: Mutation = { statement: "take", from: "coalesce($2::text, '", to: "coalesce(nullif($2::text, $2::text), '" };

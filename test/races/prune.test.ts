@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import { DAY, FAILED, type Held, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { ExportedJob } from "../../packages/pawl/src/store/port.js";
-import type { Mutation, Pieces } from "../support/interleave.js";
+import type { ExportedJob } from "../../packages/pawl/src/store/port-duties.js";
 import { races } from "../support/race.js";
+import type { Mutation, Pieces } from "../support/racing-session.js";
 import { SETTLE_SNAPSHOT, SETTLE_WRITTEN } from "./pieces.js";
 
 const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };

@@ -1,7 +1,7 @@
 import type { Definition } from "../../packages/pawl/src/core/schedule.js";
 import { HOUR, lane, MINUTE, SECOND, START, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { type Pieces, splitBefore } from "../support/interleave.js";
 import { EVERYWHERE, races } from "../support/race.js";
+import { type Pieces, splitBefore } from "../support/racing-session.js";
 
 const REF = { tenant: "acme", name: "s" };
 const minutely = (overlap: Definition["overlap"] = "allow", every = MINUTE): Definition => ({

@@ -1,6 +1,6 @@
 import type { World } from "../../packages/pawl/src/store/conformance/world.js";
-import { type Pieces, splitBefore } from "../support/interleave.js";
 import { races } from "../support/race.js";
+import { type Pieces, splitBefore } from "../support/racing-session.js";
 
 /** Between its snapshot and its locks. */
 const FOLD: Pieces = { splits: [splitBefore("fold", "id >= $2::float8::bigint")] };

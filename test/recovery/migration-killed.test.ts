@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { migrate, type readMigrations } from "../../packages/pawl/src/store/postgres/migrate.js";
+import { onceOrAgain } from "../support/again.js";
 import { addOldJobs, catalogueOf, MOVING, timesMoved, withNext } from "../support/next-migration.js";
 import { type Database, describeOn, freshDatabase } from "../support/servers.js";
 import { type KillPoint, killedAt } from "../support/upkeep-process.js";
@@ -66,7 +67,7 @@ describeOn("embedded18", () => {
   }
 
   describe("a process that migrates, killed with -9", () => {
-    for (const { moment, ...point } of STEPS) {
+    for (const { moment, ...point } of onceOrAgain(STEPS)) {
       it(`${moment}: the next one finishes it, and the schema is right`, async () => {
         await killedAt(point, database, { migrations: folder });
         await migrateTo(moving);
@@ -76,7 +77,7 @@ describeOn("embedded18", () => {
   });
 
   describe("a process that moves rows in batches, killed with -9 in one of them", () => {
-    for (const { moment, ...point } of BATCHES) {
+    for (const { moment, ...point } of onceOrAgain(BATCHES)) {
       it(`${moment}: the next one goes on there, and no row is moved twice or left out`, async () => {
         await migrateTo(moving.slice(0, -1));
         await addOldJobs(client, 1_000);

@@ -70,6 +70,34 @@ describeOn("embedded18", () => {
       await stage.check();
     });
 
+    it("takes no job with it that is enqueued later, though it sat and waited for one", async () => {
+      await using stage = await freshStage();
+      const victim = await stage.worker();
+      await eventually("it sits", async () => (await stage.rows("select from pawl.seat where lease is null")).length === 1);
+      await victim.kill();
+      const heir = await stage.worker();
+      const { id } = await stage.enqueue("quick");
+      await stage.drained();
+      expect(stage.sink.lines("start").map(({ job, pid }) => [job, pid])).toEqual([[id, heir.pid]]);
+      const crashes = await stage.rows("select from pawl.any_attempt where outcome = 5");
+      expect(crashes, "nothing had to be taken from the dead").toEqual([]);
+      await stage.check();
+    });
+
+    it("gives up what it was handed and did not begin, when its lease has run out", async () => {
+      await using stage = await freshStage();
+      const victim = await stage.worker(STEADY.work, STEADY.open);
+      await eventually("it sits", async () => (await stage.rows("select from pawl.seat where lease is null")).length === 1);
+      victim.freeze();
+      const { id } = await stage.enqueue("quick");
+      expect(await stage.rows("select from pawl.lease where $1 = any(jobs)", [id]), "it is handed over").toHaveLength(1);
+      await victim.kill();
+      const heir = await stage.worker(STEADY.work, STEADY.open);
+      await stage.drained();
+      expect(stage.sink.lines("start").map(({ pid }) => pid)).toEqual([heir.pid]);
+      await stage.check();
+    });
+
     it("never runs an at-most-once job again that a producer without the task's code enqueued (I5)", async () => {
       await using stage = await freshStage();
       const { open } = await import("../../packages/pawl/src/index.js");

@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { open } from "pawl";
 import { describe, expect, test } from "vitest";
+import { onceOrAgain } from "../support/again.js";
 import { eventually } from "../support/eventually.js";
 import { temporaryFolder } from "../support/folder.js";
 import { describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
@@ -19,7 +20,7 @@ function taskFile(folder: string): string {
   return file;
 }
 
-for (const server of ["embedded18", "debian15"] as const satisfies readonly ServerName[]) {
+for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
   describeOn(server, () => {
     test("three processes with a role each are one service, on one Postgres", { timeout: 180_000 }, async () => {
       using folder = temporaryFolder();

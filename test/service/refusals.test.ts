@@ -51,6 +51,7 @@ describe("pawl check", { timeout: 120_000 }, () => {
     expect(plain).toEqual([
       expect.stringMatching(/^pawl: --store-password: a secret does not stand here/),
       'pawl: --roles: "wroker" is none of api, worker, maintenance; did you mean worker?',
+      "pawl: --tls-key: it needs tls.cert; give that with --tls-cert",
     ]);
     expect(plain.join()).not.toContain("hunter2");
   });
@@ -72,11 +73,34 @@ describe("pawl check", { timeout: 120_000 }, () => {
       "--keys-pepper",
       `file:${at("nowhere")}`,
     ];
-    expect(await refused("check", "--store", "memory:", ...args)).toEqual([
+    const wrong = [
+      expect.stringMatching(/^pawl: .*broken\.mjs: it cannot be loaded: /),
       expect.stringMatching(/^pawl: keys\.pepper: it cannot be read: .*ENOENT/),
       expect.stringMatching(/^pawl: tls\.cert: certificate and key do not serve: /),
-      expect.stringMatching(/^pawl: .*broken\.mjs: it cannot be loaded: /),
-    ]);
+    ];
+    for (const command of ["check", "serve"]) expect(await refused(command, "--store", "memory:", ...args)).toEqual(wrong);
+  });
+
+  test("knows what a start would find at its end: the key of anchors, the set-up of tracing, defaults of queues", async () => {
+    using folder = temporaryFolder();
+    mkdirSync(folder.path, { recursive: true });
+    const file = join(folder.path, "pawl.config.json");
+    const config = {
+      store: "memory:",
+      audit: { anchors: "anchors", key: "file:nowhere" },
+      tracing: { setup: "nowhere.mjs" },
+      queues: { slow: { retri: 3 } },
+      tls: { cert: "cert.pem", key: "file:key.pem" },
+    };
+    writeFileSync(file, JSON.stringify(config));
+    const wrong = [
+      expect.stringMatching(/^pawl: pawl\.config\.json: tracing\.setup: it cannot be loaded: /),
+      expect.stringMatching(/^pawl: audit\.key: it cannot be read: .*ENOENT/),
+      expect.stringMatching(/^pawl: tls\.cert: ENOENT/),
+      expect.stringMatching(/^pawl: tls\.key: .*ENOENT/),
+      expect.stringMatching(/^pawl: pawl\.config\.json: queues\.slow\.retri: there is no such option \(did you mean retry\?\)/),
+    ];
+    for (const command of ["check", "serve"]) expect(await refused(command, "--config", file)).toEqual(wrong);
   });
 
   test("knows a pepper that is too short before a start would", async () => {

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { open, type Pawl } from "../../packages/pawl/src/index.js";
+import { onceOrAgain } from "../support/again.js";
 import { type Database, describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
 
 /** More than one page looks through. */
 const MANY = 50_100;
 
-for (const server of ["embedded18", "debian15"] as const satisfies readonly ServerName[]) {
+for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
   describeOn(server, () => {
     let database: Database;
     let pawl: Pawl;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY, KILLED, MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { ExportedJob, PruneReport } from "../../packages/pawl/src/store/port.js";
+import type { ExportedJob, PruneReport } from "../../packages/pawl/src/store/port-duties.js";
 import { Processes } from "../support/processes.js";
 import { describeOn, type ServerName } from "../support/servers.js";
 import { gate } from "../support/world.js";

@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { AttemptRecord, JobRecord } from "../../packages/pawl/src/core/job.js";
-import { everyJob } from "../../packages/pawl/src/store/conformance/invariants.js";
 import { TestClock, World } from "../../packages/pawl/src/store/conformance/world.js";
-import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
 import type { Store } from "../../packages/pawl/src/store/port.js";
 import { HeldLeases } from "../../packages/pawl/src/store/postgres/bundles.js";
 import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
@@ -11,30 +8,11 @@ import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
 import { PARCELS } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { emptiedStores } from "./emptied-store.js";
-import { everyOrder, Interleaver, type Mutation, type Pieces, type Told } from "./interleave.js";
+import { everyOrder, Interleaver, type Told } from "./interleave.js";
+import { duties, look, type Race, RacingWorld, type SerialEnd, serialEnds } from "./race-model.js";
+import type { Mutation } from "./racing-session.js";
 import { describeOn, PLANNED_AS_WRITTEN, plannedOnce, type ServerName, testClockDatabase } from "./servers.js";
 import { violations } from "./violations.js";
-
-/** One of those who race: a verb (or a few in a row), and the pieces it is cut into. Answers plain data. */
-export interface Racer<C> extends Pieces {
-  readonly run: (world: World, context: C) => Promise<unknown>;
-}
-
-export interface Race<C> {
-  readonly setup: (world: World) => Promise<C>;
-  readonly racers: readonly Racer<C>[];
-  /** What follows, in every order: by default the duties that look after what passed each other. */
-  readonly afterwards?: (world: World, context: C) => Promise<unknown>;
-  /** A property of this race alone. */
-  readonly holds?: (world: World, context: C, answers: readonly unknown[]) => Promise<void>;
-  /** The answers and the end are not compared with a serial order, and why. */
-  readonly notSerial?: string;
-  /** They may wait for each other, and why that is well. */
-  readonly circles?: string;
-  readonly limit?: number;
-  /** who takes the first steps, in every order */
-  readonly begin?: readonly number[];
-}
 
 /** A clause of the store that a race depends on, and how it is known: without it, some order breaks something. */
 export interface Guard<C> {
@@ -99,22 +77,6 @@ function onTrack(server: ServerName, tests: (track: () => RaceTrack) => void): v
 interface Failure {
   readonly story: readonly string[];
   readonly message: string;
-}
-
-/** A world whose jobs are named apart from those of the others on the same clock. */
-export class RacingWorld extends World {
-  #made = 0;
-  constructor(
-    store: Store,
-    clock: TestClock,
-    readonly number: number,
-  ) {
-    super(store, clock);
-  }
-  override tail(): ReturnType<World["tail"]> {
-    this.#made += 1;
-    return `7000800${this.number}${this.#made.toString(16).padStart(12, "0")}` as ReturnType<World["tail"]>;
-  }
 }
 
 export class RaceTrack {
@@ -229,88 +191,4 @@ export function storeOn(driver: Driver, clock: TestClock, held?: HeldLeases): St
   const db = openDb(driver, { place: "race", now: clock.now });
   const engine = { engine: "postgres", place: "race", version: "", durability: "process", schema: 1 } as const;
   return postgresStore({ db, engine, self: "race", ...(held === undefined ? {} : { held }) });
-}
-
-/** What is left undone where two verbs passed each other. */
-async function duties(world: World): Promise<undefined> {
-  await world.store.duties.unblock(1_000);
-  await world.store.duties.carryOut(1_000);
-}
-
-// --- the oracle --------------------------------------------------------------------------------------------------
-
-interface SerialEnd {
-  readonly order: readonly number[];
-  readonly answers: readonly unknown[];
-  readonly later: unknown;
-  /** before the duties */
-  readonly exact: unknown;
-  /** after them */
-  readonly rough: unknown;
-}
-
-/** How the memory store ends, for every order of the whole verbs. */
-async function serialEnds<C>(race: Race<C>): Promise<readonly SerialEnd[]> {
-  if (race.notSerial !== undefined) return [];
-  return Promise.all(
-    permutations(race.racers.map((_, index) => index)).map(async (order) => {
-      const clock = new TestClock();
-      const store = memoryStore({ now: clock.now });
-      const world = new World(store, clock);
-      const context = await race.setup(world);
-      const answers: unknown[] = [];
-      for (const index of order) answers[index] = await race.racers[index]?.run(new RacingWorld(store, clock, index + 1), context);
-      const { exact } = await look(store);
-      const later = await (race.afterwards ?? duties)(world, context);
-      return { order, answers, later, exact, rough: (await look(store)).rough };
-    }),
-  );
-}
-
-function permutations(items: readonly number[]): readonly (readonly number[])[] {
-  if (items.length < 2) return [items];
-  return items.flatMap((item) => permutations(items.filter((other) => other !== item)).map((rest) => [item, ...rest]));
-}
-
-/**
- * All that can be seen. Roughly: without the marks that duties leave in the history, since a cancel that is carried
- * out a moment later than it was asked for ends alike, with one more line.
- */
-async function look(store: Store): Promise<{ exact: unknown; rough: unknown }> {
-  const jobs = await everyJob(store);
-  const { scheduledIn, leaseIn } = await store.duties.pulse();
-  const counted = (await store.records.counts()).map(({ task, counts }) => ({ task, ...counts }));
-  const shared = { counts: counted.map((row) => Object.fromEntries(Object.entries(row).filter(([, n]) => n !== 0))), scheduledIn, leaseIn };
-  const exact: unknown[] = [];
-  const rough: unknown[] = [];
-  for (const job of jobs) {
-    const history = await store.jobs.history("everyone", job.id);
-    exact.push([plainJob(job), history.map(plainLine)]);
-    const { state, spent, crashes, runAt, waitsFor, intent, input, output } = job;
-    const lines = history.filter(({ worker }) => worker !== undefined).map(({ outcome, worker }) => `${outcome} by ${worker}`);
-    rough.push({ id: job.id.slice(-13), state, spent, crashes, runAt, waitsFor, intent, input, output, lines });
-  }
-  return { exact: sorted({ ...shared, jobs: exact }), rough: sorted({ ...shared, jobs: rough }) };
-}
-
-/** Pawl words its own failures as it likes, in every store. */
-function plainJob(job: JobRecord): object {
-  const { failure, ...rest } = job;
-  return failure === undefined ? rest : { ...rest, failure: failure.kind };
-}
-
-function plainLine({ outcome, worker, next, failure }: AttemptRecord): object {
-  return { outcome, worker, next, failure: failure?.kind };
-}
-
-/** The same text for the same data, whatever order its fields were made in. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, one]) => one !== undefined)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([key, one]) => [key, sorted(one)]),
-  );
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import type { PruneRules } from "../../packages/pawl/src/store/port.js";
+import type { PruneRules } from "../../packages/pawl/src/store/port-duties.js";
 import { type Stop, Wire } from "./proxy.js";
 import { type Database, serverFor } from "./servers.js";
 import { childScript } from "./worker-process.js";

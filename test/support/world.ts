@@ -8,8 +8,9 @@ import { Bus } from "../../packages/pawl/src/runtime/bus.js";
 import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
 import type { Store } from "../../packages/pawl/src/store/port.js";
 import { type VirtualClock, virtualClock } from "../../packages/pawl/src/testing/clock.js";
+import type { WorkerOptions } from "../../packages/pawl/src/worker/options.js";
 import type { AnyTask, TaskDefaults } from "../../packages/pawl/src/worker/task.js";
-import { Worker, type WorkerOptions } from "../../packages/pawl/src/worker/worker.js";
+import { Worker } from "../../packages/pawl/src/worker/worker.js";
 
 export interface WorldOptions {
   readonly tasks: readonly AnyTask[];

@@ -10,9 +10,18 @@ export { DEFAULTS } from "./core/defaults.js";
 export type { DeathPolicy } from "./core/dependency.js";
 export { CHECKS, type Check, type Finding } from "./core/doctor.js";
 export { type Duration, milliseconds } from "./core/duration.js";
-export { type ErrorCode, type ErrorDetails, errorTable, isPawlError, PawlError, pawlError } from "./core/error.js";
+export {
+  type DetailsByCode,
+  type ErrorCode,
+  type ErrorDetails,
+  errorTable,
+  isPawlError,
+  PawlError,
+  type PawlErrorOf,
+  pawlError,
+} from "./core/error.js";
 export type { EventName, Events, JobVerb } from "./core/event.js";
-export type { CapStanding, KeyStanding, Parent, Reason } from "./core/explain.js";
+export type { CapStanding, KeyHolder, KeyStanding, Parent, Reason } from "./core/explain.js";
 export { type Failure, type FailureKind, NonRetryable, RetryAfter, Snooze } from "./core/failure.js";
 export { blockOf, GuessLimit } from "./core/guess-limit.js";
 export type { JobId, LeaseId } from "./core/id.js";
@@ -39,7 +48,8 @@ export type { Rate, RateOptions } from "./core/rate.js";
 export { exponential, type Retry, rules } from "./core/retry.js";
 export type { MissedPolicy, OverlapPolicy, ScheduleRef, SkipReason, TickStamp, TickWay } from "./core/schedule.js";
 export type { DstNote, DstPolicy } from "./core/schedule-rule.js";
-export { OWN_TENANT } from "./core/tenant.js";
+export type { TargetRef } from "./core/target.js";
+export { isOwnTask, OWN_TENANT } from "./core/tenant.js";
 export { TOLD_EVENTS, type ToldEvent } from "./core/told.js";
 export { isSampled, type TraceContext, traceOfHeaders } from "./core/trace.js";
 export type { MaintenanceOptions } from "./maintenance/maintenance.js";
@@ -49,12 +59,13 @@ export { fromDrizzle, fromKnex, fromKysely, fromPrisma } from "./scheduler/adapt
 export type { Audit, AuditListing, AuditMark, AuditQuery, AuditReport, AuditView, NewAudit } from "./scheduler/audit.js";
 export type { BreakerListing, BreakersOperator, BreakerView } from "./scheduler/breakers.js";
 export type { CheckupOptions } from "./scheduler/checkup.js";
+export type { Counts, CountsOf, StateCounts } from "./scheduler/counts.js";
 export type { Depths, DepthsOf } from "./scheduler/depths.js";
 export type { Encryption, EncryptionOptions, MasterKeyView } from "./scheduler/encryption.js";
 export type { Explanation } from "./scheduler/explain.js";
 export type { ClusterEvents, EventBatch, EventPage, EventPosition, EventTail } from "./scheduler/follower.js";
 export type { KeyListing, KeyRing, Keys, KeysOptions, KeyView, NewKey, ShownKey } from "./scheduler/keys.js";
-export type { LimitListing, LimitsFilter, LimitsOperator, LimitView } from "./scheduler/limits-view.js";
+export type { LimitListing, LimitsFilter, LimitsOperator, LimitsPage, LimitView } from "./scheduler/limits-view.js";
 export type {
   BatchJob,
   BatchOptions,
@@ -103,7 +114,6 @@ export type {
   RedriveHow,
   RedriveMany,
   Scheduler,
-  StateCounts,
   TaskView,
   TenantView,
   WaitOptions,
@@ -119,6 +129,7 @@ export type {
   SchedulesFilter,
 } from "./scheduler/schedules.js";
 export type { OneSeries, SeriesOf, SeriesPointView, SeriesView } from "./scheduler/series.js";
+export type { CheckTarget, ShownTarget, TargetListing, TargetOptions, TargetReference, Targets, TargetView } from "./scheduler/targets.js";
 export type { TaskDefinition, Tasks } from "./scheduler/tasks.js";
 export type { ExportEntry } from "./scheduler/tenant-export.js";
 export type { PurgeOptions, PurgeProgress, PurgeView } from "./scheduler/tenant-purge.js";
@@ -126,9 +137,10 @@ export type { LocalTenants, Tenants } from "./scheduler/tenants.js";
 export type { EnqueueSpan, TracedEnqueue, Tracing } from "./scheduler/tracing.js";
 export type { LiveLaneView, LiveWorkerView, UnservedLane } from "./scheduler/unserved.js";
 export type { AttemptView, JobView, LogView } from "./scheduler/view.js";
-export type { ExportedJob, ForeignTransaction, StoreInfo } from "./store/port.js";
+export type { ForeignTransaction, StoreInfo } from "./store/port.js";
 export type { AuditHead } from "./store/port-audit.js";
 export type { BreakerFilter, BreakerRef } from "./store/port-breakers.js";
+export type { ExportedJob } from "./store/port-duties.js";
 export type { GateRef } from "./store/port-limits.js";
 export type { Begun, Reply, ReplyRef } from "./store/port-replies.js";
 export { rolesScript } from "./store/postgres/roles.js";
@@ -147,5 +159,7 @@ export {
 } from "./worker/host/told.js";
 export type { PulledAnswers, PulledEnding, PulledJob, PulledLease, PulledNotices, PulledRecord, PulledRenewal } from "./worker/host/wire.js";
 export type { Reservation, WorkerOptions, WorkOptions } from "./worker/options.js";
+export type { Deliver, Delivery, Pusher } from "./worker/pusher.js";
+export type { RunningJob, WorkerStatus } from "./worker/status.js";
 export { type AnyTask, type InputOf, type OutputOf, type PriorityName, type Task, type TaskDefaults, type TaskOptions, task } from "./worker/task.js";
-export type { RunningJob, Worker, WorkerStatus } from "./worker/worker.js";
+export type { Worker } from "./worker/worker.js";

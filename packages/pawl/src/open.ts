@@ -129,6 +129,7 @@ const OPEN_KEYS = new Set<keyof OpenOptions>([
   "tasks",
   "anyTask",
   "compileSchema",
+  "checkTarget",
   "queues",
   "schedules",
   "app",

@@ -10,17 +10,18 @@ import { systemRandomBytes } from "./runtime/random.js";
 import { type Audit, auditOf } from "./scheduler/audit.js";
 import { type BreakersOperator, breakersOf } from "./scheduler/breakers.js";
 import { type CheckupOptions, checkup } from "./scheduler/checkup.js";
+import { allCounts, type CountsOf, type StateCounts } from "./scheduler/counts.js";
 import { type Depths, type DepthsOf, depthsOf } from "./scheduler/depths.js";
 import { checkOpens, type Encryption, type EncryptionOptions, encryptionOf, vaultOf } from "./scheduler/encryption.js";
 import { type ClusterEvents, clusterEvents } from "./scheduler/follower.js";
 import { type KeyRing, type KeysOptions, keyRing } from "./scheduler/keys.js";
 import { type LimitsOperator, limitsOperator } from "./scheduler/limits-view.js";
 import { LocalScheduler } from "./scheduler/local.js";
-import { queuesOf, sum } from "./scheduler/named.js";
+import { queuesOf } from "./scheduler/named.js";
 import { type SchedulerOptions, type SchedulerParts, type Surroundings, schedulerParts } from "./scheduler/parts.js";
 import { type Replies, repliesOf } from "./scheduler/replies.js";
-import type { Info, Named, Operator, QueueView, StateCounts } from "./scheduler/scheduler.js";
-import { declareSchedules } from "./scheduler/schedules.js";
+import { declareSchedules } from "./scheduler/schedule-maker.js";
+import type { Info, Named, Operator, QueueView } from "./scheduler/scheduler.js";
 import { type SeriesOf, type SeriesView, seriesOf } from "./scheduler/series.js";
 import { KnownTasks, type Tasks } from "./scheduler/tasks.js";
 import { Teller } from "./scheduler/teller.js";
@@ -28,14 +29,18 @@ import { type LocalTenants, StoredTenants } from "./scheduler/tenants.js";
 import { tracedWork } from "./scheduler/tracing.js";
 import { type LiveLaneView, type LiveWorkerView, liveLanes, liveWorkers, type UnservedLane, unserved } from "./scheduler/unserved.js";
 import { observed } from "./store/observed.js";
-import type { ExportedJob, Pulse, Store } from "./store/port.js";
+import type { Store } from "./store/port.js";
+import type { ExportedJob, Pulse } from "./store/port-duties.js";
 import { sealedStore } from "./store/sealed/index.js";
 import type { Vault } from "./store/sealed/vault.js";
 import { telling } from "./store/telling.js";
 import { Host, type HostOptions } from "./worker/host/host.js";
 import { Looks } from "./worker/host/looks.js";
 import { Household } from "./worker/household.js";
-import type { WorkOptions } from "./worker/options.js";
+import type { LaneSlots } from "./worker/lane-slots.js";
+import type { WorkerOptions, WorkOptions } from "./worker/options.js";
+import { type Deliver, heardBy, Pusher } from "./worker/pusher.js";
+import type { AnyTask } from "./worker/task.js";
 import { Worker } from "./worker/worker.js";
 
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
@@ -52,6 +57,11 @@ export interface Pawl extends Operator, AsyncDisposable {
   readonly encryption: Encryption;
   /** Starts a worker in this process, for the tasks given to `open`. */
   work(options?: WorkOptions): Promise<Worker>;
+  /**
+   * Delivers the jobs of tasks that have a target, beside a worker of this process, by whose polls it hears of targets: what the
+   * service pushes with.
+   */
+  push(deliver: Deliver, options?: WorkerOptions): Promise<Pusher>;
   /** Claims and settles here for a worker that runs elsewhere: what the service's pull protocol is made of. */
   host(worker: HostOptions): Host;
   /** The workers of this process that have not stopped. */
@@ -104,7 +114,7 @@ export async function startPawl(
     const bus = new Bus();
     const vault = options.encryption === undefined ? undefined : vaultOf(store, surroundings, options.encryption);
     const seen = telling(observed(vault === undefined ? store : sealedStore(store, vault), bus, surroundings.clock), bus);
-    const parts = schedulerParts(seen, bus, surroundings, options);
+    const parts = schedulerParts(seen, bus, surroundings, options, vault !== undefined);
     const upkeep = upkeepOf(options);
     const keys = await keyRing(seen, surroundings, options.keys);
     const { app, schedules } = options;
@@ -135,6 +145,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
   readonly events: ClusterEvents;
   readonly #household = new Household(() => this.#end());
   #looks: Looks | undefined;
+  readonly #pushers = new Set<Pusher>();
 
   constructor(
     private readonly store: Store,
@@ -166,10 +177,8 @@ class LocalPawl extends LocalScheduler implements Pawl {
     });
   }
 
-  async counts(of: { readonly queue?: string; readonly task?: string } = {}): Promise<StateCounts> {
-    checkKeys(checkObject("of", of), COUNT_KEYS);
-    const rows = await this.store.records.counts();
-    return sum(rows.filter(({ queue, task }) => (of.queue ?? queue) === queue && (of.task ?? task) === task));
+  override counts(of?: CountsOf): Promise<StateCounts> {
+    return allCounts(this.store, of);
   }
 
   series(of?: SeriesOf): Promise<SeriesView> {
@@ -218,13 +227,35 @@ class LocalPawl extends LocalScheduler implements Pawl {
   async work(options: WorkOptions = {}): Promise<Worker> {
     this.#household.checkOpen();
     await this.#checkOpens();
-    const { registry, queues: defaults, tracing } = this.parts;
+    return this.#work(this.parts.registry.all, options);
+  }
+
+  async push(deliver: Deliver, options: WorkerOptions = {}): Promise<Pusher> {
+    this.#household.checkOpen();
+    checkFunction("deliver", deliver);
     const { store, bus } = this;
-    const { clock } = this.surroundings;
-    return this.#household.work(
+    const pusher = new Pusher(
+      {
+        store,
+        clock: this.surroundings.clock,
+        deliver,
+        work: (tasks, slots, own) => this.#work(tasks, own, slots),
+        onError: (error) => bus.emit("duty.failed", { duty: "push", error }),
+      },
       options,
-      (own) => new Worker({ store, bus, clock, tasks: registry.all, defaults, options: tracedWork(own, tracing) }),
     );
+    this.#pushers.add(pusher);
+    await pusher.start();
+    return pusher;
+  }
+
+  #work(tasks: ReadonlyMap<string, AnyTask>, options: WorkOptions, slots?: LaneSlots): Promise<Worker> {
+    const { queues: defaults, tracing } = this.parts;
+    const { bus } = this;
+    const { clock } = this.surroundings;
+    const store = heardBy(this.#pushers, this.store);
+    const more = slots === undefined ? {} : { slots };
+    return this.#household.work(options, (own) => new Worker({ store, bus, clock, tasks, defaults, options: tracedWork(own, tracing), ...more }));
   }
 
   host(worker: HostOptions): Host {
@@ -252,6 +283,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   close(): Promise<void> {
+    for (const pusher of this.#pushers) void pusher.stop();
     return this.#household.close();
   }
 
@@ -278,7 +310,6 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 }
 
-const COUNT_KEYS = new Set(["queue", "task"]);
 const MAINTENANCE_KEYS = new Set(["pulse", "sweep", "lease", "prune", "batch"]);
 const KEEP_KEYS = new Set(["finished", "dead", "series", "exportFinished"]);
 

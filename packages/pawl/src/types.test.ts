@@ -4,6 +4,7 @@ import { z } from "zod";
 import {
   type ForeignTransaction,
   type InputOf,
+  isPawlError,
   type Job,
   type JobId,
   type JobView,
@@ -112,7 +113,7 @@ describe("the types of the public API", () => {
       const acme = pawl.as({ tenant: "acme" });
       expectTypeOf(acme).toEqualTypeOf<Scheduler>();
       expectTypeOf(acme).not.toHaveProperty("queues");
-      expectTypeOf(acme).not.toHaveProperty("counts");
+      expectTypeOf(acme).not.toHaveProperty("series");
       expectTypeOf(acme).not.toHaveProperty("close");
     });
   });
@@ -144,6 +145,17 @@ describe("the types of the public API", () => {
 
   test("a client of pg is a transaction", () => {
     expectTypeOf<ClientBase>().toExtend<ForeignTransaction>();
+  });
+
+  test("an error is known by its code, and an ingest limit says until when", () => {
+    untested((error: unknown = undefined) => {
+      if (isPawlError(error, "ingest_limited")) {
+        expectTypeOf(error.code).toEqualTypeOf<"ingest_limited">();
+        expectTypeOf(error.details.retryAfter).toEqualTypeOf<number>();
+      }
+      // @ts-expect-error there is no such code
+      isPawlError(error, "ingest_limitted");
+    });
   });
 
   test("events are typed by name", () => {

@@ -1,6 +1,6 @@
 import { decode } from "../core/json.js";
 import type { Patch } from "../core/outcome.js";
-import type { Settlement } from "../store/port.js";
+import type { Settlement } from "../store/port-leases.js";
 import type { ToldFailure, ToldOutcome } from "../worker/host/told.js";
 import type { PulledEnding } from "../worker/host/wire.js";
 

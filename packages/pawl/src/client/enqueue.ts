@@ -1,5 +1,6 @@
 import { DEFAULTS } from "../core/defaults.js";
 import { isPawlError, pawlError } from "../core/error.js";
+import { restFor } from "../runtime/alive.js";
 import type { StoredBatch } from "../scheduler/batch.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "../scheduler/check.js";
 import { each } from "../scheduler/chunks.js";
@@ -199,7 +200,7 @@ export class RemoteEnqueuer {
       } catch (error) {
         const wait = isPawlError(error, "ingest_limited") && typeof error.details.retryAfter === "number" ? error.details.retryAfter : undefined;
         if (wait === undefined || clock.monotonic() + wait > end) throw error;
-        await new Promise<void>((resolve) => clock.after(wait, resolve));
+        await restFor(clock, wait);
       }
     }
   }

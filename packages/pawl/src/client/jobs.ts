@@ -2,7 +2,7 @@ import { pawlError } from "../core/error.js";
 import { isJobId, type JobId } from "../core/id.js";
 import { isFinished } from "../core/job.js";
 import { keepAlive } from "../runtime/alive.js";
-import { checkDuration, checkKeys, checkObject, invalid, show } from "../scheduler/check.js";
+import { checkDuration, checkKeys, checkObject, invalid, show, told } from "../scheduler/check.js";
 import type { Stored } from "../scheduler/enqueuer.js";
 import type { Explanation } from "../scheduler/explain.js";
 import { checkFilter, checkPage, checkPart } from "../scheduler/filter.js";
@@ -174,6 +174,6 @@ function pathOf(id: JobId): string {
 
 function idFor(job: JobReference): JobId {
   const id = idOf(job);
-  if (id === undefined || !isJobId(id)) throw pawlError("job_unknown", { job: show(typeof job === "object" && job !== null ? job.id : job) });
+  if (id === undefined || !isJobId(id)) throw pawlError("job_unknown", { job: told(typeof job === "object" && job !== null ? job.id : job) });
   return id;
 }

@@ -1,17 +1,19 @@
 import type { Finding } from "../core/doctor.js";
+import { pawlError } from "../core/error.js";
 import { EVENT_NAMES, type EventName, type Events } from "../core/event.js";
 import type { WorkerRef } from "../core/lease.js";
-import { checkFunction, checkKeys, checkObject, checkOneOf } from "../core/option.js";
+import { checkFunction, checkOneOf } from "../core/option.js";
 import { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import { type ServerAway, untilUp } from "../runtime/until-up.js";
 import type { Audit } from "../scheduler/audit.js";
 import type { CheckupOptions } from "../scheduler/checkup.js";
+import { type CountsOf, isWhole, type StateCounts } from "../scheduler/counts.js";
 import type { KeyRing } from "../scheduler/keys.js";
 import type { QueueDefaults } from "../scheduler/options.js";
 import { Registry } from "../scheduler/registry.js";
 import type { CodeSchedule } from "../scheduler/schedule.js";
-import type { Info, QueueView, StateCounts } from "../scheduler/scheduler.js";
+import type { Info, QueueView } from "../scheduler/scheduler.js";
 import { checkSeries, type SeriesOf, type SeriesView } from "../scheduler/series.js";
 import type { TaskDefinition } from "../scheduler/tasks.js";
 import type { LocalTenants } from "../scheduler/tenants.js";
@@ -24,6 +26,7 @@ import { Worker } from "../worker/worker.js";
 import { RemoteAudit, RemoteKeys } from "./access.js";
 import { RemoteEnqueuer } from "./enqueue.js";
 import { RemoteEvents } from "./events.js";
+import { RemoteLimits } from "./limits.js";
 import { RemoteBreakers, RemoteNamed, RemoteTasks } from "./named.js";
 import { PullStore } from "./pull-store.js";
 import { Puller } from "./puller.js";
@@ -71,6 +74,7 @@ export class RemotePawl extends RemoteScheduler {
   readonly tasks: RemoteTasks;
   readonly tenants: LocalTenants;
   readonly breakers: RemoteBreakers;
+  readonly limits: RemoteLimits;
   readonly keys: KeyRing;
   readonly audit: Audit;
   readonly #wire: Wire;
@@ -98,6 +102,7 @@ export class RemotePawl extends RemoteScheduler {
     this.tasks = new RemoteTasks(wire);
     this.tenants = withRefused<LocalTenants>(new RemoteTenants(wire));
     this.breakers = new RemoteBreakers(wire);
+    this.limits = new RemoteLimits(wire);
     this.keys = withRefused<KeyRing>(new RemoteKeys(wire), "pawl.keys");
     this.audit = withRefused<Audit>(new RemoteAudit(wire), "pawl.audit");
   }
@@ -113,9 +118,10 @@ export class RemotePawl extends RemoteScheduler {
     }
   }
 
-  async counts(of: { readonly queue?: string; readonly task?: string } = {}): Promise<StateCounts> {
-    checkKeys(checkObject("of", of), COUNT_KEYS);
-    return (await this.#wire.get("/v1/counts", of)) as StateCounts;
+  override async counts(of?: CountsOf): Promise<StateCounts> {
+    const counts = await super.counts(of);
+    if (isWhole(counts)) return counts;
+    throw pawlError("not_by_tenant", { what: "how many jobs have succeeded or were cancelled" });
   }
 
   async series(of: SeriesOf = {}): Promise<SeriesView> {
@@ -203,5 +209,3 @@ export class RemotePawl extends RemoteScheduler {
     this.#wire.close();
   }
 }
-
-const COUNT_KEYS = new Set(["queue", "task"]);

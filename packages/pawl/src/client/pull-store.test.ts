@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { BootId, JobId, LeaseId } from "../core/id.js";
-import type { Settlement } from "../store/port.js";
+import type { Settlement } from "../store/port-leases.js";
 import { virtualClock } from "../testing/clock.js";
 import { PullStore } from "./pull-store.js";
 import type { Call, Wire } from "./wire.js";

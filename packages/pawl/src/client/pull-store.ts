@@ -2,7 +2,9 @@ import { pawlError } from "../core/error.js";
 import type { JobId, LeaseId } from "../core/id.js";
 import { decode } from "../core/json.js";
 import type { WorkerRef } from "../core/lease.js";
-import type { Claimed, ClaimedJob, LeaseStore, RecordStore, Store } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { Claimed, ClaimedJob, LeaseStore } from "../store/port-leases.js";
+import type { RecordStore } from "../store/port-records.js";
 import type { PulledAnswers, PulledJob, PulledLease, PulledNotices, PulledRecord, PulledRenewal } from "../worker/host/wire.js";
 import { endingOf } from "./endings.js";
 import { packs } from "./packs.js";
@@ -104,6 +106,7 @@ export class PullStore {
   #records(): RecordStore {
     return {
       counts: refusing<RecordStore>("counting").counts,
+      standing: refusing<RecordStore>("counting").standing,
       log: async (_: WorkerRef, entries) => {
         const { store, here } = this.#clock;
         const now = store + this.#wire.clock.monotonic() - here;

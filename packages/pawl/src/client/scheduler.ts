@@ -1,11 +1,13 @@
 import { checkName } from "../core/name.js";
 import { checkBatch, taskOrRefusal } from "../scheduler/batch.js";
 import { checkKeys, checkObject, invalid, show } from "../scheduler/check.js";
+import { type Counts, type CountsOf, checkCounts } from "../scheduler/counts.js";
 import { batchOf, JobHandle } from "../scheduler/handle.js";
 import type { BatchJob, BatchOptions, EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "../scheduler/options.js";
 import type { Registry } from "../scheduler/registry.js";
 import type { Batch, Dead, Job, Scheduler } from "../scheduler/scheduler.js";
 import type { Schedules } from "../scheduler/schedules.js";
+import type { Targets } from "../scheduler/targets.js";
 import { type Tracing, traced } from "../scheduler/tracing.js";
 import type { Scope } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
@@ -13,6 +15,7 @@ import { RemoteDead } from "./dead.js";
 import type { RemoteEnqueuer } from "./enqueue.js";
 import { RemoteJobs } from "./jobs.js";
 import { RemoteSchedules } from "./schedules.js";
+import { RemoteTargets } from "./targets.js";
 import type { Wire } from "./wire.js";
 
 /** What the schedulers of all scopes of one service share. */
@@ -28,6 +31,7 @@ export class RemoteScheduler implements Scheduler {
   readonly jobs: RemoteJobs;
   readonly dead: Dead;
   readonly schedules: Schedules;
+  readonly targets: Targets;
   readonly #parts: RemoteParts;
   readonly #scope: Scope;
 
@@ -38,6 +42,7 @@ export class RemoteScheduler implements Scheduler {
     this.jobs = new RemoteJobs(wire, scope);
     this.dead = new RemoteDead(wire, scope, this.jobs);
     this.schedules = new RemoteSchedules(wire, scope, registry, this.jobs);
+    this.targets = new RemoteTargets(wire, scope);
   }
 
   async enqueue<Out>(given: AnyTask | string, input?: unknown, options?: EnqueueOptions): Promise<Job<Out>> {
@@ -99,6 +104,11 @@ export class RemoteScheduler implements Scheduler {
       (own) => enqueuer.stream(task, this.#tenant(options), inputs, own),
       ({ count }) => ({ jobs: count }),
     );
+  }
+
+  async counts(of: CountsOf = {}): Promise<Counts> {
+    const tenant = this.#tenant(undefined);
+    return (await this.#parts.wire.get("/v1/counts", { ...checkCounts(of), ...(tenant === undefined ? {} : { tenant }) })) as Counts;
   }
 
   as(scope: { readonly tenant: string }): Scheduler {

@@ -1,6 +1,6 @@
 import { checkName } from "../core/name.js";
 import type { ScheduleRef } from "../core/schedule.js";
-import { checkKeys, checkObject, invalid, show } from "../scheduler/check.js";
+import { checkKeys, checkObject, checkPageKeys, invalid, show } from "../scheduler/check.js";
 import { encodeInput } from "../scheduler/input.js";
 import type { Registry } from "../scheduler/registry.js";
 import { checkScheduleOptions, type Instant, type ScheduleOptions } from "../scheduler/schedule.js";
@@ -58,7 +58,7 @@ export class RemoteSchedules implements Schedules {
 
   async list(filter: SchedulesFilter = {}, page: { readonly limit?: number; readonly after?: ScheduleRef } = {}): Promise<ScheduleListing> {
     checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
-    checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+    checkPageKeys(page);
     const { limit, after } = page;
     const query = { ...filter, ...this.#tenant(filter.tenant), limit, after: after?.name, afterTenant: after?.tenant };
     const { schedules, next } = (await this.wire.get("/v1/schedules", query)) as ScheduleListing;
@@ -120,7 +120,6 @@ export class RemoteSchedules implements Schedules {
 }
 
 const FILTER_KEYS = new Set(["tenant", "missing", "paused"]);
-const PAGE_KEYS = new Set(["limit", "after"]);
 
 function isoOf(instant: Instant): string {
   return typeof instant === "string" ? instant : new Date(instant).toISOString();

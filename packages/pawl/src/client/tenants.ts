@@ -1,13 +1,14 @@
 import { pawlError } from "../core/error.js";
 import { isFinished } from "../core/job.js";
 import { checkName } from "../core/name.js";
+import { restFor } from "../runtime/alive.js";
 import type { TenantView } from "../scheduler/scheduler.js";
 import type { ExportEntry } from "../scheduler/tenant-export.js";
 import type { PurgeOptions, PurgeProgress } from "../scheduler/tenant-purge.js";
 import type { Tenants } from "../scheduler/tenants.js";
 import type { JobView } from "../scheduler/view.js";
 import { RemoteNamed } from "./named.js";
-import { attemptView, breakerView, jobView, logView, scheduleView, tickView } from "./views.js";
+import { attemptView, breakerView, jobView, logView, scheduleView, targetView, tickView } from "./views.js";
 import type { Wire } from "./wire.js";
 
 /** ms between two looks at how far a purge is */
@@ -48,7 +49,7 @@ export class RemoteTenants extends RemoteNamed<"tenant", TenantView> implements 
         await this.wire.post(`${job}/cancel`, { reason: "the purge was stopped" });
         signal.throwIfAborted();
       }
-      await new Promise<void>((resolve) => this.wire.clock.after(LOOK_EVERY, resolve));
+      await restFor(this.wire.clock, LOOK_EVERY);
     }
   }
 }
@@ -70,6 +71,8 @@ function entryOf(told: ExportEntry): ExportEntry {
       return { ...told, job: jobView(told.job), history: told.history.map(attemptView), logs: told.logs.map(logView) };
     case "schedule":
       return { ...told, schedule: scheduleView(told.schedule), ticks: told.ticks.map(tickView) };
+    case "target":
+      return { ...told, target: targetView(told.target) };
     case "breaker":
       return { ...told, breaker: breakerView(told.breaker) };
     case "audit":

@@ -2,10 +2,12 @@ import type { AuditView } from "../scheduler/audit.js";
 import type { BreakerView } from "../scheduler/breakers.js";
 import type { Explanation } from "../scheduler/explain.js";
 import type { KeyView } from "../scheduler/keys.js";
+import type { LimitView } from "../scheduler/limits-view.js";
 import type { ScheduleView, TickView } from "../scheduler/schedule-view.js";
 import type { DeadGroupView } from "../scheduler/scheduler.js";
 import type { BackfillReport, PreviewedTick } from "../scheduler/schedules.js";
 import type { SeriesPointView, SeriesView } from "../scheduler/series.js";
+import type { TargetView } from "../scheduler/targets.js";
 import type { LiveWorkerView } from "../scheduler/unserved.js";
 import type { AttemptView, JobView, LogView } from "../scheduler/view.js";
 
@@ -27,7 +29,9 @@ export const scheduleView = withDates<ScheduleView>(["at", "start", "end", "miss
 export const tickView = withDates<Record<string, unknown>>(["at", "firedAt", "from", "to", "into"]) as unknown as (told: unknown) => TickView;
 export const previewedTick = withDates<PreviewedTick>(["at", "firesAt"]);
 export const breakerView = withDates<BreakerView>(["since", "probeAt"]);
+export const limitView = withDates<LimitView>(["fullAt", "pausedUntil"]);
 export const keyView = withDates<KeyView>(["createdAt", "expiresAt", "revokedAt", "lastUsedAt"]);
+export const targetView = withDates<TargetView>(["createdAt", "changedAt", "goneAt"]);
 export const auditView = withDates<AuditView>(["at"]);
 export const workerView = withDates<LiveWorkerView>(["since"]);
 

@@ -42,6 +42,7 @@ const table = {
   "workers.read": { roles: PEOPLE, whole: true },
   "breakers.read": { roles: PEOPLE },
   "breakers.write": { roles: OPERATORS, audited: true },
+  "limits.read": { roles: PEOPLE },
   "events.read": { roles: PEOPLE },
   "info.read": { roles: ROLES, laneless: true },
   /** the pull protocol: claim, renew, settle, log */
@@ -97,12 +98,6 @@ export function permit({ tenant, grants }: Identity, action: Action, on: Subject
 
 function covers(patterns: readonly string[] = EVERYTHING, name: string | undefined): boolean {
   return patterns.some((pattern) => (name === undefined ? isEverything(pattern) : matches(pattern, name)));
-}
-
-/** Whether an identity may hand out these grants: nobody gives what they do not have. */
-export function mayGrant(giver: Identity, taker: Identity): boolean {
-  if (giver.tenant !== undefined && giver.tenant !== taker.tenant) return false;
-  return permit(giver, "keys.write").allowed;
 }
 
 const GRANT_KEYS = new Set(["role", "tasks", "queues"]);

@@ -1,5 +1,6 @@
 import type { Priority } from "./job.js";
 import type { Lane } from "./lane.js";
+import type { TargetRef } from "./target.js";
 
 /** What a task asks of the worker that runs it: every tag, and so much of each amount while a handler runs. */
 export interface Needs {
@@ -7,16 +8,23 @@ export interface Needs {
   readonly amounts?: Readonly<Record<string, number>>;
 }
 
+/** ms that a job of the tenant takes lately */
+export type Took = readonly [tenant: string, ms: number];
+
 /** What a worker serves, as it tells the others. Left out: all of them. */
 export interface Serves {
   readonly tasks: readonly string[];
   readonly queues?: readonly string[];
   readonly bands?: readonly Priority[];
   readonly tenants?: readonly string[];
+  /** of these tasks, those of these tenants alone: what it pushes */
+  readonly only?: readonly TargetRef[];
   readonly tags: readonly string[];
   readonly amounts: Readonly<Record<string, number>>;
   /** handlers at a time */
   readonly concurrency: number;
+  /** ms that jobs take lately by tenant, where several share it: some of them, to tell from when others will start */
+  readonly took?: readonly Took[];
   /** of Pawl; absent: one from before workers said so */
   readonly version?: string;
 }
@@ -38,7 +46,7 @@ export type Lack =
 export function lacksOf(lane: Lane, needs: Needs, workers: readonly Serves[]): readonly Lack[] {
   if (workers.length === 0) return [{ kind: "worker" }];
   const narrowing: readonly (readonly [Lack, (serves: Serves) => boolean])[] = [
-    [{ kind: "task", task: lane.task }, ({ tasks }) => tasks.includes(lane.task)],
+    [{ kind: "task", task: lane.task }, ({ tasks, only }) => tasks.includes(lane.task) && (only?.some((ref) => isOf(lane, ref)) ?? true)],
     [{ kind: "queue", queue: lane.queue }, ({ queues }) => queues?.includes(lane.queue) ?? true],
     [{ kind: "band", band: lane.band }, ({ bands }) => bands?.includes(lane.band) ?? true],
     [{ kind: "tenant", tenant: lane.tenant }, ({ tenants }) => tenants?.includes(lane.tenant) ?? true],
@@ -49,6 +57,10 @@ export function lacksOf(lane: Lane, needs: Needs, workers: readonly Serves[]): r
     if (left.length === 0) return [lack];
   }
   return left.some((serves) => meets(serves, needs)) ? [] : unmet(needs, left);
+}
+
+function isOf(lane: TargetRef, { tenant, task }: TargetRef): boolean {
+  return lane.tenant === tenant && lane.task === task;
 }
 
 /** Whether a worker with nothing else to do could run a task that needs this. */

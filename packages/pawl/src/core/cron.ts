@@ -26,15 +26,18 @@ const RANGES = [
   [1, 12],
   [0, 6],
 ] as const;
-const NICKNAMES: Readonly<Record<string, string>> = {
-  "@yearly": "0 0 1 1 *",
-  "@annually": "0 0 1 1 *",
-  "@monthly": "0 0 1 * *",
-  "@weekly": "0 0 * * 0",
-  "@daily": "0 0 * * *",
-  "@midnight": "0 0 * * *",
-  "@hourly": "0 * * * *",
-};
+// A map: a name that every object has ("constructor") is none of them.
+const NICKNAMES = new Map(
+  Object.entries({
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+  }),
+);
 
 const parsed = new Map<string, Cron>();
 const REMEMBERED = 5_000;
@@ -52,9 +55,9 @@ export function cronOf(expression: string, seed: string): Cron {
 }
 
 function parse(expression: string, seed: string): Cron {
-  const refuse = (reason: string) => pawlError("cron_invalid", { expression: JSON.stringify(expression), reason });
+  const refuse = (reason: string) => pawlError("cron_invalid", { expression, reason });
   if (expression.length > LONGEST_EXPRESSION) throw refuse(`it is longer than ${LONGEST_EXPRESSION} characters`);
-  const text = NICKNAMES[expression.trim().toLowerCase()] ?? expression.trim();
+  const text = NICKNAMES.get(expression.trim().toLowerCase()) ?? expression.trim();
   const given = text.split(/\s+/);
   if (given.length !== 5 && given.length !== 6) throw refuse(`it has ${given.length} fields, not five or six`);
   if (given.some((field) => field.split(",").length > MOST_PARTS)) throw refuse(`a field has more than ${MOST_PARTS} parts`);
@@ -67,7 +70,7 @@ function parse(expression: string, seed: string): Cron {
     // Without a zone of its own: which instants a civil time means is decided in schedule.ts.
     croner = new Croner(plain.join(" "), { paused: true, utcOffset: 0 });
   } catch (error) {
-    throw refuse((error as Error).message.replace(/^Cron\w*: /, ""));
+    throw refuse((error as Error).message.replace(/^Cron\w*: |\.$/g, ""));
   }
   const [, minute = "", hour = ""] = fields;
   // Days that never come are looked for through centuries: once is enough.

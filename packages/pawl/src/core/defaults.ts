@@ -87,6 +87,14 @@ export const DEFAULTS = {
     /** ms a request id answers with its first job */
     request: 86_400_000,
   },
+  target: {
+    /** deliveries at a time, of each process that delivers */
+    concurrency: 10,
+    /** ms until a delivery must be answered */
+    timeout: 15_000,
+    /** ms the secret before signs beside a new one */
+    overlap: 86_400_000,
+  },
   keys: {
     /** ms the secret before is good beside a new one */
     overlap: 86_400_000,

@@ -12,7 +12,7 @@ const LONGEST = 100 * 365.25 * 86_400_000;
 
 export function milliseconds(duration: Duration): number {
   const ms = typeof duration === "number" ? duration : typeof duration === "string" ? parse(duration) : Number.NaN;
-  if (!Number.isFinite(ms) || ms < 0 || ms > LONGEST) throw pawlError("duration_invalid", { value: printable(duration) });
+  if (!Number.isFinite(ms) || ms < 0 || ms > LONGEST) throw pawlError("duration_invalid", { what: "the value", value: printable(duration) });
   return Math.round(ms);
 }
 

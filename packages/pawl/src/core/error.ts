@@ -7,17 +7,17 @@
  */
 const table = {
   // bad input at the edge
-  task_unknown: ["no task is registered as {task}", "pass it in open(url, { tasks: [...] }), or check the spelling"],
+  task_unknown: ['no task is registered as "{task}"', "pass it in open(url, { tasks: [...] }), or check the spelling"],
   task_duplicate: ["two tasks are registered as {task}", "give each task its own name"],
-  name_invalid: ["{what} {value} is not a valid name", "use 1 to {max} characters without control characters"],
+  name_invalid: ['{what} "{value}" is not a valid name', "use 1 to {max} characters without control characters"],
   input_invalid: ["the input of {task} does not match its schema: {issues}", "correct the input at the path named"],
   input_unencodable: ["the input of {task} cannot be stored as JSON: {reason}", "pass plain JSON values"],
   input_too_large: ["the input of {task} is {size} bytes, over the limit of {limit}", "store the large part elsewhere and pass a reference"],
-  option_invalid: ["option {option} is invalid: {reason}", "see the table of options in docs/operations.md"],
-  duration_invalid: ["{value} is not a duration", 'use a number of milliseconds or a text like "250ms", "30s", "5m", "24h", "7d"'],
-  zone_unknown: ["there is no time zone {zone}", "use a name of the tz database, such as Europe/Berlin"],
-  cron_invalid: ["{expression} is not a cron expression: {reason}", "use five or six fields, as in docs/schedules.md"],
-  schedule_never: ["schedule {schedule} would never tick: {reason}", "correct its times"],
+  option_invalid: ["option {option} is invalid: {reason}", "correct it, or leave it out"],
+  duration_invalid: ['{what} "{value}" is not a duration', 'use a number of milliseconds or a text like "250ms", "30s", "5m", "24h", "7d"'],
+  zone_unknown: ['there is no time zone "{zone}"', "use a name of the tz database, such as Europe/Berlin"],
+  cron_invalid: ['"{expression}" is not a cron expression: {reason}', "use five or six fields, as in docs/schedules.md"],
+  schedule_never: ['schedule "{schedule}" would never tick: {reason}', "correct its times"],
   limit_key_invalid: [
     "limit {limit} of task {task} has no key for this job: {reason}",
     "answer a text of 1 to 256 characters or a number, or undefined for a job that is not limited",
@@ -28,10 +28,10 @@ const table = {
     "give it with limitKeys, or let the limit name a field of the input",
   ],
   // expected conflicts
-  schedule_unknown: ["there is no schedule {schedule}", "check its name and tenant, or create it with schedules.put"],
+  schedule_unknown: ['there is no schedule "{schedule}"', "check its name and tenant, or create it with schedules.put"],
   policy_contended: ["the policy of {kind} {name} was changed by others again and again", "try again"],
   key_taken: ["key {key} of task {task} is held by job {job}", 'wait for it, or enqueue with onConflict: "existing" or "replace"'],
-  job_unknown: ["there is no job {job}", "check the id; finished jobs are dropped when their retention ends"],
+  job_unknown: ['there is no job "{job}"', "check the id; finished jobs are dropped when their retention ends"],
   job_state: ["job {job} is {state}: {verb} does not apply", "see docs/states.md for what applies in each state"],
   ingest_limited: [
     "{kind} {name} takes no more jobs for now, by the {limit} it is limited to",
@@ -56,15 +56,19 @@ const table = {
   // the service
   unauthenticated: ["the request carries no credential that is valid", "send a live key: Authorization: Bearer <key>"],
   forbidden: ["this credential may not do {action}: {reason}", "use one whose role, tenant, tasks and queues allow it"],
-  tenant_mismatch: ["this credential is not for tenant {tenant}", "leave the tenant out, or use a credential of that tenant"],
+  not_by_tenant: [
+    "a tenant cannot be told {what}: it is kept for all tenants together",
+    "use a credential for all tenants; a tenant has its own counts, lists and events",
+  ],
+  tenant_mismatch: ['this credential is not for tenant "{tenant}"', "leave the tenant out, or use a credential of that tenant"],
   identity_mismatch: ["the certificate of the connection is not for this credential", "use a key of the tenant that the certificate names, or none"],
   caller_foreign: [
     "without keys the service is for programs of this machine, and this request may be a web page's: {reason}",
     "ask it as localhost, 127.0.0.1 or [::1], or start it with --auth keys",
   ],
   task_reserved: ["task {task} is Pawl's own", "use the operation of the API that it belongs to"],
-  route_unknown: ["there is no {method} {path}", "see the reference at /v1/docs"],
-  method_unknown: ["{path} knows no {method}", "use one of {allowed}"],
+  route_unknown: ['there is no {method} "{path}"', "see the reference at /v1/docs"],
+  method_unknown: ['"{path}" knows no {method}', "use one of {allowed}"],
   request_malformed: ["the request is no HTTP that can be answered: {reason}", "correct the request"],
   request_timeout: ["the request did not arrive in time", "send it again, faster"],
   body_too_large: ["the body is over the limit of {limit} bytes", "send less at once, or a reference to what is large"],
@@ -79,8 +83,15 @@ const table = {
   service_starting: ["the service is starting: it waits for its store", "ask again in a moment"],
   service_stopping: ["the service is stopping", "ask another one, or again in a moment"],
   internal: ["the service failed", "tell its operator the request id"],
-  api_key_unknown: ["there is no API key {key}", "check its id, which is the third part of the key, and its tenant"],
+  api_key_unknown: ['there is no API key "{key}"', "check its id, which is the third part of the key, and its tenant"],
   api_key_revoked: ["API key {key} is revoked", "create another one"],
+  target_unknown: ['there is no target for task "{task}" of tenant "{tenant}"', "check their names, or put one"],
+  target_forbidden: ["jobs may not be pushed there: {reason}", "give an https:// URL at a public address, or have push.allow name its network"],
+  targets_full: ["tenant {tenant} cannot have another target: there are {most}", "remove one that is no longer used"],
+  target_unsealed: [
+    "the secret of a target is stored sealed, and there is no master key to seal it with",
+    "set encryption.keys, as docs/protection.md says; then put the target again",
+  ],
   pepper_missing: ["API keys need a pepper, and there is none", "open the store with keys: { pepper }, the same in every process"],
   // protection
   payload_unreadable: ["{what} of job {job} is sealed and cannot be read: {reason}", "see docs/protection.md for where its key should be"],
@@ -136,14 +147,38 @@ export class PawlError extends Error {
   }
 }
 
-/** Builds the error of a code. Values in the text are quoted and shortened, so that hostile ones stay readable. */
+/**
+ * Builds the error of a code. Its details are the values themselves; in the text they are shortened, and those that the table
+ * has in quotes are written as JSON, so that hostile ones stay readable.
+ */
 export function pawlError(code: ErrorCode, details: ErrorDetails = {}, cause?: unknown): PawlError {
   const [message, help] = table[code];
   const text = `${fill(message, details)}. ${capital(fill(help, details))}.`;
   return new PawlError(code, details, fill(help, details), text, cause === undefined ? undefined : { cause });
 }
 
-export function isPawlError(error: unknown, code?: ErrorCode): error is PawlError {
+/** Details that callers act on, by the code they come with. */
+export interface DetailsByCode {
+  readonly ingest_limited: {
+    readonly kind: "tenant" | "queue";
+    readonly name: string;
+    readonly limit: "rate" | "depth";
+    /** ms */
+    readonly retryAfter: number;
+    /** of `enqueueMany`: how many were stored before */
+    readonly stored?: number;
+  };
+}
+
+/** The error of a code, with its details where callers act on them. */
+export type PawlErrorOf<Code extends ErrorCode> = PawlError & {
+  readonly code: Code;
+  readonly details: Code extends keyof DetailsByCode ? DetailsByCode[Code] : ErrorDetails;
+};
+
+export function isPawlError(error: unknown): error is PawlError;
+export function isPawlError<Code extends ErrorCode>(error: unknown, code: Code): error is PawlErrorOf<Code>;
+export function isPawlError(error: unknown, code?: ErrorCode): boolean {
   return error instanceof PawlError && (code === undefined || error.code === code);
 }
 
@@ -153,11 +188,12 @@ export const errorTable: Readonly<Record<ErrorCode, readonly [message: string, h
 const LONGEST_VALUE = 200;
 
 function fill(template: string, details: ErrorDetails): string {
-  return template.replace(/\{(\w+)\}/g, (whole, name: string) => {
-    const value = details[name];
+  return template.replace(/"\{(\w+)\}"|\{(\w+)\}/g, (whole, quoted: string | undefined, plain: string | undefined) => {
+    const value = details[quoted ?? (plain as string)];
     if (value === undefined) return whole;
     const text = String(value);
-    return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+    const short = text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+    return quoted !== undefined && typeof value === "string" ? JSON.stringify(short) : short;
   });
 }
 

@@ -1,5 +1,5 @@
 import { lackInWords } from "./capacity.js";
-import type { Explained, KeyStanding, Reason } from "./explain.js";
+import type { Explained, KeyHolder, KeyStanding, Parent, Reason } from "./explain.js";
 import type { Failure } from "./failure.js";
 
 /** An explanation as sentences, for a person. */
@@ -20,9 +20,7 @@ export function reasonInWords(reason: Reason, now: number): string {
     case "paused":
       return reason.what === "job" ? "it is paused" : `its ${reason.what} ${reason.name} is paused`;
     case "blocked": {
-      const shown = reason.on.map(({ job, state }) => `${job} (${state})`).join(", ");
-      const rest = reason.count - reason.on.length;
-      return `it waits for ${reason.count} other ${reason.count === 1 ? "job" : "jobs"}: ${shown}${rest > 0 ? ` and ${rest} more` : ""}`;
+      return `it waits for ${reason.count} other ${reason.count === 1 ? "job" : "jobs"}: ${some(reason.on, reason.count)}`;
     }
     case "limited":
       return limited(reason, now);
@@ -59,19 +57,25 @@ function limited(reason: Extract<Reason, { kind: "limited" }>, now: number): str
   return `${keyInWords(reason, now)}${others}`;
 }
 
-function keyInWords({ limit, key, for: why, held, most, until }: KeyStanding, now: number): string {
+function keyInWords({ limit, key, for: why, held, most, holders, until }: KeyStanding, now: number): string {
   const where = `key ${key} of limit ${limit}`;
   const then = until === undefined ? "" : ` ${when(until, now)}`;
   switch (why) {
     case "concurrency":
-      return `${where} has ${held ?? most} of its ${most} places taken`;
+      return `${where} has ${held ?? most} of its ${most} places taken${holders === undefined ? "" : `, by ${some(holders, held ?? 0)}`}`;
     case "serial":
-      return `${where} runs one job at a time, and it is not its turn`;
+      return `${where} runs one job at a time, and ${holders === undefined ? "it is not its turn" : `it is the turn of ${some(holders, 1)}`}`;
     case "rate":
-      return `${where} has no token for it${then === "" ? "" : `; one is there${then}`}`;
+      return `${where} has too few tokens for it${then === "" ? "" : `; they are there${then}`}`;
     case "key_paused":
-      return `${where} is paused${then === "" ? "" : ` and goes on${then}`}`;
+      return `${where} is paused, as a handler was told to come later (RetryAfter)${then === "" ? "" : `, and goes on${then}`}`;
   }
+}
+
+/** Those that are shown, of so many. */
+function some(jobs: readonly (KeyHolder | Parent)[], of: number): string {
+  const rest = of - jobs.length;
+  return `${jobs.map(({ job, state }) => `${job} (${state})`).join(", ")}${rest > 0 ? ` and ${rest} more` : ""}`;
 }
 
 function because(failure: Failure | undefined): string {

@@ -10,6 +10,9 @@ const ID = "01890000-0000-7000-8000-00000000000a" as JobId;
 const OTHER = "01890000-0000-7000-8000-00000000000b" as JobId;
 const FAILURE = { kind: "error", name: "TypeError", message: "no such thing" } as const;
 
+const FULL = { limit: "account", key: "7", for: "concurrency", held: 5, most: 5 } as const;
+const TURN = { limit: "account", key: "7", for: "serial", held: 1, most: 1 } as const;
+
 function situation(job: Partial<JobRecord> = {}, more: Partial<Situation> = {}): Situation {
   const lane = { queue: "mail", band: 5, tenant: "acme", task: "send" } as const;
   return {
@@ -87,17 +90,31 @@ const CASES: readonly [string, Situation, Reason, string, number | undefined][] 
     undefined,
   ],
   [
+    "others hold the places of its key",
+    situation({ state: "parked", parkedFor: "concurrency" }, { key: { ...FULL, holders: [{ job: OTHER, state: "running" }] } }),
+    { kind: "limited", ...FULL, holders: [{ job: OTHER, state: "running" }] },
+    `key 7 of limit account has 5 of its 5 places taken, by ${OTHER} (running) and 4 more`,
+    undefined,
+  ],
+  [
+    "another has the turn of a serial key",
+    situation({ state: "parked", parkedFor: "serial" }, { key: { ...TURN, holders: [{ job: OTHER, state: "scheduled" }] } }),
+    { kind: "limited", ...TURN, holders: [{ job: OTHER, state: "scheduled" }] },
+    `key 7 of limit account runs one job at a time, and it is the turn of ${OTHER} (scheduled)`,
+    undefined,
+  ],
+  [
     "its key has no token",
     situation({ state: "parked", parkedFor: "rate" }, { key: { limit: "api", key: "eu", for: "rate", until: NOW + 3_000 } }),
     { kind: "limited", limit: "api", key: "eu", for: "rate", until: NOW + 3_000 },
-    "key eu of limit api has no token for it; one is there in 3 s, at 2030-01-01T00:00:03.000Z",
+    "key eu of limit api has too few tokens for it; they are there in 3 s, at 2030-01-01T00:00:03.000Z",
     NOW + 3_000,
   ],
   [
     "its key is paused",
     situation({ state: "parked", parkedFor: "key_paused" }, { key: { limit: "api", key: "eu", for: "key_paused", until: NOW + 150_000 } }),
     { kind: "limited", limit: "api", key: "eu", for: "key_paused", until: NOW + 150_000 },
-    "key eu of limit api is paused and goes on in 3 min, at 2030-01-01T00:02:30.000Z",
+    "key eu of limit api is paused, as a handler was told to come later (RetryAfter), and goes on in 3 min, at 2030-01-01T00:02:30.000Z",
     NOW + 150_000,
   ],
   [
@@ -221,6 +238,12 @@ describe("several reasons", () => {
     const { pace: _, ...unknown } = later;
     expect(explain(unknown).start).toBe(NOW + 60_000);
     expect(explain({ ...unknown, job: { ...unknown.job, state: "ready" } }).start).toBeUndefined();
+  });
+
+  test("give no time behind an open breaker: only the first of the lane may try", () => {
+    const behind = situation({}, { breaker: { until: NOW + 60_000 }, line: { ahead: 30, more: false }, pace: 1 });
+    expect(explain(behind).start).toBeUndefined();
+    expect(explain({ ...behind, line: { ahead: 0, more: false } }).start).toBe(NOW + 60_000);
   });
 
   test("are not told of a job that is finished or runs, whatever its surroundings", () => {

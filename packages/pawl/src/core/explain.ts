@@ -35,6 +35,12 @@ export interface Parent {
   readonly state: State | "gone";
 }
 
+/** A job that has a place at a key, or the turn of a serial one. */
+export interface KeyHolder {
+  readonly job: JobId;
+  readonly state: State;
+}
+
 /** How the key stands that a job waits at. */
 export interface KeyStanding {
   readonly limit: string;
@@ -43,6 +49,8 @@ export interface KeyStanding {
   /** jobs that hold a place, of so many places */
   readonly held?: number;
   readonly most?: number;
+  /** some of the others that hold one, where places or the turn are what it waits for */
+  readonly holders?: readonly KeyHolder[];
   /** jobs that wait there, itself included; `more`: at least so many */
   readonly waiting?: number;
   readonly more?: true;
@@ -153,12 +161,14 @@ function startOf(situation: Situation, reasons: readonly Reason[]): number | und
 }
 
 /** When a reason is over by itself. */
-function passes(reason: Reason, { now, job, pace }: Situation): number | undefined {
+function passes(reason: Reason, { now, job, pace, line }: Situation): number | undefined {
   switch (reason.kind) {
     case "due":
     case "retrying":
       return reason.at;
+    // The one that may try is the first of its lane. What becomes of the others depends on how it fares.
     case "broken":
+      return line.ahead === 0 ? reason.until : undefined;
     case "limited":
       return reason.until;
     // Jobs are started under it all the time, and the pace they are started at is known.

@@ -14,11 +14,23 @@ export function validateStored(
   return result.issues === undefined ? result : validate(undefined);
 }
 
+/** Where in the value the first of them is: a JSON pointer. */
+export function pointerOf([first]: readonly StandardSchemaV1.Issue[]): string {
+  const escaped = (part: string) => part.replaceAll("~", "~0").replaceAll("/", "~1");
+  return partsOf(first)
+    .map((part) => `/${escaped(part)}`)
+    .join("");
+}
+
+function partsOf(issue: StandardSchemaV1.Issue | undefined): readonly string[] {
+  return (issue?.path ?? []).map((part) => String(typeof part === "object" ? part.key : part));
+}
+
 /** What a schema has against a value, in its own words and with the path: "cart.id: expected string". */
 export function describeIssues(issues: readonly StandardSchemaV1.Issue[]): string {
-  const shown = issues.slice(0, MOST_ISSUES).map(({ message, path }) => {
-    const at = (path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-    return at === "" ? message : `${at}: ${message}`;
+  const shown = issues.slice(0, MOST_ISSUES).map((issue) => {
+    const at = partsOf(issue).join(".");
+    return at === "" ? issue.message : `${at}: ${issue.message}`;
   });
   const more = issues.length - shown.length;
   return shown.join("; ") + (more > 0 ? `; and ${more} more` : "");

@@ -1,14 +1,8 @@
-import type { BootId, LeaseId } from "./id.js";
+import type { BootId } from "./id.js";
 
 /** Who holds a lease: a name for people, and the boot id for the fence. */
 export interface WorkerRef {
   readonly name: string;
-  readonly boot: BootId;
-}
-
-/** The fence of a write: the lease's number and the boot that holds it. */
-export interface LeaseRef {
-  readonly lease: LeaseId;
   readonly boot: BootId;
 }
 

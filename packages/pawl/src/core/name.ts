@@ -48,5 +48,5 @@ function remember(kind: string, value: string): void {
 
 function printable(value: unknown): string {
   if (typeof value !== "string") return `(${typeof value})`;
-  return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  return value.length > 40 ? `${value.slice(0, 40)}…` : value;
 }

@@ -66,14 +66,23 @@ export function invalid(option: string, reason: string): PawlError {
 }
 
 function notADuration(option: string, value: unknown): PawlError {
-  return pawlError("duration_invalid", { option, value: `${option} ${show(value)}` });
+  return pawlError("duration_invalid", { option, what: option, value: told(value) });
 }
 
+const LONGEST_SHOWN = 40;
+
+/** What a caller gave, inside a sentence. */
 export function show(value: unknown): string {
-  if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+  if (typeof value === "string") return JSON.stringify(told(value));
   if (value instanceof Date) return "an invalid Date";
   if (typeof value === "function") return "a function";
   return typeof value === "object" && value !== null ? (Array.isArray(value) ? "an array" : "an object") : String(value);
+}
+
+/** What a caller gave, as a detail of an error: a text as it is, since the error's own text puts it in quotes. */
+export function told(value: unknown): string | number {
+  if (typeof value === "string") return value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}…` : value;
+  return typeof value === "number" ? value : show(value);
 }
 
 function meant(given: unknown, choices: readonly string[]): string {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Priority } from "./job.js";
-import { PACE_FORGOTTEN, type Pace, paced, partOf, startsPerMs } from "./pace.js";
+import { PACE_FORGOTTEN, type Pace, paced, partOf, startsPerMs, type Tenants } from "./pace.js";
 
 /** Starts at a steady rate, told once per `every` ms. */
 function steady(perSecond: number, ms: number, every = 1_000, pace?: Pace): Pace {
@@ -55,7 +55,7 @@ describe("the pace of a queue", () => {
 
 describe("a lane's part of it", () => {
   const lane = (tenant: string, band: Priority = 5) => ({ queue: "q", band, tenant, task: "t" });
-  const one = () => 1;
+  const one: Tenants = { weightOf: () => 1, tookOf: () => undefined };
 
   test("is all where it is alone", () => {
     expect(partOf(lane("a"), [], {}, one)).toBe(1);
@@ -63,9 +63,21 @@ describe("a lane's part of it", () => {
 
   test("is by the weights of the tenants of its band, and of the bands", () => {
     expect(partOf(lane("a"), [lane("b"), lane("c")], {}, one)).toBeCloseTo(1 / 3);
-    expect(partOf(lane("a"), [lane("b")], {}, (tenant) => (tenant === "a" ? 3 : 1))).toBeCloseTo(0.75);
+    expect(partOf(lane("a"), [lane("b")], {}, { ...one, weightOf: (tenant) => (tenant === "a" ? 3 : 1) })).toBeCloseTo(0.75);
     expect(partOf(lane("a"), [lane("a", 9)], { weights: { 5: 1, 9: 3 } }, one)).toBeCloseTo(0.25);
     expect(partOf(lane("a"), [lane("b"), lane("a", 9)], { weights: { 5: 1, 9: 1 } }, one)).toBeCloseTo(0.25);
+  });
+
+  test("is less the longer its jobs take beside others, and those nobody knows of take as long as the rest", () => {
+    const took = new Map([
+      ["short", 10],
+      ["long", 90],
+    ]);
+    const tenants: Tenants = { ...one, tookOf: (tenant) => took.get(tenant) };
+    expect(partOf(lane("long"), [lane("short")], {}, tenants)).toBeCloseTo(0.1);
+    expect(partOf(lane("short"), [lane("long")], {}, tenants)).toBeCloseTo(0.9);
+    expect(partOf(lane("new"), [lane("short"), lane("long")], {}, tenants)).toBeCloseTo(1 / 50 / (1 / 10 + 1 / 90 + 1 / 50));
+    expect(partOf(lane("long"), [lane("short", 9)], { weights: { 5: 1, 9: 1 } }, tenants)).toBeCloseTo(0.1);
   });
 
   test("is nothing behind a more urgent band of a strict queue", () => {

@@ -1,6 +1,5 @@
 import { bandParts } from "./band.js";
 import type { Lane } from "./lane.js";
-import { compareText } from "./lane.js";
 import type { BandRules } from "./policy.js";
 
 /**
@@ -40,12 +39,31 @@ function worth(age: number): number {
   return Math.exp(-Math.max(0, age) / PACE_MEMORY);
 }
 
-/** The part of the starts of a queue and task that is one lane's: among those with work, by bands and the weights of tenants. */
-export function partOf(lane: Lane, rivals: readonly Lane[], rules: BandRules, weightOf: (tenant: string) => number): number {
-  const bands = [...new Set([lane.band, ...rivals.map(({ band }) => band)])].sort((a, b) => b - a);
-  const place = bands.indexOf(lane.band);
-  const part = rules.strict === true ? (place === 0 ? 1 : 0) : (bandParts(bands, rules)[place] as number);
-  const tenants = new Set([lane.tenant, ...rivals.filter(({ band }) => band === lane.band).map(({ tenant }) => tenant)]);
-  const total = [...tenants].sort(compareText).reduce((sum, tenant) => sum + weightOf(tenant), 0);
-  return part * (weightOf(lane.tenant) / total);
+/** What of the tenants decides how a pace is divided. */
+export interface Tenants {
+  weightOf(tenant: string): number;
+  /** ms that a job of the tenant takes lately, where that is known */
+  tookOf(tenant: string): number | undefined;
+}
+
+/**
+ * The part of the starts of a queue and task that is one lane's, among those with work. What bands and the weights of tenants
+ * divide is time: of as much of it, whose jobs take twice as long starts half as many.
+ */
+export function partOf(lane: Lane, rivals: readonly Lane[], rules: BandRules, { weightOf, tookOf }: Tenants): number {
+  const lanes = [lane, ...rivals];
+  const bands = [...new Set(lanes.map(({ band }) => band))].sort((a, b) => b - a);
+  const parts = rules.strict === true ? bands.map((_, place) => (place === 0 ? 1 : 0)) : bandParts(bands, rules);
+  const took = lanes.flatMap(({ tenant }) => tookOf(tenant) ?? []);
+  const unknown = took.length === 0 ? 1 : sum(took) / took.length;
+  const startsOf = ({ band, tenant }: Lane): number => {
+    const beside = new Set(lanes.filter((other) => other.band === band).map((other) => other.tenant));
+    const time = (parts[bands.indexOf(band)] as number) * (weightOf(tenant) / sum([...beside].map(weightOf)));
+    return time / (tookOf(tenant) ?? unknown);
+  };
+  return startsOf(lane) / sum(lanes.map(startsOf));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, each) => total + each, 0);
 }

@@ -37,28 +37,31 @@ export function checkRate(option: string, value: unknown): Rate {
 
 /** Whole tokens that may be spent now. */
 export function tokens(rate: Rate, tat: number | undefined, now: number): number {
-  return Math.max(0, Math.floor(rate.burst - debt(rate, tat, now) + ROUNDING));
+  const whole = Math.floor(rate.burst - (debt(tat, now) - ROUNDING) / interval(rate));
+  return Math.min(rate.burst, Math.max(0, whole));
 }
 
-/** The bucket after so many were spent. */
-export function spend(rate: Rate, tat: number | undefined, now: number, count: number): number {
-  return Math.max(tat ?? now, now) + count * interval(rate);
+/** The bucket after so many were spent. To the microsecond, as stores keep it, and rounded up: what is lost on the way would let more go. */
+export function spend({ limit, per }: Rate, tat: number | undefined, now: number, count: number): number {
+  const from = Math.round(Math.max(tat ?? now, now) * 1_000);
+  return (from + Math.ceil((count * per * 1_000) / limit)) / 1_000;
 }
 
 /** ms until so many may be spent; 0: now. Never for more than the burst. */
 export function tokensIn(rate: Rate, tat: number | undefined, now: number, count: number): number {
   if (count > rate.burst) return Number.POSITIVE_INFINITY;
-  const lacking = count - (rate.burst - debt(rate, tat, now));
-  return lacking <= ROUNDING ? 0 : lacking * interval(rate);
+  const wait = debt(tat, now) - (rate.burst - count) * interval(rate);
+  return wait <= ROUNDING ? 0 : wait;
 }
 
-/** Instants of this century in ms leave a ten-thousandth of a ms: what is lost to that must not cost a token. */
+/** A microsecond, in ms. What is that near is now: instants of this century, as numbers of ms, are told to a quarter of it. */
 const ROUNDING = 1e-3;
 
 function interval({ limit, per }: Rate): number {
   return per / limit;
 }
 
-function debt(rate: Rate, tat: number | undefined, now: number): number {
-  return Math.max(0, (tat ?? now) - now) / interval(rate);
+/** ms until it is full */
+function debt(tat: number | undefined, now: number): number {
+  return Math.max(0, (tat ?? now) - now);
 }

@@ -76,14 +76,15 @@ export function checkRetry(retry: Retry): void {
     for (const delay of retry) milliseconds(delay);
     return;
   }
-  if (typeof retry !== "object" || retry === null) throw invalid("it is not a retry policy");
+  if (typeof retry !== "object" || retry === null)
+    throw invalid("it is not a retry policy: a number of retries, a list of delays, or what exponential() answers");
   if (retry.kind === "rules") {
     for (const rule of retry.rules) if (rule.retry !== "stop") checkRetry(rule.retry);
     checkRetry(retry.otherwise);
     return;
   }
   if (retry.kind === "exponential") exponential(retry);
-  else throw invalid("it is not a retry policy");
+  else throw invalid("it is not a retry policy: a number of retries, a list of delays, or what exponential() answers");
 }
 
 export function storedRetry(retry: Retry): StoredRetry {

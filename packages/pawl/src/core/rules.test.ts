@@ -87,7 +87,7 @@ describe("errors", () => {
   it("say what happened and what to do, with the values in place", () => {
     const error = pawlError("job_unknown", { job: "j1" });
     expect(error).toMatchObject({ name: "PawlError", code: "job_unknown", details: { job: "j1" } });
-    expect(error.message).toMatch(/^there is no job j1\. Check the id/);
+    expect(error.message).toMatch(/^there is no job "j1"\. Check the id/);
     expect(isPawlError(error, "job_unknown")).toBe(true);
     expect(isPawlError(error, "closed")).toBe(false);
     expect(isPawlError(new Error("x"))).toBe(false);
@@ -98,6 +98,14 @@ describe("errors", () => {
     expect(pawlError("closed", { what: "x".repeat(10_000) }, cause).message.length).toBeLessThan(400);
     expect(pawlError("closed", {}, cause).cause).toBe(cause);
     expect(pawlError("closed", { what: "a {what} $& b" }).message).toContain("a {what} $& b is closed");
+  });
+
+  it("have the values themselves for details; in the text they are in quotes, as JSON where they are hostile", () => {
+    const hostile = 'a "b"\n\u001b[31m';
+    const error = pawlError("zone_unknown", { zone: hostile });
+    expect(error.details).toEqual({ zone: hostile });
+    expect(error.message).toMatch(/^there is no time zone "a \\"b\\"\\n\\u001b\[31m"\. Use/);
+    expect(pawlError("duration_invalid", { what: "delay", value: -1 }).message).toMatch(/^delay -1 is not a duration/);
   });
 
   it("have a message and a help for every code", () => {

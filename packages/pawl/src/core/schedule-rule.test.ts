@@ -74,6 +74,8 @@ describe("cron expressions", () => {
     "0 0 L-3 * *",
     "0 0 0W * *",
     "1/0 * * * *",
+    "constructor",
+    "__proto__",
   ])("malformed or hostile expression %# is refused with a code, in milliseconds (D8)", (expression) => {
     const start = performance.now();
     let thrown: unknown;
@@ -84,6 +86,10 @@ describe("cron expressions", () => {
     }
     expect(isPawlError(thrown, "cron_invalid")).toBe(true);
     expect(performance.now() - start).toBeLessThan(100);
+  });
+
+  it("what is wrong with an expression is one sentence", () => {
+    expect(() => cronOf("0 3 * * FOO", "s")).toThrow(/\(FOO\) contains illegal characters\. Use/);
   });
 
   // The last ones ask for a day and a weekday that never meet, which takes a look at every month there is.

@@ -3,8 +3,10 @@ import { type Failure, failure } from "./failure.js";
 /** How the stored text of a sealed value begins. It is a JSON string, so that it fits wherever JSON is kept. */
 const MARK = '"pawl:sealed:1:';
 
-/** What a value was sealed for: one job, or every job of a schedule. */
-export type Binding = "job" | "schedule";
+/** What a value was sealed for: one job, every job of a schedule, or a target. */
+export type Binding = "job" | "schedule" | "target";
+
+const LETTERS: Readonly<Record<Binding, string>> = { job: "j", schedule: "s", target: "t" };
 
 /** A sealed value in its parts. */
 export interface Envelope {
@@ -23,13 +25,13 @@ export function isSealed(text: string | undefined): boolean {
 }
 
 export function sealedText({ binding, key, box }: Envelope): string {
-  return `${MARK}${binding === "job" ? "j" : "s"}:${key}:${box}"`;
+  return `${MARK}${LETTERS[binding]}:${key}:${box}"`;
 }
 
 export function envelopeOf(text: string): Envelope | undefined {
-  const [, letter, key, box] = /^"pawl:sealed:1:([js]):([\w-]{1,64}):([\w-]+)"$/.exec(text) ?? [];
-  if (key === undefined || box === undefined) return undefined;
-  return { binding: letter === "j" ? "job" : "schedule", key, box };
+  const [, letter, key, box] = /^"pawl:sealed:1:([jst]):([\w-]{1,64}):([\w-]+)"$/.exec(text) ?? [];
+  const binding = (Object.keys(LETTERS) as readonly Binding[]).find((one) => LETTERS[one] === letter);
+  return binding === undefined || key === undefined || box === undefined ? undefined : { binding, key, box };
 }
 
 /** What people see in its place. */

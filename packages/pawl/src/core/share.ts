@@ -38,6 +38,11 @@ export class Share {
     return this.#mean ?? this.parent?.cost ?? LEAST;
   }
 
+  /** ms that its jobs took lately, as far as any ended */
+  get took(): number | undefined {
+    return this.#mean;
+  }
+
   ask(count: number): void {
     for (let share: Share | undefined = this; share !== undefined; share = share.parent) share.#asked += count;
   }

@@ -111,6 +111,6 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
       second: two,
     });
   } catch {
-    throw pawlError("zone_unknown", { zone: JSON.stringify(timeZone) });
+    throw pawlError("zone_unknown", { zone: timeZone });
   }
 }

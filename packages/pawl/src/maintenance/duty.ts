@@ -1,4 +1,4 @@
-import type { Pulse } from "../store/port.js";
+import type { Pulse } from "../store/port-duties.js";
 
 /**
  * Something that must be done for the whole store now and then, by whoever gets to it first. Level-triggered: the pulse

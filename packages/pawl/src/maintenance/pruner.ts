@@ -1,5 +1,6 @@
 import type { Clock } from "../runtime/clock.js";
-import type { PruneRules, Store } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { PruneRules } from "../store/port-duties.js";
 import { type Duty, ran } from "./duty.js";
 
 /** Makes partitions ahead and lets go of what retention says. By the clock alone: nothing waits for it. */

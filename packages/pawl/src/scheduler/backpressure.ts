@@ -2,7 +2,7 @@ import type { Admission, Demand, IngestLimit } from "../core/backpressure.js";
 import { isPawlError, type PawlError, pawlError } from "../core/error.js";
 import type { NewJob } from "../core/job.js";
 import type { Lane } from "../core/lane.js";
-import { keepAlive } from "../runtime/alive.js";
+import { restFor } from "../runtime/alive.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import type { ForeignTransaction, Store } from "../store/port.js";
@@ -67,17 +67,11 @@ export class Backpressure {
       } catch (error) {
         if (!isPawlError(error, "ingest_limited")) throw error;
         // A little later than it might: others were told the same.
-        const wait = (error.details.retryAfter as number) * (1 + 0.1 * this.#clock.random());
+        const wait = error.details.retryAfter * (1 + 0.1 * this.#clock.random());
         if (this.#clock.monotonic() + wait > until) throw error;
-        await this.#pause(wait);
+        await restFor(this.#clock, wait);
       }
     }
-  }
-
-  async #pause(ms: number): Promise<void> {
-    const release = keepAlive();
-    await new Promise<void>((resolve) => void this.#clock.after(ms, resolve));
-    release();
   }
 
   async #judge(group: () => readonly (readonly NewJob[])[], tx?: ForeignTransaction): Promise<readonly (PawlError | undefined)[]> {

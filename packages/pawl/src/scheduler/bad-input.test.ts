@@ -48,7 +48,7 @@ const cases: readonly [string, AnyTask | string, unknown, unknown, ErrorCode, Re
   ["a delay of no known unit", plain, {}, { delay: "5 fortnights" }, "duration_invalid", /delay "5 fortnights"/],
   ["a delay that is NaN", plain, {}, { delay: Number.NaN }, "duration_invalid", /delay NaN/],
   ["a delay over a century", plain, {}, { delay: "36600d" }, "duration_invalid", /delay/],
-  ["a delay that is null", plain, {}, { delay: null }, "duration_invalid", /delay null/],
+  ["a delay that is null", plain, {}, { delay: null }, "duration_invalid", /delay "null"/],
   ["a timeout of nothing", plain, {}, { timeout: 0 }, "option_invalid", /timeout/],
   ["a deadline that is negative", plain, {}, { deadline: "-1s" }, "duration_invalid", /deadline/],
   ["an expiry of nothing", plain, {}, { expire: 0 }, "option_invalid", /expire/],

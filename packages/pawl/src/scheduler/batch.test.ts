@@ -66,7 +66,7 @@ describe("enqueueBatch", () => {
       { task: number, input: 1 },
       { task: slow, input: 11 },
     ];
-    await expect(scheduler.enqueueBatch(jobs, { atomic: true })).rejects.toMatchObject({ code: "input_invalid" });
+    await expect(scheduler.enqueueBatch(jobs, { atomic: true })).rejects.toMatchObject({ code: "input_invalid", details: { place: 1 } });
     expect(await records()).toEqual([]);
     const late = [
       { task: number, input: 1 },

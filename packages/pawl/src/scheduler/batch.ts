@@ -56,8 +56,7 @@ export class BatchEnqueuer {
 
   async #enqueue(jobs: readonly BatchJob[], request: string | undefined, atomic: boolean, trace: BatchOptions["trace"]): Promise<StoredBatch> {
     const prepared = await this.#prepare(jobs, trace);
-    const wrong = prepared.find((one) => isPawlError(one));
-    if (atomic && wrong !== undefined) throw wrong;
+    if (atomic) throwFirst(prepared);
     const sound = prepared.filter((one): one is NewJob => !isPawlError(one));
     checkSize(sound);
     const batch = await this.#store(sound, request, atomic, prepared);
@@ -142,6 +141,13 @@ export class BatchEnqueuer {
       if (isPawlError(error, "ingest_limited")) return jobs.map(() => error);
       throw error;
     }
+  }
+}
+
+/** All are stored or none: the first that is wrong is told, with its place. */
+function throwFirst(prepared: readonly Prepared[]): void {
+  for (const [place, one] of prepared.entries()) {
+    if (isPawlError(one)) throw pawlError(one.code, { ...one.details, place }, one.cause);
   }
 }
 

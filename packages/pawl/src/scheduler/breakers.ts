@@ -2,7 +2,7 @@ import { BREAKER_STATES, type BreakerState } from "../core/breaker.js";
 import { checkName } from "../core/name.js";
 import type { Store } from "../store/port.js";
 import type { BreakerFilter, BreakerRecord, BreakerRef } from "../store/port-breakers.js";
-import { checkKeys, checkObject, checkOneOf, checkWhole } from "./check.js";
+import { checkKeys, checkObject, checkOneOf, checkPageKeys, checkWhole } from "./check.js";
 
 /** A breaker as people see it. */
 export interface BreakerView extends BreakerRef {
@@ -40,7 +40,6 @@ export interface BreakerListing {
 }
 
 const FILTER_KEYS: ReadonlySet<string> = new Set(["tenant", "task", "state"] satisfies (keyof BreakerFilter)[]);
-const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "after"]);
 const REF_KEYS: ReadonlySet<string> = new Set(["tenant", "task"] satisfies (keyof BreakerRef)[]);
 const PAGE = { size: 50, largest: 1_000 } as const;
 
@@ -48,7 +47,7 @@ export function breakersOf({ breakers }: Store): BreakersOperator {
   const force = async (given: BreakerRef, how: "open" | "closed" | "reset") => breakerView(await breakers.force(refOf("breaker", given), how));
   return {
     async list(filter = {}, page = {}) {
-      checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+      checkPageKeys(page);
       const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
       const after = page.after === undefined ? {} : { after: refOf("page.after", page.after) };
       // One more than asked for tells whether there are more.

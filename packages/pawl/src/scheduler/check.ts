@@ -3,7 +3,7 @@ import { checkNeeds } from "../core/capacity-check.js";
 import type { Priority } from "../core/job.js";
 import { checkLimits, publishedLimits } from "../core/limit-options.js";
 import { checkName } from "../core/name.js";
-import { checkDuration, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
+import { checkDuration, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
 import { checkRetry, publishedRetry } from "../core/retry.js";
 import type { StoredDefaults } from "../core/task.js";
 import type { PriorityName, TaskDefaults, TaskOptions } from "../worker/task.js";
@@ -11,6 +11,13 @@ import type { PriorityName, TaskDefaults, TaskOptions } from "../worker/task.js"
 /** Checks of options that jobs, tasks and queues share. Each answers with the value in its stored form. */
 
 export * from "../core/option.js";
+
+const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "after"]);
+
+/** A page of a list, that begins after the last one shown. What its parts may be is said where they are read. */
+export function checkPageKeys(page: unknown): void {
+  checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+}
 
 const PRIORITIES: Readonly<Record<PriorityName, Priority>> = { low: 2, normal: 5, high: 7, critical: 9 };
 

@@ -3,7 +3,8 @@ import type { Duration } from "../core/duration.js";
 import type { Lane } from "../core/lane.js";
 import { VERSION } from "../core/version.js";
 import { wallClock } from "../runtime/clock.js";
-import type { Pulse, Store } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { Pulse } from "../store/port-duties.js";
 import { checkDuration, checkKeys, checkObject } from "./check.js";
 import { unserved } from "./unserved.js";
 

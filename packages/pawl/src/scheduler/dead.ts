@@ -1,6 +1,7 @@
 import { maskedMessage } from "../core/fingerprint.js";
-import type { JobFilter, Scope, Store } from "../store/port.js";
+import type { Scope, Store } from "../store/port.js";
 import type { DeadGroup } from "../store/port-dead.js";
+import type { JobFilter } from "../store/port-jobs.js";
 import { BulkTally } from "./bulk-tally.js";
 import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "./check.js";
 import { checkFilter, checkPage, PAGE_BYTES } from "./filter.js";

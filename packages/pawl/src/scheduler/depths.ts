@@ -2,8 +2,9 @@ import type { ParkReason } from "../core/job.js";
 import { checkName } from "../core/name.js";
 import { checkArray, checkKeys, checkObject, invalid } from "../core/option.js";
 import type { PolicyRef } from "../core/policy.js";
-import type { CountRow, Store } from "../store/port.js";
+import type { Store } from "../store/port.js";
 import { MOST_COUNTED, type Wait } from "../store/port-explain.js";
+import type { CountRow } from "../store/port-records.js";
 
 /** What waits: how much, for what, how long, and of whom. Reading it scans nothing that grows with the work. */
 export interface Depths {

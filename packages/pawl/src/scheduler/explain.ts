@@ -83,11 +83,21 @@ async function breakerOf(store: Store, { lane }: JobRecord): Promise<Situation["
 async function paceOf(store: Store, { now, job, pace, rivals }: Look): Promise<number | undefined> {
   const all = pace === undefined ? undefined : startsPerMs(pace, now);
   if (all === undefined || rivals.length === 0) return all;
-  const [queue, tenants] = await Promise.all([
+  const [queue, weights, workers] = await Promise.all([
     store.policies.get({ kind: "queue", name: job.lane.queue }),
     store.policies.list("tenant").then(({ policies }) => new Map(policies.map(({ name, policy }) => [name, (policy as TenantPolicy).weight]))),
+    store.workers.live(),
   ]);
-  return all * partOf(job.lane, rivals, (queue?.policy ?? {}) as QueuePolicy, (tenant) => tenants.get(tenant) ?? 1);
+  return (
+    all *
+    partOf(job.lane, rivals, (queue?.policy ?? {}) as QueuePolicy, {
+      weightOf: (tenant) => weights.get(tenant) ?? 1,
+      tookOf(tenant) {
+        const told = workers.flatMap(({ serves }) => serves.took?.filter(([name]) => name === tenant) ?? []);
+        return told.length === 0 ? undefined : told.reduce((sum, [, ms]) => sum + ms, 0) / told.length;
+      },
+    })
+  );
 }
 
 /** A limit on its lane, if there is no room under it now. What others do under it is not a tenant's to know. */
@@ -102,7 +112,7 @@ function capOf({ kind, name, concurrency, rate, used, tat }: LimitState, now: nu
 }
 
 /** How the key stands at which it is parked. */
-async function keyOf(store: Store, { now, job }: Look): Promise<KeyStanding | undefined> {
+async function keyOf(store: Store, { now, job, keyHolders }: Look): Promise<KeyStanding | undefined> {
   const { parkedAt, parkedFor, lane, options } = job;
   if (parkedAt === undefined || parkedFor === undefined || parkedFor === "paused") return undefined;
   const [gate] = await store.limits.list({ tenant: lane.tenant, ...parkedAt }, { limit: 1 });
@@ -115,6 +125,8 @@ async function keyOf(store: Store, { now, job }: Look): Promise<KeyStanding | un
   const token =
     reason === "rate" && rule.rate !== undefined && next.job === job.id ? now + tokensIn(rule.rate, fullAt, now, own?.cost ?? 1) : undefined;
   const until = reason === "key_paused" ? pausedUntil : token;
+  // Places are of no use to one that waits for a token or the end of a pause; and one may have kept its own turn.
+  const holders = reason === "concurrency" || reason === "serial" ? keyHolders.filter((holder) => holder.job !== job.id) : [];
   return {
     ...parkedAt,
     for: reason,
@@ -122,6 +134,7 @@ async function keyOf(store: Store, { now, job }: Look): Promise<KeyStanding | un
     waiting,
     ...(more === undefined ? {} : { more }),
     ...(rule.serial === true ? { most: 1 } : rule.concurrency === undefined ? {} : { most: rule.concurrency }),
+    ...(holders.length === 0 ? {} : { holders }),
     ...(until === undefined ? {} : { until }),
   };
 }

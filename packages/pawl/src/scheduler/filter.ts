@@ -2,15 +2,15 @@ import { type Fingerprint, isFingerprint } from "../core/fingerprint.js";
 import type { JobId } from "../core/id.js";
 import { STATES } from "../core/job.js";
 import { checkName } from "../core/name.js";
-import type { JobFilter, Scope } from "../store/port.js";
+import type { Scope } from "../store/port.js";
+import type { JobFilter } from "../store/port-jobs.js";
 import type { PartRequest } from "../store/port-pages.js";
-import { checkInstant, checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./check.js";
+import { checkInstant, checkKeys, checkObject, checkOneOf, checkPageKeys, checkWhole, invalid, show } from "./check.js";
 import { idOf } from "./given.js";
 import type { BoundedPage } from "./pages.js";
 import type { JobsFilter } from "./scheduler.js";
 
 const FILTER_KEYS = new Set(["state", "queue", "task", "tag", "key", "failure", "fingerprint", "dueFrom", "dueBefore", "tenant"]);
-const PAGE_KEYS = new Set(["limit", "after"]);
 const PAGE_SIZE = 50;
 const LARGEST_PAGE = 1_000;
 /** of inputs, outputs and failures, in one page of anything */
@@ -37,7 +37,7 @@ export function checkFilter(scope: Scope, filter: JobsFilter = {}): { readonly s
 }
 
 export function checkPage(page: { readonly limit?: number; readonly after?: string } = {}): BoundedPage {
-  checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+  checkPageKeys(page);
   const { limit = PAGE_SIZE, after } = page;
   return {
     limit: checkWhole("page.limit", limit, 1, LARGEST_PAGE),
@@ -47,7 +47,7 @@ export function checkPage(page: { readonly limit?: number; readonly after?: stri
 }
 
 export function checkPart(page: { readonly limit?: number; readonly after?: number } = {}): PartRequest {
-  checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+  checkPageKeys(page);
   const { limit = LARGEST_PAGE, after = 0 } = page;
   return {
     limit: checkWhole("page.limit", limit, 1, LARGEST_PAGE),

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { DEFAULTS } from "../core/defaults.js";
 import { pawlError } from "../core/error.js";
-import { describeIssues, validateStored } from "../core/issues.js";
+import { describeIssues, pointerOf, validateStored } from "../core/issues.js";
 import { decode, encode } from "../core/json.js";
 
 /**
@@ -24,7 +24,7 @@ export function encodeInput(task: string, schema: StandardSchemaV1 | undefined, 
 
 function accept(task: string, result: StandardSchemaV1.Result<unknown>, text: string): string {
   if (result.issues === undefined) return text;
-  throw pawlError("input_invalid", { task, issues: describeIssues(result.issues) });
+  throw pawlError("input_invalid", { task, issues: describeIssues(result.issues), path: pointerOf(result.issues) });
 }
 
 function checkSize(task: string, text: string): void {

@@ -3,9 +3,10 @@ import type { JobId } from "../core/id.js";
 import { isFinished, type JobOptions, type JobRecord } from "../core/job.js";
 import type { Verb } from "../core/lifecycle.js";
 import { isSealed, SEALED_VALUE } from "../core/sealed.js";
-import type { Change, RedriveOptions, Scope, Store } from "../store/port.js";
+import type { Scope, Store } from "../store/port.js";
+import type { Change, RedriveOptions } from "../store/port-jobs.js";
 import type { PartRequest } from "../store/port-pages.js";
-import { checkDuration, checkKeys, checkObject, invalid, show } from "./check.js";
+import { checkDuration, checkKeys, checkObject, invalid, show, told } from "./check.js";
 import type { Enqueuer } from "./enqueuer.js";
 import { type Explanation, explainJob } from "./explain.js";
 import { checkFilter, checkPage, checkPart } from "./filter.js";
@@ -179,7 +180,7 @@ function checkReason(reason: unknown): string {
 /** What cannot be an id is as unknown as one that is nobody's. */
 function idFor(job: JobReference): JobId {
   const id = idOf(job);
-  if (id === undefined) throw pawlError("job_unknown", { job: show(typeof job === "object" && job !== null ? job.id : job) });
+  if (id === undefined) throw pawlError("job_unknown", { job: told(typeof job === "object" && job !== null ? job.id : job) });
   return id;
 }
 

@@ -6,7 +6,7 @@ import { pawlError } from "../core/error.js";
 import { checkName } from "../core/name.js";
 import type { Scope, Store } from "../store/port.js";
 import type { ApiKeyChange } from "../store/port-keys.js";
-import { checkDuration, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "./check.js";
+import { checkDuration, checkKeys, checkObject, checkPageKeys, checkPeriod, checkWhole, invalid, show, told } from "./check.js";
 import { digestOf, KeyVerifier } from "./key-verifier.js";
 import type { Surroundings } from "./parts.js";
 import { Pepper, type PepperSource } from "./pepper.js";
@@ -80,7 +80,6 @@ export interface KeyRing extends Keys {
 
 const OPTION_KEYS: ReadonlySet<string> = new Set(["pepper", "env"] satisfies (keyof KeysOptions)[]);
 const NEW_KEYS: ReadonlySet<string> = new Set(["name", "tenant", "grants", "lasts"] satisfies (keyof NewKey)[]);
-const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "after"]);
 const PAGE = { size: 50, largest: 1_000 } as const;
 const DEFAULT_ENV = "live";
 
@@ -122,11 +121,11 @@ function keysIn(store: Store, surroundings: Surroundings, options: RingOptions |
     },
     async get(id) {
       const found = await store.apiKeys.get(scope, id);
-      if (found === undefined) throw pawlError("api_key_unknown", { key: show(id) });
+      if (found === undefined) throw pawlError("api_key_unknown", { key: told(id) });
       return viewOf(found);
     },
     async list(page = {}) {
-      checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
+      checkPageKeys(page);
       const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
       // One more than asked for tells whether there are more.
       const found = await store.apiKeys.list(scope, { limit: limit + 1, ...(page.after === undefined ? {} : { after: String(page.after) }) });
@@ -152,7 +151,7 @@ function keysIn(store: Store, surroundings: Surroundings, options: RingOptions |
 }
 
 function changed(id: string, change: ApiKeyChange): KeyView {
-  if (change.kind === "unknown") throw pawlError("api_key_unknown", { key: show(id) });
+  if (change.kind === "unknown") throw pawlError("api_key_unknown", { key: told(id) });
   if (change.kind === "revoked") throw pawlError("api_key_revoked", { key: id });
   return viewOf(change.key);
 }

@@ -47,14 +47,14 @@ describe("limits", () => {
   it("are of a tenant, of a limit or of a key; and explain a job of theirs with the same counts", async () => {
     await using world = await openTest({ tasks: [call], work: false });
     const { pawl } = world;
-    const [, second] = await pawl.enqueueMany(call, [{ account: "a" }, { account: "a" }, { account: "a" }]);
+    const [first, second] = await pawl.enqueueMany(call, [{ account: "a" }, { account: "a" }, { account: "a" }]);
     for (const filter of [{ tenant: "default" }, { tenant: "default", limit: "account" }, { tenant: "default", limit: "account", key: "a" }])
       expect((await pawl.limits.list(filter)).limits).toMatchObject([{ key: "a", held: 1, waiting: 2 }]);
     for (const filter of [{ tenant: "acme" }, { tenant: "default", limit: "other" }, { tenant: "default", limit: "account", key: "b" }])
       expect((await pawl.limits.list(filter)).limits).toEqual([]);
     const explained = await pawl.jobs.explain(second?.id as string);
     expect(explained.reasons[0]).toMatchObject({ kind: "limited", limit: "account", key: "a", held: 1, most: 1, waiting: 2 });
-    expect(explained.text).toContain("Key a of limit account has 1 of its 1 places taken; 2 jobs wait there.");
+    expect(explained.text).toContain(`Key a of limit account has 1 of its 1 places taken, by ${first?.id} (ready); 2 jobs wait there.`);
   });
 
   it.each([

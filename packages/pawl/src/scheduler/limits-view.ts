@@ -1,9 +1,9 @@
 import type { JobId } from "../core/id.js";
 import type { GateReason, LimitRule } from "../core/limit.js";
 import { checkName } from "../core/name.js";
-import { checkKeys, checkObject, checkWhole, invalid } from "../core/option.js";
 import type { Store } from "../store/port.js";
 import type { GateFilter, GateRef, GateStanding } from "../store/port-limits.js";
+import { checkKeys, checkObject, checkPageKeys, checkWhole, invalid } from "./check.js";
 
 /** A key of a limit at which jobs wait. */
 export interface LimitView extends GateRef, LimitRule {
@@ -27,6 +27,11 @@ export interface LimitsFilter {
   readonly key?: string;
 }
 
+export interface LimitsPage {
+  readonly limit?: number;
+  readonly after?: GateRef;
+}
+
 export interface LimitListing {
   readonly limits: readonly LimitView[];
   readonly next?: GateRef;
@@ -35,21 +40,18 @@ export interface LimitListing {
 /** Limits on keys as they stand. */
 export interface LimitsOperator {
   /** Keys at which jobs wait, by tenant, limit and key; `next` is the `after` of the following page. */
-  list(filter?: LimitsFilter, page?: { readonly limit?: number; readonly after?: GateRef }): Promise<LimitListing>;
+  list(filter?: LimitsFilter, page?: LimitsPage): Promise<LimitListing>;
 }
 
 const REF_KEYS: ReadonlySet<string> = new Set(["tenant", "limit", "key"] satisfies (keyof GateRef)[]);
-const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "after"]);
 const PAGE = { size: 50, largest: 1_000 } as const;
 
 export function limitsOperator({ limits }: Store): LimitsOperator {
   return {
     async list(filter = {}, page = {}) {
-      checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
-      const size = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
-      const after = page.after === undefined ? {} : { after: refOf(page.after) };
+      const { limit: size, ...after } = checkLimitsPage(page);
       // One more than asked for tells whether there are more.
-      const found = await limits.list(checkFilter(filter), { limit: size + 1, ...after });
+      const found = await limits.list(gateFilterOf(filter), { limit: size + 1, ...after });
       const last = found[size - 1];
       const next = found.length > size && last !== undefined ? { next: { tenant: last.tenant, limit: last.limit, key: last.key } } : {};
       return { limits: found.slice(0, size).map(limitView), ...next };
@@ -57,14 +59,24 @@ export function limitsOperator({ limits }: Store): LimitsOperator {
   };
 }
 
+export function checkLimitsPage(page: LimitsPage): LimitsPage & { readonly limit: number } {
+  checkPageKeys(page);
+  const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
+  return { limit, ...(page.after === undefined ? {} : { after: refOf(page.after) }) };
+}
+
+export function checkLimitsFilter(filter: LimitsFilter): LimitsFilter {
+  checkKeys(checkObject("filter", filter), REF_KEYS, "filter.");
+  return filter;
+}
+
 function refOf(given: GateRef): GateRef {
   checkKeys(checkObject("page.after", given), REF_KEYS, "page.after.");
   return { tenant: checkName("tenant", given.tenant), limit: checkName("limit", given.limit), key: checkName("limit key", given.key) };
 }
 
-function checkFilter(filter: LimitsFilter): GateFilter {
-  checkKeys(checkObject("filter", filter), REF_KEYS, "filter.");
-  const { tenant, limit, key } = filter;
+function gateFilterOf(filter: LimitsFilter): GateFilter {
+  const { tenant, limit, key } = checkLimitsFilter(filter);
   if (tenant === undefined && (limit ?? key) !== undefined) throw invalid("filter.tenant", "it is missing: a limit is of one tenant");
   if (limit === undefined && key !== undefined) throw invalid("filter.limit", "it is missing: a key is of one limit");
   if (tenant === undefined) return {};

@@ -3,6 +3,7 @@ import type { Scope } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
 import { BatchEnqueuer } from "./batch.js";
 import { checkKeys, checkObject, invalid, show } from "./check.js";
+import { type Counts, type CountsOf, countsOf } from "./counts.js";
 import { ScopedDead } from "./dead.js";
 import { Enqueuer } from "./enqueuer.js";
 import { transactionOf } from "./given.js";
@@ -12,12 +13,14 @@ import type { BatchJob, BatchOptions, EnqueueOptions, ManyOptions, StreamOptions
 import type { SchedulerParts } from "./parts.js";
 import type { Batch, Dead, Job, Jobs, Scheduler } from "./scheduler.js";
 import { type Schedules, ScopedSchedules } from "./schedules.js";
+import { ScopedTargets, type Targets } from "./targets.js";
 
 /** The scheduler of one scope on a store in this process. */
 export class LocalScheduler implements Scheduler {
   readonly jobs: Jobs;
   readonly dead: Dead;
   readonly schedules: Schedules;
+  readonly targets: Targets;
   readonly #parts: SchedulerParts;
   readonly #scope: Scope;
   readonly #enqueuer: Enqueuer;
@@ -32,6 +35,7 @@ export class LocalScheduler implements Scheduler {
     this.jobs = new ScopedJobs({ store, scope, registry, waiters, enqueuer: this.#enqueuer, ...(redact === undefined ? {} : { redact }) });
     this.dead = new ScopedDead(store, scope, this.jobs, redact);
     this.schedules = new ScopedSchedules(parts, scope, this.jobs);
+    this.targets = new ScopedTargets(parts.targets, scope);
   }
 
   async enqueue<Out>(given: AnyTask | string, input?: unknown, options?: EnqueueOptions): Promise<Job<Out>> {
@@ -58,6 +62,10 @@ export class LocalScheduler implements Scheduler {
   ): Promise<StreamSummary> {
     const task = await this.#parts.registry.find(given, transactionOf(options));
     return this.#enqueuer.stream(task, inputs, options as StreamOptions<unknown> | undefined);
+  }
+
+  counts(of?: CountsOf): Promise<Counts> {
+    return countsOf(this.#parts.store, this.#scope, of);
   }
 
   as(scope: { readonly tenant: string }): Scheduler {

@@ -1,10 +1,11 @@
 import { pawlError } from "../core/error.js";
-import { STATES, type State } from "../core/job.js";
 import { checkName } from "../core/name.js";
 import type { Policies, PolicyChanges, PolicyKind } from "../core/policy.js";
 import { changedPolicy } from "../core/policy-check.js";
-import type { CountRow, Store } from "../store/port.js";
-import type { Named, QueueView, StateCounts } from "./scheduler.js";
+import type { Store } from "../store/port.js";
+import type { CountRow } from "../store/port-records.js";
+import { type StateCounts, sum } from "./counts.js";
+import type { Named, QueueView } from "./scheduler.js";
 
 /** What is known of a queue, task or tenant as such. */
 interface Known<K extends PolicyKind> {
@@ -84,10 +85,4 @@ export class NamedLanes<K extends PolicyKind, View> implements Named<K, View> {
 
 export function queuesOf(store: Store, configured: readonly string[]): Named<"queue", QueueView> {
   return new NamedLanes(store, "queue", configured, ({ name: queue, paused, policy, counts }) => ({ queue, paused, policy, counts }));
-}
-
-export function sum(rows: readonly CountRow[]): StateCounts {
-  const total = Object.fromEntries(STATES.map((state) => [state, 0])) as Record<State, number>;
-  for (const { counts } of rows) for (const state of STATES) total[state] += counts[state];
-  return total;
 }

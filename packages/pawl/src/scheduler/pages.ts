@@ -1,5 +1,6 @@
 import type { JobRecord } from "../core/job.js";
-import type { JobFilter, JobStore, Page, PageRequest, Scope } from "../store/port.js";
+import type { Scope } from "../store/port.js";
+import type { JobFilter, JobStore, Page, PageRequest } from "../store/port-jobs.js";
 import type { PartRequest } from "../store/port-pages.js";
 
 /** Looks at the store for one page: some hundred thousand jobs may be passed by. */

@@ -19,6 +19,7 @@ import type { QueueDefaults } from "./options.js";
 import { type Redact, redactor } from "./redact.js";
 import { Registry } from "./registry.js";
 import type { CodeSchedule } from "./schedule.js";
+import type { CheckTarget, TargetParts } from "./targets.js";
 import { checkTracing, type Tracing } from "./tracing.js";
 import { Waiters } from "./waiters.js";
 
@@ -29,6 +30,8 @@ export interface SchedulerOptions {
   readonly anyTask?: boolean;
   /** checks inputs of tasks whose code is not here, by the JSON Schemas published with them; the service's own does */
   readonly compileSchema?: SchemaCompiler;
+  /** whether jobs may be pushed to a URL; the service's own says by what its settings allow */
+  readonly checkTarget?: CheckTarget;
   /** defaults by queue */
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
   /** the schedules of this code: stored when it is opened; those it had before and has no more are marked as missing */
@@ -50,11 +53,21 @@ export interface Surroundings {
 /** What the schedulers of all scopes on one store share. */
 export interface SchedulerParts extends Intake {
   readonly waiters: Waiters;
+  readonly targets: TargetParts;
   readonly redact?: Redact;
 }
 
-export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: Surroundings, options: SchedulerOptions): SchedulerParts {
+/** `sealed`: the store seals what it is given. */
+export function schedulerParts(
+  store: Store,
+  bus: Bus,
+  { clock, randomBytes }: Surroundings,
+  options: SchedulerOptions,
+  sealed = false,
+): SchedulerParts {
   if (options.compileSchema !== undefined) checkFunction("compileSchema", options.compileSchema);
+  const { checkTarget } = options;
+  if (checkTarget !== undefined) checkFunction("checkTarget", checkTarget);
   const write = writeAndTell(store, bus);
   const enqueue: Intake["enqueue"] = async (jobs) => ((await write(jobs)) as Extract<EnqueuedBatch, { kind: "stored" }>).answers;
   const backpressure = new Backpressure(store, bus, clock);
@@ -71,6 +84,7 @@ export function schedulerParts(store: Store, bus: Bus, { clock, randomBytes }: S
     tails: tailSource(randomBytes),
     untold: new Map(),
     waiters: new Waiters(store, clock),
+    targets: { store, randomBytes, sealed, ...(checkTarget === undefined ? {} : { check: checkTarget }) },
     ...(options.redact === undefined ? {} : { redact: redactor(options.redact) }),
     ...(options.tracing === undefined ? {} : { tracing: checkTracing(options.tracing) }),
   };

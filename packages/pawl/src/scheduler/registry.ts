@@ -5,7 +5,7 @@ import { checkBoolean } from "../core/option.js";
 import type { TaskRecord } from "../core/task.js";
 import type { ForeignTransaction } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
-import { checkArray, checkDefaults, invalid, show, storedDefaults } from "./check.js";
+import { checkArray, checkDefaults, invalid, show, storedDefaults, told } from "./check.js";
 import type { Directory } from "./directory.js";
 import type { TaskLike } from "./plan.js";
 
@@ -51,7 +51,7 @@ export class Registry {
     const name = typeof given === "string" ? given : (given as AnyTask | undefined)?.name;
     if (name === undefined) throw invalid("task", `${show(given)} is neither a task nor the name of one`);
     const known = this.#tasks.get(name);
-    if (known === undefined && !this.#open) throw pawlError("task_unknown", { task: show(name) });
+    if (known === undefined && !this.#open) throw pawlError("task_unknown", { task: told(name) });
     if (typeof given !== "string") return given;
     return known ?? this.directory.find(checkName("task", name), tx);
   }

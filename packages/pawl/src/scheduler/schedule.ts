@@ -3,12 +3,12 @@ import { DEFAULTS } from "../core/defaults.js";
 import type { Duration } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
 import { checkName } from "../core/name.js";
-import { checkDuration, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
+import { checkDuration, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole, invalid, show, told } from "../core/option.js";
 import { type Definition, type MissedPolicy, type OverlapPolicy, type ScheduledJob, type ScheduleRef, seedOf } from "../core/schedule.js";
 import { MOST_TICKS } from "../core/schedule-plan.js";
 import { type DstPolicy, instantIn, nextTick, type Rule, type Timing } from "../core/schedule-rule.js";
 import { zoneOf } from "../core/zone.js";
-import type { AnyTask, Task } from "../worker/task.js";
+import { type AnyTask, DEFAULT_NAMES, type Task } from "../worker/task.js";
 import { checkInstant } from "./check.js";
 import type { EnqueueOptions } from "./options.js";
 
@@ -96,14 +96,7 @@ export const TIME_KEYS: ReadonlySet<string> = new Set(Object.keys(TIME_NAMES));
 const OPTION_KEYS: ReadonlySet<string> = new Set([...TIME_KEYS, "tenant", "input", "job"]);
 const JOB_KEYS: ReadonlySet<string> = new Set(
   Object.keys({
-    queue: true,
-    priority: true,
-    retry: true,
-    timeout: true,
-    deadline: true,
-    expire: true,
-    crashLimit: true,
-    spread: true,
+    ...DEFAULT_NAMES,
     tags: true,
     key: true,
     unique: true,
@@ -127,7 +120,7 @@ const MOST_KEPT = 10_000;
 /** All that a caller says about a schedule, checked, in stored form. What could never tick is refused here. */
 export function definitionOf(ref: ScheduleRef, times: ScheduleTimes, job: ScheduledJob): Definition {
   const zone = times.zone ?? DEFAULTS.schedule.zone;
-  if (typeof zone !== "string") throw pawlError("zone_unknown", { zone: show(zone) });
+  if (typeof zone !== "string") throw pawlError("zone_unknown", { zone: told(zone) });
   zoneOf(zone);
   const dst = checkDst(times.dst);
   const instant = (option: "start" | "end" | "at", value: Instant) => checkCivil(option, value, zone, dst);
@@ -142,7 +135,7 @@ export function definitionOf(ref: ScheduleRef, times: ScheduleTimes, job: Schedu
     ...(times.jitter === undefined ? {} : { jitter: checkDuration("jitter", times.jitter) }),
   };
   const never = neverReason(timing, seedOf(ref));
-  if (never !== undefined) throw pawlError("schedule_never", { schedule: show(ref.name), reason: never });
+  if (never !== undefined) throw pawlError("schedule_never", { schedule: ref.name, reason: never });
   const keep = checkKeep(times.keep);
   return {
     ...timing,
@@ -172,7 +165,7 @@ function checkRule(times: ScheduleTimes, zone: string, dst: DstPolicy, instant: 
     if (every < SHORTEST) throw invalid("every", `it is shorter than ${SHORTEST} ms`);
     return { kind: "every", every };
   }
-  if (typeof times.cron !== "string") throw pawlError("cron_invalid", { expression: show(times.cron), reason: "it is not a text" });
+  if (typeof times.cron !== "string") throw pawlError("cron_invalid", { expression: told(times.cron), reason: "it is not a text" });
   return { kind: "cron", expression: times.cron.trim().replace(/\s+/g, " "), zone, dst };
 }
 

@@ -7,16 +7,20 @@ import type { State } from "../core/job.js";
 import type { JsonSchema } from "../core/json-schema.js";
 import type { Policies, PolicyChanges, PolicyKind, QueuePolicy, TaskPolicy, TenantPolicy } from "../core/policy.js";
 import type { StoredDefaults } from "../core/task.js";
-import type { ExportedJob, JobFilter, StoreInfo } from "../store/port.js";
+import type { StoreInfo } from "../store/port.js";
+import type { ExportedJob } from "../store/port-duties.js";
+import type { JobFilter } from "../store/port-jobs.js";
 import type { Task } from "../worker/task.js";
 import type { BreakersOperator } from "./breakers.js";
 import type { CheckupOptions } from "./checkup.js";
+import type { Counts, CountsOf, StateCounts } from "./counts.js";
 import type { Explanation } from "./explain.js";
 import type { LimitsOperator } from "./limits-view.js";
 import type { BatchJob, BatchOptions, EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
 import type { Instant } from "./schedule.js";
 import type { Schedules } from "./schedules.js";
 import type { SeriesOf, SeriesView } from "./series.js";
+import type { Targets } from "./targets.js";
 import type { Tasks } from "./tasks.js";
 import type { Tenants } from "./tenants.js";
 import type { LiveLaneView, LiveWorkerView, UnservedLane } from "./unserved.js";
@@ -63,6 +67,10 @@ export interface Scheduler {
   readonly jobs: Jobs;
   readonly dead: Dead;
   readonly schedules: Schedules;
+  readonly targets: Targets;
+
+  /** How many jobs are in each state, right now. Of one tenant it is counted when it is asked for, and without those that have succeeded or were cancelled. */
+  counts(of?: CountsOf): Promise<Counts>;
 
   /** The same, seeing and changing nothing but this tenant's jobs. */
   as(scope: { readonly tenant: string }): Scheduler;
@@ -244,7 +252,7 @@ export interface Operator extends Scheduler {
   checkup(options?: CheckupOptions): Promise<readonly Finding[]>;
   /** The workers that gave a sign of life in the last 45 s, in all processes. */
   workers(): Promise<readonly LiveWorkerView[]>;
-  counts(of?: { readonly queue?: string; readonly task?: string }): Promise<StateCounts>;
+  counts(of?: CountsOf): Promise<StateCounts>;
   /** What happened over time, step by step: enqueued, started, succeeded, retried, died, cancelled; and what stood then. */
   series(of?: SeriesOf): Promise<SeriesView>;
   info(): Promise<Info>;
@@ -255,8 +263,6 @@ export interface Operator extends Scheduler {
   /** Calls back on every such event in this process, until the answer is called. */
   on<E extends EventName>(name: E, listener: (event: Events[E]) => void): () => void;
 }
-
-export type StateCounts = Readonly<Record<State, number>>;
 
 /** What holds for all of a queue, task or tenant, in every process. */
 export interface Named<Kind extends PolicyKind, View> {

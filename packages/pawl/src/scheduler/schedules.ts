@@ -2,30 +2,18 @@ import { DEFAULTS } from "../core/defaults.js";
 import type { Duration } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
 import { checkName } from "../core/name.js";
-import { checkArray, checkBoolean, checkDuration, checkKeys, checkObject, checkWhole, invalid, show } from "../core/option.js";
-import { type Definition, type ScheduledJob, type ScheduleRecord, type ScheduleRef, seedOf } from "../core/schedule.js";
+import { checkBoolean, checkDuration, checkKeys, checkObject, checkWhole, invalid, show, told } from "../core/option.js";
+import { type Definition, type ScheduleRecord, type ScheduleRef, seedOf } from "../core/schedule.js";
 import { ticksBetween } from "../core/schedule-plan.js";
 import { type DstNote, dstNote, nextTick, plannedAt } from "../core/schedule-rule.js";
 import type { Scope, Store } from "../store/port.js";
 import type { ScheduleFilter, SchedulePut, SchedulePutAnswer } from "../store/port-schedules.js";
 import type { AnyTask, Task } from "../worker/task.js";
-import { checkInstant } from "./check.js";
+import { checkInstant, checkPageKeys } from "./check.js";
 import { type Intake, storedOf } from "./enqueuer.js";
 import { JobHandle } from "./handle.js";
-import { encodeInput } from "./input.js";
-import { withLimits } from "./limits.js";
-import { Planner, type TaskLike } from "./plan.js";
-import {
-  type CodeSchedule,
-  checkScheduleOptions,
-  definitionOf,
-  type Instant,
-  type ScheduleGiven,
-  type ScheduleOptions,
-  type ScheduleTimes,
-  TIME_KEYS,
-  timesOf,
-} from "./schedule.js";
+import { definitionOf, type Instant, type ScheduleGiven, type ScheduleOptions, type ScheduleTimes, TIME_KEYS, timesOf } from "./schedule.js";
+import { ScheduleMaker } from "./schedule-maker.js";
 import { type ScheduleView, scheduleView, type TickView, tickView } from "./schedule-view.js";
 import type { Job, Jobs } from "./scheduler.js";
 
@@ -102,50 +90,6 @@ const MOST_BACKFILLED = 10_000;
 const MOST_PREVIEWED = 1_000;
 const PAGE = { size: 50, largest: 1_000 } as const;
 
-/** Makes definitions out of what people say. Shared by those given at run time and those in code. */
-export class ScheduleMaker {
-  readonly #planner: Planner;
-  constructor(
-    readonly intake: Intake,
-    scope: Scope,
-  ) {
-    this.#planner = new Planner(intake.queues, scope === "everyone" ? undefined : scope.tenant);
-  }
-
-  async make(name: string, given: AnyTask | string, options: unknown): Promise<SchedulePut> {
-    checkName("schedule", name);
-    const task = await this.intake.registry.find(given);
-    const { tenant, input, job, ...times } = checkScheduleOptions(options);
-    const { plan: planned, limitKeys } = this.#planner.plan(task, { ...job, ...(tenant === undefined ? {} : { tenant }) });
-    const plan = withLimits(planned, task, input, limitKeys);
-    const ref = { tenant: plan.lane.tenant, name };
-    const unique = plan.more?.unique;
-    const text = await this.encode(task, input);
-    const scheduled: ScheduledJob = { lane: plan.lane, input: text, options: plan.options, ...(unique === undefined ? {} : { unique }) };
-    return { ...ref, definition: definitionOf(ref, times, scheduled) };
-  }
-
-  async encode(task: TaskLike, input: unknown): Promise<string> {
-    return encodeInput(task.name, task.schema, input);
-  }
-}
-
-/** Stores the schedules of the code, all or none, and marks those it no longer has. */
-export async function declareSchedules(intake: Intake, app: unknown, schedules: unknown): Promise<void> {
-  const name = checkName("schedule", app ?? DEFAULTS.schedule.app);
-  const maker = new ScheduleMaker(intake, "everyone");
-  const entries: SchedulePut[] = [];
-  const seen = new Set<string>();
-  for (const given of checkArray("schedules", schedules)) {
-    const { name: own, task, options } = checkObject("schedules", given) as CodeSchedule;
-    const entry = await maker.make(own, task, options);
-    if (seen.has(seedOf(entry))) throw invalid("schedules", `two are called ${show(own)}`);
-    seen.add(seedOf(entry));
-    entries.push(entry);
-  }
-  await intake.store.schedules.put(entries, name);
-}
-
 export class ScopedSchedules implements Schedules {
   readonly #store: Store;
   readonly #maker: ScheduleMaker;
@@ -180,7 +124,7 @@ export class ScopedSchedules implements Schedules {
 
   async list(filter: SchedulesFilter = {}, page: { readonly limit?: number; readonly after?: ScheduleRef } = {}): Promise<ScheduleListing> {
     checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
-    checkKeys(checkObject("page", page), LIST_PAGE_KEYS, "page.");
+    checkPageKeys(page);
     const { tenant, missing, paused } = filter;
     const scope = tenant === undefined ? this.scope : { tenant: this.#tenant(tenant) };
     const asked = {
@@ -306,13 +250,12 @@ export class ScopedSchedules implements Schedules {
 
 const CHANGE_KEYS: ReadonlySet<string> = new Set([...TIME_KEYS, "input"]);
 const FILTER_KEYS = new Set(["tenant", "missing", "paused"]);
-const LIST_PAGE_KEYS = new Set(["limit", "after"]);
 const TICK_PAGE_KEYS = new Set(["limit", "before"]);
 const TRIGGER_KEYS = new Set(["input", "request"]);
 const BACKFILL_KEYS = new Set(["from", "to", "pace", "dryRun"]);
 
 function unknown({ tenant, name }: ScheduleRef) {
-  return pawlError("schedule_unknown", { schedule: show(name), tenant });
+  return pawlError("schedule_unknown", { schedule: told(name), tenant });
 }
 
 /** What is undefined was not said. */

@@ -4,7 +4,7 @@ import { checkName } from "../core/name.js";
 import { checkBoolean } from "../core/option.js";
 import type { StoredDefaults } from "../core/task.js";
 import type { Store } from "../store/port.js";
-import type { TaskOptions } from "../worker/task.js";
+import { DEFAULT_NAMES, type TaskOptions } from "../worker/task.js";
 import { checkDefaults, checkKeys, checkObject, invalid, storedDefaults } from "./check.js";
 import { NamedLanes } from "./named.js";
 import type { Registry } from "./registry.js";
@@ -26,14 +26,7 @@ export interface Tasks extends Named<"task", TaskView> {
 
 const KEYS: ReadonlySet<string> = new Set(
   Object.keys({
-    queue: true,
-    priority: true,
-    retry: true,
-    timeout: true,
-    deadline: true,
-    expire: true,
-    crashLimit: true,
-    spread: true,
+    ...DEFAULT_NAMES,
     atMostOnce: true,
     limits: true,
     needs: true,

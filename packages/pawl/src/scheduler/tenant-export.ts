@@ -1,6 +1,7 @@
 import { isPawlError } from "../core/error.js";
 import type { TenantPolicy } from "../core/policy.js";
 import type { ScheduleRef } from "../core/schedule.js";
+import type { TargetRef } from "../core/target.js";
 import type { BreakerRef } from "../store/port-breakers.js";
 import type { GateRef } from "../store/port-limits.js";
 import type { Audit, AuditView } from "./audit.js";
@@ -9,12 +10,14 @@ import type { Keys, KeyView } from "./keys.js";
 import type { LimitsOperator, LimitView } from "./limits-view.js";
 import type { ScheduleView, TickView } from "./schedule-view.js";
 import type { Scheduler, TenantView } from "./scheduler.js";
+import type { TargetView } from "./targets.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
 /** One line of an export. The first is a `tenant`, the last an `end`: without that one it was cut off. */
 export type ExportEntry =
   | { readonly kind: "tenant"; readonly format: 1; readonly tenant: string; readonly paused: boolean; readonly policy: TenantPolicy }
   | { readonly kind: "schedule"; readonly schedule: ScheduleView; readonly ticks: readonly TickView[] }
+  | { readonly kind: "target"; readonly target: TargetView }
   | { readonly kind: "limit"; readonly limit: LimitView }
   | { readonly kind: "breaker"; readonly breaker: BreakerView }
   | { readonly kind: "key"; readonly key: KeyView }
@@ -51,9 +54,11 @@ export async function* exported(name: string, parts: ExportParts): AsyncGenerato
 async function* contents(name: string, { scheduler, limits, breakers, keys, audit, tenant }: ExportParts): AsyncGenerator<ExportEntry, void> {
   const { paused, policy } = await tenant();
   yield { kind: "tenant", format: 1, tenant: name, paused, policy };
-  const { schedules, jobs } = scheduler;
+  const { schedules, targets, jobs } = scheduler;
   for await (const { schedules: page } of pages((after?: ScheduleRef) => schedules.list({}, from(after))))
     for (const schedule of page) yield { kind: "schedule", schedule, ticks: await schedules.ticks(schedule, { limit: TICKS }) };
+  for await (const page of pages((after?: TargetRef) => targets.list({}, from(after))))
+    for (const target of page.targets) yield { kind: "target", target };
   for await (const page of pages((after?: GateRef) => limits.list({ tenant: name }, from(after))))
     for (const limit of page.limits) yield { kind: "limit", limit };
   for await (const page of pages((after?: BreakerRef) => breakers.list({ tenant: name }, from(after))))

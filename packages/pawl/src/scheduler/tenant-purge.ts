@@ -1,7 +1,7 @@
 import { pawlError } from "../core/error.js";
 import type { JobId } from "../core/id.js";
+import { restFor } from "../runtime/alive.js";
 import type { Clock } from "../runtime/clock.js";
-import { Signal } from "../runtime/wait.js";
 import type { Store } from "../store/port.js";
 
 export interface PurgeProgress {
@@ -62,7 +62,7 @@ export async function carryOutPurge(store: Store, clock: Clock, id: string, { on
     if (rest + gone + running === 0) break;
     // Somebody else carried it out to its end: what came since is not meant by it.
     if ((await store.purges.get(id)) === undefined) return so;
-    if (running > 0) await pauseFor(clock, patience);
+    if (running > 0) await restFor(clock, patience);
     patience = Math.min(2 * patience, MOST_PATIENCE);
   }
   await forgetPolicy(store, tenant);
@@ -102,10 +102,4 @@ async function forgetPolicy(store: Store, tenant: string): Promise<void> {
     if (policy === undefined || (await store.policies.put(ref, {}, policy.version)) === "stored") return;
   }
   throw pawlError("policy_contended", ref);
-}
-
-async function pauseFor(clock: Clock, ms: number): Promise<void> {
-  const over = new Signal();
-  clock.after(ms, over.give);
-  await over.given;
 }

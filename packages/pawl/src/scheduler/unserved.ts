@@ -19,14 +19,20 @@ export interface LiveLaneView {
 }
 
 /** A worker that is there, as people see it. */
-export interface LiveWorkerView extends Serves {
+export interface LiveWorkerView extends Omit<Serves, "took"> {
   readonly name: string;
   readonly boot: string;
   readonly since: Date;
 }
 
 export async function liveWorkers(store: Store): Promise<readonly LiveWorkerView[]> {
-  return (await store.workers.live()).map(({ name, boot, since, serves }) => ({ name, boot, since: new Date(since), ...serves }));
+  // How long whose jobs take is not for everybody who may see that it is there.
+  return (await store.workers.live()).map(({ name, boot, since, serves: { took: _, ...serves } }) => ({
+    name,
+    boot,
+    since: new Date(since),
+    ...serves,
+  }));
 }
 
 /** Lanes that are paused are left out: they wait for something else. */

@@ -1,20 +1,27 @@
-import type { DutyStore, JobStore, LaneStore, LeaseStore, RecordStore, Store, TaskStore } from "./port.js";
+import type { Store } from "./port.js";
 import type { AuditStore } from "./port-audit.js";
 import type { BatchStore } from "./port-batches.js";
 import type { BreakerStore } from "./port-breakers.js";
 import type { CheckupStore } from "./port-checkup.js";
 import type { DataKeyStore } from "./port-data-keys.js";
 import type { DeadStore } from "./port-dead.js";
+import type { DutyStore } from "./port-duties.js";
 import type { EventStore } from "./port-events.js";
 import type { ExplainStore } from "./port-explain.js";
 import type { IngestStore } from "./port-ingest.js";
+import type { JobStore } from "./port-jobs.js";
 import type { ApiKeyStore } from "./port-keys.js";
+import type { LaneStore } from "./port-lanes.js";
+import type { LeaseStore } from "./port-leases.js";
 import type { LimitStore } from "./port-limits.js";
 import type { PolicyStore } from "./port-policies.js";
 import type { PurgeStore } from "./port-purges.js";
+import type { RecordStore } from "./port-records.js";
 import type { ReplyStore } from "./port-replies.js";
 import type { ScheduleStore } from "./port-schedules.js";
 import type { SeriesStore } from "./port-series.js";
+import type { TargetStore } from "./port-targets.js";
+import type { TaskStore } from "./port-tasks.js";
 import type { WorkerStore } from "./port-workers.js";
 
 /** Every operation of the port, so that a wrapper cannot forget one: a new verb does not compile before it is here. */
@@ -71,9 +78,10 @@ const OPERATIONS = {
     keyof DutyStore,
     true
   >,
-  records: { counts: true, log: true, recall: true, record: true } satisfies Record<keyof RecordStore, true>,
+  records: { counts: true, standing: true, log: true, recall: true, record: true } satisfies Record<keyof RecordStore, true>,
   events: { watch: true, watched: true, append: true, read: true, trim: true } satisfies Record<keyof EventStore, true>,
   series: { read: true, trim: true } satisfies Record<keyof SeriesStore, true>,
+  targets: { put: true, get: true, list: true, rotate: true, remove: true, gone: true, open: true } satisfies Record<keyof TargetStore, true>,
   apiKeys: { create: true, check: true, mark: true, get: true, list: true, rotate: true, revoke: true, touch: true } satisfies Record<
     keyof ApiKeyStore,
     true
@@ -112,6 +120,7 @@ export function aroundStore(store: Store, around: Around): Store {
     records: wrap("records", store.records, around),
     events: wrap("events", store.events, around),
     series: wrap("series", store.series, around),
+    targets: wrap("targets", store.targets, around),
     apiKeys: wrap("apiKeys", store.apiKeys, around),
     audit: wrap("audit", store.audit, around),
     replies: wrap("replies", store.replies, around),
@@ -123,6 +132,7 @@ export function aroundStore(store: Store, around: Around): Store {
     onHint: (listener) => store.onHint(listener),
     hint: (hint) => store.hint(hint),
     hearsOthers: () => store.hearsOthers(),
+    ...(store.seats === undefined ? {} : { seats: store.seats }),
     ...(store.renewer === undefined ? {} : { renewer: store.renewer.bind(store) }),
     close: () => store.close(),
   };

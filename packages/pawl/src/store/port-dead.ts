@@ -1,6 +1,7 @@
 import type { Fingerprint } from "../core/fingerprint.js";
 import type { JobRecord } from "../core/job.js";
-import type { JobFilter, Scope } from "./port.js";
+import type { Scope } from "./port.js";
+import type { JobFilter } from "./port-jobs.js";
 
 /** Dead jobs of one cause. */
 export interface DeadGroup {

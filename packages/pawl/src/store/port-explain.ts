@@ -1,4 +1,4 @@
-import type { Parent } from "../core/explain.js";
+import type { KeyHolder, Parent } from "../core/explain.js";
 import type { JobId } from "../core/id.js";
 import type { JobRecord, ParkReason, Priority } from "../core/job.js";
 import type { Lane } from "../core/lane.js";
@@ -14,6 +14,8 @@ export interface Look {
   readonly holder?: { readonly worker: string; readonly since: number; readonly until: number };
   /** of a blocked one: the first of those it waits for */
   readonly parents: readonly Parent[];
+  /** of one that is parked at a key: the first of those that hold it, by id */
+  readonly keyHolders: readonly KeyHolder[];
   readonly suspect: boolean;
   /** ready jobs of its lane before it, or all of them while it is not ready itself; `more`: and others, not counted */
   readonly ahead: number;
@@ -49,4 +51,5 @@ export interface ExplainStore {
 export const MOST_AHEAD = 10_000;
 export const MOST_COUNTED = 10_000;
 export const MOST_PARENTS = 20;
+export const MOST_HOLDERS = 5;
 export const MOST_RIVALS = 200;

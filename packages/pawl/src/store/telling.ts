@@ -1,7 +1,8 @@
 import type { JobVerb } from "../core/event.js";
 import type { JobId } from "../core/id.js";
 import type { Bus } from "../runtime/bus.js";
-import type { Change, Scope, Store } from "./port.js";
+import type { Scope, Store } from "./port.js";
+import type { Change } from "./port-jobs.js";
 
 /** A store that tells the bus what people and programs do to jobs and lanes, if anybody hears it. */
 export function telling(store: Store, bus: Bus): Store {

@@ -1,6 +1,7 @@
 import { type Duration, milliseconds } from "../core/duration.js";
 import { type Pawl, type PawlOptions, startPawl } from "../pawl.js";
-import type { Jobs, StateCounts } from "../scheduler/scheduler.js";
+import type { StateCounts } from "../scheduler/counts.js";
+import type { Jobs } from "../scheduler/scheduler.js";
 import { memoryStore } from "../store/memory/index.js";
 import type { Store } from "../store/port.js";
 import type { WorkOptions } from "../worker/options.js";

@@ -1,6 +1,6 @@
 import { decide, type Outcome, type Patch, standingOf } from "../core/outcome.js";
 import type { Share } from "../core/share.js";
-import type { ClaimedJob, Settlement } from "../store/port.js";
+import type { ClaimedJob, Settlement } from "../store/port-leases.js";
 import { Aborted, type AbortReason } from "./abort.js";
 import type { HeldLease } from "./held-lease.js";
 import type { Notes } from "./journal.js";

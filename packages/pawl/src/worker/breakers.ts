@@ -105,6 +105,11 @@ export class Breakers implements Cap {
     this.#loop?.wake();
   }
 
+  /** None that is known of keeps anything back. */
+  get areClosed(): boolean {
+    return this.#known.size === 0;
+  }
+
   room(lane: Lane): number {
     if (this.#known.size === 0) return Number.POSITIVE_INFINITY;
     const key = breakerKey(lane);

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { DEFAULTS } from "../core/defaults.js";
 import { openTest, type TestPawl } from "../testing/open.js";
+import type { WorkerOptions } from "./options.js";
 import { type AnyTask, task } from "./task.js";
-import type { WorkerOptions } from "./worker.js";
 
 let world: TestPawl;
 afterEach(() => world.close());

@@ -4,11 +4,13 @@ import type { Offered } from "../core/offer.js";
 import { Backoff } from "../runtime/backoff.js";
 import type { Clock } from "../runtime/clock.js";
 import { type Loop, loop } from "../runtime/loop.js";
-import type { Claimed, ClaimRequest, Hint, LimitedClaim, Store } from "../store/port.js";
+import type { Hint, Store } from "../store/port.js";
+import type { Claimed, ClaimRequest, LimitedClaim } from "../store/port-leases.js";
 import type { Cap } from "./caps.js";
 import { Offers } from "./offers.js";
 import type { Settings } from "./options.js";
 import type { Plans } from "./plan.js";
+import { type Sitter, sitterOf } from "./sitter.js";
 
 /** What the claimer asks of the jobs in hand. */
 export interface Hands {
@@ -22,7 +24,7 @@ export interface Hands {
 }
 
 /** What it needs of a store. */
-export type ClaimStore = Pick<Store, "policies" | "hearsOthers"> & {
+export type ClaimStore = Pick<Store, "policies" | "hearsOthers" | "seats"> & {
   readonly leases: Pick<Store["leases"], "claim" | "claimLimited" | "claimSuspect">;
   readonly lanes: Pick<Store["lanes"], "live">;
 };
@@ -31,7 +33,7 @@ export type ClaimStore = Pick<Store, "policies" | "hearsOthers"> & {
 export interface Claims {
   readonly lanes: number;
   readonly inFlight: number;
-  readonly offers: Pick<Offers, "caps" | "shareOf">;
+  readonly offers: Pick<Offers, "caps" | "shareOf" | "took">;
   start(): void;
   stop(): Promise<void>;
   hear(hint: Hint): void;
@@ -48,6 +50,8 @@ export interface ClaimerParts {
   /** what bounds the jobs of lanes here */
   readonly caps: readonly Cap[];
   readonly hands: Hands;
+  /** whether any job of its tasks would do now: nothing bounds them here but its slots */
+  readonly takesAny?: () => boolean;
   readonly onClaimed: (claimed: Claimed, sentAt: number, suspect: boolean) => void;
   readonly onStalled: (idleFor: number) => void;
   readonly onError: (step: string, error: unknown) => void;
@@ -94,6 +98,8 @@ export class Claimer implements Claims {
   #open = false;
   #resting = false;
   #hungrySince: number | undefined;
+  #sitter: Sitter | undefined;
+  #hasLooked = false;
   #looksAfter = 0;
   #poll: Loop | undefined;
   #cancelWatch: (() => void) | undefined;
@@ -116,6 +122,7 @@ export class Claimer implements Claims {
   start(): void {
     const { clock, onError } = this.parts;
     this.#open = true;
+    this.#sitter = sitterOf(this.parts);
     this.#poll = loop({
       clock,
       step: () => this.#refresh(),
@@ -132,8 +139,9 @@ export class Claimer implements Claims {
     void this.#poll?.stop();
     this.#cancelWatch?.();
     this.offers.stop();
-    if (this.#flights.size === 0) return Promise.resolve();
-    return new Promise((resolve) => this.#landed.push(resolve));
+    const stood = this.#sitter?.stop() ?? Promise.resolve();
+    if (this.#flights.size === 0) return stood;
+    return new Promise<void>((resolve) => this.#landed.push(resolve)).then(() => stood);
   }
 
   hear(hint: Hint): void {
@@ -141,6 +149,7 @@ export class Claimer implements Claims {
     if (hint.kind === "lanes") this.#poll?.wake();
     if (hint.kind !== "ready") return;
     this.#heard = ++this.#stamp;
+    this.#sitter?.hear();
     this.offers.hear(hint.lanes, this.#stamp);
     this.want();
   }
@@ -155,6 +164,7 @@ export class Claimer implements Claims {
     if (!this.#open || this.#resting) return;
     if (this.#suspects) this.#claimSuspect();
     while (this.#mayFly() && this.#claimSome());
+    this.#sitter?.choose(this.#hasLooked && this.lanes === 0 && this.#flights.size === 0);
   }
 
   /** A second claim beside the first only where it should find something: a backlog, what was heard of since, or many lanes unasked. */
@@ -311,6 +321,7 @@ export class Claimer implements Claims {
     const live = await store.lanes.live(settings.queues, settings.tasks);
     await this.offers.refresh(live, store.policies, since);
     this.#suspects = live.suspects;
+    this.#hasLooked = true;
     this.want();
     const now = clock.monotonic();
     this.#looksAfter = now + (now - began);

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
 import type { Priority } from "../core/job.js";
-import type { ClaimRequest, Store } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { ClaimRequest } from "../store/port-leases.js";
 import { faultyStore } from "../testing/faulty.js";
 import { type AnyTask, task } from "./task.js";
 

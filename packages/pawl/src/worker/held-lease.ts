@@ -1,6 +1,6 @@
 import type { LeaseId } from "../core/id.js";
 import { stopBy } from "../core/lease.js";
-import type { Claimed } from "../store/port.js";
+import type { Claimed } from "../store/port-leases.js";
 import type { Attempt } from "./attempt.js";
 
 /** A lease as its holder sees it, on the holder's monotonic clock. */

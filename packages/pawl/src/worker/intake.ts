@@ -1,6 +1,6 @@
 import { compareLanes, type Lane } from "../core/lane.js";
 import type { Share } from "../core/share.js";
-import type { ClaimedJob } from "../store/port.js";
+import type { ClaimedJob } from "../store/port-leases.js";
 import { Attempt } from "./attempt.js";
 import type { Caps } from "./caps.js";
 import type { HeldLease } from "./held-lease.js";

@@ -3,7 +3,8 @@ import type { LogLevel } from "../core/job.js";
 import { encode } from "../core/json.js";
 import type { WorkerRef } from "../core/lease.js";
 import type { Clock } from "../runtime/clock.js";
-import type { LogEntry, Store } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { LogEntry } from "../store/port-records.js";
 import type { Attempt } from "./attempt.js";
 import { isRefused } from "./refused.js";
 

@@ -143,6 +143,26 @@ describe("the lanes a worker knows", () => {
     expect(lanes.remembered).toBeLessThanOrEqual(10_001);
   });
 
+  it("tell how long jobs take where several tenants have work, of as many as are asked for", async () => {
+    const { lanes, claim } = await bookWith();
+    lanes.add(lane("a"), 1);
+    claim(1);
+    expect(lanes.took(10), "there is nobody to compare with").toBeUndefined();
+    for (const name of ["b", "c"]) lanes.add(lane(name), 1);
+    claim(30);
+    expect(lanes.took(10)).toEqual([
+      ["a", 1],
+      ["b", 1],
+      ["c", 1],
+    ]);
+    expect(lanes.took(2)).toHaveLength(2);
+    lanes.forget(lane("c"), 1);
+    expect(
+      lanes.took(10)?.map(([tenant]) => tenant),
+      "who has nothing left is nobody's rival",
+    ).toEqual(["a", "b"]);
+  });
+
   it("are forgotten one by one, and tenants with them once they owe nothing", async () => {
     const { lanes, claim } = await bookWith();
     for (let n = 0; n < 300; n++) lanes.add(lane(`tenant ${n % 100}`, `task ${n}`), 1);

@@ -1,3 +1,4 @@
+import type { Took } from "../core/capacity.js";
 import type { Priority } from "../core/job.js";
 import { type Lane, type LaneKey, laneKey } from "../core/lane.js";
 import type { LaneCap, Offered, OpenBand, OpenLane, OpenQueues, OpenTenant } from "../core/offer.js";
@@ -74,6 +75,19 @@ export class LaneBook {
     let count = 0;
     for (const { bands } of this.#queues.values()) for (const { tenants } of bands.values()) count += tenants.size;
     return count;
+  }
+
+  /** ms that jobs of tenants with work took lately, of up to so many of them; nothing while there is nobody to compare with. */
+  took(most: number): readonly Took[] | undefined {
+    const took = new Map<string, number>();
+    for (const { bands } of this.#queues.values()) {
+      for (const { tenants } of bands.values()) {
+        for (const [name, { share, lanes }] of tenants) {
+          if (lanes.size > 0 && share.took !== undefined && took.size < most) took.set(name, share.took);
+        }
+      }
+    }
+    return took.size < 2 ? undefined : [...took];
   }
 
   add(lane: Lane, stamp: number): void {

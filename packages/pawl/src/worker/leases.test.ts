@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
 import { pawlError } from "../core/error.js";
 import type { LeaseId } from "../core/id.js";
-import type { Renewer } from "../store/port.js";
+import type { Renewer } from "../store/port-leases.js";
 import { faultyStore } from "../testing/faulty.js";
 import { task } from "./task.js";
 

@@ -2,10 +2,10 @@ import type { LeaseId } from "../core/id.js";
 import { stopBy, type WorkerRef } from "../core/lease.js";
 import type { Clock } from "../runtime/clock.js";
 import { loop } from "../runtime/loop.js";
-import type { Claimed, LeaseStore, Renewer } from "../store/port.js";
+import type { Claimed, LeaseStore, Renewer } from "../store/port-leases.js";
 import { HeldLease } from "./held-lease.js";
 
-export type { Renewer } from "../store/port.js";
+export type { Renewer } from "../store/port-leases.js";
 
 /** The leases this worker holds. Knows when each must be let go if nothing is heard of it. */
 export class Leases {

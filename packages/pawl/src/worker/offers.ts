@@ -1,9 +1,11 @@
+import type { Took } from "../core/capacity.js";
 import { type Lane, laneKey } from "../core/lane.js";
 import type { ReachedLimit } from "../core/lane-limit.js";
 import { type Offered, offer } from "../core/offer.js";
 import type { Share } from "../core/share.js";
 import type { Clock } from "../runtime/clock.js";
-import type { Claimed, LiveLanes } from "../store/port.js";
+import type { LiveLanes } from "../store/port-lanes.js";
+import type { Claimed } from "../store/port-leases.js";
 import type { PolicyStore } from "../store/port-policies.js";
 import { type Cap, Caps } from "./caps.js";
 import { LaneBook } from "./lane-book.js";
@@ -11,6 +13,9 @@ import { LimitCap } from "./limit-cap.js";
 import type { Settings } from "./options.js";
 import type { Plans } from "./plan.js";
 import { PolicyBook } from "./policy-book.js";
+
+/** tenants whose jobs' lengths are told to others */
+const MOST_TOLD = 200;
 
 export interface OffersParts {
   readonly clock: Clock;
@@ -121,6 +126,11 @@ export class Offers {
   /** Who is charged for the time of a lane's jobs. */
   shareOf(lane: Lane): Share {
     return this.#lanes.shareOf(lane);
+  }
+
+  /** How long jobs of those who share this worker take lately. */
+  took(): readonly Took[] | undefined {
+    return this.#lanes.took(MOST_TOLD);
   }
 
   /** The store knows that a job of the lane is over: what it held of limits is free. Whether that matters. */

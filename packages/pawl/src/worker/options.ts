@@ -4,9 +4,9 @@ import type { Duration } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
 import type { Priority } from "../core/job.js";
 import { checkName } from "../core/name.js";
-import { checkArray, checkDuration, checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
+import { checkArray, checkDuration, checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid, told } from "../core/option.js";
 import { defaultName } from "../runtime/identity.js";
-import type { Renewer } from "../store/port.js";
+import type { Renewer } from "../store/port-leases.js";
 import type { Middleware } from "./context.js";
 import type { AnyTask } from "./task.js";
 
@@ -194,7 +194,7 @@ function checkMiddleware(given: WorkerOptions["middleware"] = []): readonly Midd
 
 function known(task: unknown, registered: ReadonlyMap<string, AnyTask>): string {
   if (typeof task === "string" && registered.has(task)) return task;
-  throw pawlError("task_unknown", { task: show(task) });
+  throw pawlError("task_unknown", { task: told(task) });
 }
 
 function count(option: string, value: unknown): number {

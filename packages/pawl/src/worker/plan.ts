@@ -25,6 +25,10 @@ export class Plans {
     private readonly defaults: Readonly<Record<string, TaskDefaults>>,
   ) {}
 
+  task(name: string): AnyTask | undefined {
+    return this.tasks.get(name);
+  }
+
   of(lane: Pick<Lane, "queue" | "task">): Plan | undefined {
     return this.#plans.get(lane.queue)?.get(lane.task) ?? this.#make(lane);
   }

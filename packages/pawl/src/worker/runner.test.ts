@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Outcome } from "../core/outcome.js";
 import { Share } from "../core/share.js";
 import type { Clock } from "../runtime/clock.js";
-import type { Claimed } from "../store/port.js";
+import type { Claimed } from "../store/port-leases.js";
 import { Attempt } from "./attempt.js";
 import type { Context } from "./context.js";
 import { HeldLease } from "./held-lease.js";

@@ -1,4 +1,4 @@
-import type { Serves } from "../core/capacity.js";
+import type { Serves, Took } from "../core/capacity.js";
 import { DEFAULTS } from "../core/defaults.js";
 import type { WorkerRef } from "../core/lease.js";
 import { VERSION } from "../core/version.js";
@@ -7,11 +7,16 @@ import { type Loop, loop } from "../runtime/loop.js";
 import type { WorkerStore } from "../store/port-workers.js";
 import type { Settings } from "./options.js";
 
+/** ms after which a new worker has seen jobs end, and can say how long they take */
+const KNOWS_AFTER = 3_000;
+
 export interface ServingParts {
   readonly workers: WorkerStore;
   readonly worker: WorkerRef;
   readonly clock: Clock;
   readonly serves: Serves;
+  /** how long jobs take lately, by tenant */
+  readonly took: () => readonly Took[] | undefined;
   readonly onError: (error: unknown) => void;
 }
 
@@ -35,13 +40,17 @@ export class Serving {
   constructor(private readonly parts: ServingParts) {}
 
   start(): void {
-    const { workers, worker, clock, serves, onError } = this.parts;
+    const { workers, worker, clock, serves, took, onError } = this.parts;
     const { life, sign } = DEFAULTS.capacity;
+    let isFirst = true;
     this.#signs = loop({
       clock,
       async step() {
-        await workers.publish(worker, serves, life);
-        return sign * (1 + 0.1 * clock.random());
+        const lately = took();
+        await workers.publish(worker, lately === undefined ? serves : { ...serves, took: lately }, life);
+        const next = isFirst ? KNOWS_AFTER : sign;
+        isFirst = false;
+        return next * (1 + 0.1 * clock.random());
       },
       onError,
       backoff: { min: 1_000, max: sign },

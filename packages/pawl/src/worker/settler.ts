@@ -3,7 +3,8 @@ import type { WorkerRef } from "../core/lease.js";
 import type { Patch } from "../core/outcome.js";
 import { Backoff } from "../runtime/backoff.js";
 import type { Clock } from "../runtime/clock.js";
-import type { Settled, Settlement, Store } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { Settled, Settlement } from "../store/port-leases.js";
 import type { Attempt } from "./attempt.js";
 import { isRefused } from "./refused.js";
 

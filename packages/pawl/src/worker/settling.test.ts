@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
 import { pawlError } from "../core/error.js";
-import type { Settlement, Store } from "../store/port.js";
+import type { Store } from "../store/port.js";
+import type { Settlement } from "../store/port-leases.js";
 import { faultyStore } from "../testing/faulty.js";
 import { task } from "./task.js";
 

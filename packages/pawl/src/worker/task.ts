@@ -79,16 +79,21 @@ export function task(
   return { name, options, schema: options.input, handler };
 }
 
+/** The names of what can be set per queue, task and job, for those who refuse misspelt ones. */
+export const DEFAULT_NAMES = {
+  queue: true,
+  priority: true,
+  retry: true,
+  timeout: true,
+  deadline: true,
+  expire: true,
+  crashLimit: true,
+  spread: true,
+} satisfies Record<keyof TaskDefaults, true>;
+
 const TASK_KEYS: ReadonlySet<string> = new Set(
   Object.keys({
-    queue: true,
-    priority: true,
-    retry: true,
-    timeout: true,
-    deadline: true,
-    expire: true,
-    crashLimit: true,
-    spread: true,
+    ...DEFAULT_NAMES,
     input: true,
     atMostOnce: true,
     limits: true,

@@ -2,18 +2,31 @@ import type { Pawl } from "pawl";
 import { ConfigError, reasonOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import type { Secrets } from "../secrets/secrets.js";
-import { AnchorWriter } from "./anchor-writer.js";
+import { AnchorWriter, anchorKey } from "./anchor-writer.js";
+
+/** The key that anchors are signed with, if the settings ask for any. */
+export async function anchorKeyOf({ settings, origin }: Configuration, secrets: Secrets): Promise<string | undefined> {
+  const { "audit.key": reference } = settings;
+  if (reference === undefined) return undefined;
+  const key = await secrets.read("audit.key", reference);
+  try {
+    anchorKey(key);
+    return key;
+  } catch (error) {
+    const help = "openssl genpkey -algorithm ed25519 makes one";
+    throw new ConfigError([{ where: origin("audit.key") ?? "audit.key", what: `what is kept there is no key: ${reasonOf(error)}`, help }]);
+  }
+}
 
 /** The writer of anchors that the settings ask for, at work. */
 export async function anchorsOf(
   { settings, origin }: Configuration,
-  secrets: Secrets,
+  key: string | undefined,
   pawl: Pawl,
   onTrouble: (error: unknown) => void,
 ): Promise<AnchorWriter | undefined> {
-  const { "audit.anchors": file, "audit.key": reference } = settings;
-  if (file === undefined || reference === undefined) return undefined;
-  const key = await secrets.read("audit.key", reference);
+  const { "audit.anchors": file } = settings;
+  if (file === undefined || key === undefined) return undefined;
   try {
     const writer = new AnchorWriter(pawl.audit, { file, key, onTrouble });
     await writer.start();

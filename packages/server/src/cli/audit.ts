@@ -60,6 +60,7 @@ async function list({ out, pawl }: Session, { limit, before, outcome, ...texts }
   const listing = await (await pawl()).audit.list(given as { outcome?: AuditOutcome }, page);
   out.answer(listing, () => {
     out.table(["place", "at", "who", "did", "to", "", "from"], listing.entries.map(rowOf));
+    if (listing.entries.length === 0) out.note("no entries");
     if (listing.next !== undefined) out.note(`more: pawl audit list --before ${listing.next}`);
   });
 }

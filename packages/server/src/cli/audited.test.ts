@@ -72,6 +72,7 @@ describe("what somebody does at a store", () => {
     breakers: ["get", "list"],
     limits: ["list"],
     schedules: ["get", "list", "preview", "ticks"],
+    targets: ["get", "list"],
     keys: ["get", "list", "as", "verify", "recall"],
   };
 

@@ -1,9 +1,10 @@
 import { hostname, userInfo } from "node:os";
-import type { JobReference, NewAudit, NewKey, Pawl, ScheduleReference } from "pawl";
+import type { JobReference, NewAudit, NewKey, Pawl, ScheduleReference, TargetReference } from "pawl";
 
 /** What is told of an action: to what it is done, and in whose log; names and ids, never inputs. */
 export type About = Pick<NewAudit, "subject" | "details" | "tenant">;
 
+type Ref = Exclude<TargetReference, string>;
 type Telling = (args: readonly unknown[], pawl: Pawl) => About | undefined | Promise<About>;
 
 const job: Telling = ([of]) => {
@@ -21,6 +22,10 @@ const schedule: Telling = ([of]) => {
 const breaker: Telling = ([of]) => {
   const { tenant, task } = of as { readonly tenant: string; readonly task: string };
   return { subject: `task:${task}`, details: { tenant, task } };
+};
+const target: Telling = ([of, options]) => {
+  const { task, tenant } = typeof of === "string" ? { task: of, tenant: (options as { readonly tenant?: string } | undefined)?.tenant } : (of as Ref);
+  return { subject: `target:${task}`, details: { target: task, ...(tenant === undefined ? {} : { tenant }) } };
 };
 const key: Telling = async ([id], { keys }) => ({ subject: `key:${id}`, tenant: (await keys.get(id as string)).tenant });
 
@@ -52,6 +57,7 @@ export const CONTROL: Readonly<Record<string, Readonly<Record<string, Telling>>>
     trigger: schedule,
     backfill: (args, pawl) => ((args[1] as { readonly dryRun?: boolean }).dryRun === true ? undefined : schedule(args, pawl)),
   },
+  targets: { put: target, rotate: target, remove: target },
   keys: {
     create([given]) {
       const { name, tenant, grants } = given as NewKey;

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "pawl";
-import { messageOf } from "../errors/message-of.js";
+import { messageOf, withoutHelp } from "../errors/message-of.js";
 import { CliError, EXIT, type ExitCode } from "./exit.js";
 
 /** An error as every command tells it. */
@@ -30,6 +30,7 @@ const HELP: { readonly [Code in ErrorCode]?: string | ((details: Readonly<Record
   job_state: ({ job = "ID" }) => `pawl jobs show ${job} tells what can be done with it`,
   encryption_missing: "set PAWL_ENCRYPTION_KEYS, or encryption.keys in the configuration",
   master_key_missing: "add them to encryption.keys, after the newest one",
+  unauthenticated: "put a live key of that service into PAWL_KEY",
   pepper_missing: "set PAWL_KEYS_PEPPER, or keys.pepper in the configuration",
   option_invalid: "see --help of the command",
 };
@@ -60,9 +61,4 @@ interface Coded extends Error {
 
 function isCoded(error: unknown): error is Coded {
   return error instanceof Error && error.name === "PawlError" && "code" in error && "help" in error;
-}
-
-function withoutHelp({ message, help }: Coded): string {
-  const tail = `. ${help.charAt(0).toUpperCase()}${help.slice(1)}.`;
-  return message.endsWith(tail) ? message.slice(0, -tail.length) : message;
 }

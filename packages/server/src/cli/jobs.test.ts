@@ -233,6 +233,6 @@ describe("pawl jobs", () => {
   test("a job nobody has heard of has an exit code of its own, and the error says where to look", async () => {
     await using rig = await Rig.start(idle);
     const { exit, err } = await rig.do("jobs", "show", "0199ffff-ffff-7fff-bfff-ffffffffffff");
-    expect([exit, err]).toEqual([EXIT.unknown, expect.stringMatching(/^pawl: there is no job 0199ffff.*\n {6}pawl jobs list /)]);
+    expect([exit, err]).toEqual([EXIT.unknown, expect.stringMatching(/^pawl: there is no job "0199ffff.*\n {6}pawl jobs list /)]);
   });
 });

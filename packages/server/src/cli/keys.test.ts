@@ -42,6 +42,13 @@ describe("pawl keys", () => {
     expect((await rig.do("keys", "list")).out).toContain(`${key?.id}\tci\tacme\tproducer tasks mail.*; viewer tasks mail.*`);
   });
 
+  test("says so where there are none, but not to a script", async () => {
+    await using rig = await Rig.start(options);
+    expect(await rig.do("keys", "list")).toMatchObject({ out: "", err: "no keys\n" });
+    expect(await rig.do("audit", "list")).toMatchObject({ out: "", err: "no entries\n" });
+    expect(await rig.do("keys", "list", "--json")).toMatchObject({ json: { keys: [] }, err: "" });
+  });
+
   test("rotates and revokes, and tells the audit log who did", async () => {
     await using rig = await Rig.start(options);
     const first = (await rig.do("keys", "create", "ci", "--role", "viewer")).out.trim();

@@ -65,6 +65,7 @@ async function list({ out, pawl }: Session, { limit, after }: { limit: string; a
   const listing = await (await pawl()).keys.list(page);
   out.answer(listing, () => {
     out.table(["id", "name", "tenant", "may", "created", "used", "ends"], listing.keys.map(rowOf));
+    if (listing.keys.length === 0) out.note("no keys");
     if (listing.next !== undefined) out.note(`more: pawl keys list --after ${listing.next}`);
   });
 }

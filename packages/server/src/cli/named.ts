@@ -66,12 +66,12 @@ export function buildNamed<K extends PolicyKind>(command: Command, act: Act, nou
     const view = await of(await pawl()).get(name as string);
     out.answer(view, () => {
       out.line(
-        { text: kind.padEnd(11), style: "dim" },
+        { text: kind.padEnd(FACTS), style: "dim" },
         { text: name as string, style: "bold" },
         view.paused ? { text: " paused", style: "yellow" } : "",
       );
-      for (const [state, count] of Object.entries(view.counts ?? {})) if (count > 0) out.line({ text: state.padEnd(11), style: "dim" }, count);
-      for (const [rule, value] of Object.entries(view.policy)) out.line({ text: rule.padEnd(11), style: "dim" }, inWords(value));
+      for (const [state, count] of Object.entries(view.counts ?? {})) if (count > 0) out.line({ text: state.padEnd(FACTS), style: "dim" }, count);
+      for (const [rule, value] of Object.entries(view.policy)) out.line({ text: rule.padEnd(FACTS), style: "dim" }, inWords(value));
     });
   });
   for (const verb of ["pause", "resume"] as const) {
@@ -109,6 +109,9 @@ function changesOf({ ingestRate, ingestDepth, ...flags }: SetFlags): object {
   });
   return { ...Object.fromEntries(rules), ...(asked ? { ingest: Object.keys(ingest).length === 0 ? null : ingest } : {}) };
 }
+
+/** as wide as the longest rule, and a gap */
+const FACTS = 13;
 
 const READERS = {
   concurrency: (text: string) => whole("--concurrency", text),

@@ -21,14 +21,17 @@ export function nextSteps(job: JobView, explanation: Explanation | undefined): r
   }
 }
 
-function lifting(reason: Reason, { task }: JobView): readonly string[] {
+function lifting(reason: Reason, { task, tenant }: JobView): readonly string[] {
   switch (reason.kind) {
     case "paused":
       return [`pawl ${reason.what}s resume ${reason.name}   lets it go on`];
     case "blocked":
       return reason.on.slice(0, 1).map(({ job }) => `pawl jobs show ${job}   shows what it waits for`);
     case "limited":
-      return [`pawl jobs list --task ${task} --state running   shows what may hold the places`];
+      if (reason.holders === undefined) return [`pawl limits --tenant ${tenant}   shows how its key and others stand`];
+      return reason.holders.slice(0, 1).map(({ job }) => `pawl jobs show ${job}   shows what holds its place`);
+    case "broken":
+      return [`pawl breakers reset ${task} --tenant ${reason.tenant}   lets its jobs be tried again now`];
     case "capped":
       return [`pawl ${reason.what}s set ${reason.name} --${reason.limit} …   changes the limit`];
     case "unserved":

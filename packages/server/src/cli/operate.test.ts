@@ -184,6 +184,8 @@ describe("pawl queues, tasks and tenants", () => {
       policy: { rate: {}, weights: {} },
     });
     expect((await rig.do("queues", "show", "mail")).out).toMatch(/^queue +mail\nready +1\n/);
+    expect((await rig.do("queues", "set", "mail", "--concurrency", "7")).exit).toBe(EXIT.done);
+    expect((await rig.do("queues", "show", "mail")).out).toMatch(/^concurrency +7$/m);
     expect((await rig.do("tasks", "list", "--json")).json).toMatchObject({ tasks: [{ task: "flaky", registered: true }, { task: "tick" }] });
     expect((await rig.do("tenants", "set", "acme", "--weight", "2.5", "--json")).json).toEqual({ tenant: "acme", policy: { weight: 2.5 } });
     expect((await rig.do("tenants", "list")).out).toBe("acme\t\tweight 2.5\n");
@@ -226,6 +228,8 @@ describe("pawl schedules", () => {
     expect((await rig.do("schedules", "backfill", "nightly", ...range, "-y", "--json")).json).toMatchObject({ ticks: 3, jobs: 3 });
     expect((await rig.do("schedules", "show", "never")).exit).toBe(EXIT.unknown);
     expect((await rig.do("schedules", "remove", "nightly", "--yes")).out).toBe("nightly removed\n");
+    await rig.pawl.schedules.put("heartbeat", tick, { every: "90s" });
+    expect((await rig.do("schedules", "list")).out).toMatch(/^heartbeat\tdefault\ttick\tevery 90s\t/);
   });
 });
 

@@ -149,9 +149,22 @@ function placeOf(after: string, tenant = "default"): { readonly tenant: string; 
 function whenOf({ cron, every, at, zone }: ScheduleView): string {
   const what =
     cron ??
-    (every === undefined ? undefined : `every ${every}`) ??
+    (every === undefined ? undefined : `every ${interval(every as number)}`) ??
     (at === undefined ? "" : `at ${String(at instanceof Date ? at.toISOString() : at)}`);
   return zone === undefined || zone === "UTC" ? what : `${what} ${zone}`;
+}
+
+const UNITS = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "m"],
+  [1_000, "s"],
+] as const;
+
+/** As it would be given, and not rounded: 90s are not 2 min. */
+function interval(ms: number): string {
+  const [size, unit] = UNITS.find(([one]) => ms % one === 0) ?? [1, "ms"];
+  return `${ms / size}${unit}`;
 }
 
 interface BackfillFlags extends OneFlags {

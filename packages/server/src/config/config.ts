@@ -25,6 +25,8 @@ export interface Config {
   /** files or folders whose modules export tasks and schedules */
   readonly tasks?: string | readonly string[];
   readonly worker?: { readonly concurrency?: number; readonly queues?: readonly string[]; readonly name?: string };
+  /** where jobs may be pushed to, and how many at a time: see docs/push.md */
+  readonly push?: { readonly allow?: readonly string[]; readonly plain?: boolean; readonly concurrency?: number };
   /** defaults by queue, as for `open` */
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
   readonly keep?: { readonly finished?: Duration; readonly dead?: Duration; readonly series?: Duration };

@@ -12,15 +12,18 @@ export interface Origins {
   readonly env: Environment;
 }
 
-/** What is wrong with settings that are each well formed, taken together. Pure. */
-export function judge(settings: Settings, origins: Origins): readonly Problem[] {
+/** A problem, and all the settings that it follows from. */
+type Judgement = Problem & { readonly of: readonly SettingName[] };
+
+/** What is wrong with settings taken together; those that are `unfit` by themselves would only be wrong once more. Pure. */
+export function judge(settings: Settings, origins: Origins, unfit: ReadonlySet<SettingName>): readonly Problem[] {
   return [
     ...ofListening(settings, origins),
     ...ofCertificates(settings, origins),
     ...ofAudit(settings, origins),
     ...ofStore(settings, origins),
     ...ofNode(origins),
-  ];
+  ].filter(({ of }) => !of.some((name) => unfit.has(name)));
 }
 
 /** Whether it listens at all: for the API, or, where this process has none, for its health and metrics if somebody said where. */
@@ -28,11 +31,12 @@ export function listens({ roles }: Settings, { origin }: Pick<Origins, "origin">
   return roles.includes("api") || origin("listen") !== undefined;
 }
 
-function* ofListening(settings: Settings, { origin }: Origins): Iterable<Problem> {
+function* ofListening(settings: Settings, { origin }: Origins): Iterable<Judgement> {
   if (!listens(settings, { origin })) return;
   const { host } = settings.listen;
   if (settings.auth === "none" && !isLoopback(host)) {
     yield {
+      of: ["roles", "listen", "auth"],
       where: origin("listen") ?? "listen",
       what: `${host} can be reached from other machines, and nobody would have to show a key`,
       help: `say ${flagOf("auth")} keys, or listen on 127.0.0.1`,
@@ -40,6 +44,7 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Problem
   }
   if (settings.trustedProxies?.some(({ prefix }) => prefix === 0)) {
     yield {
+      of: ["roles", "trustedProxies"],
       where: origin("trustedProxies") ?? "trustedProxies",
       what: "everybody would be believed to be a proxy, and could come from any address they like",
       help: "name the networks that the proxies are in",
@@ -47,6 +52,7 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Problem
   }
   if (settings.auth === "keys" && settings["keys.pepper"] === undefined) {
     yield {
+      of: ["roles", "auth", "keys.pepper"],
       where: origin("auth") ?? "auth",
       what: "keys are hashed with a secret, and there is none",
       help: `give it with ${flagOf("keys.pepper")} file:PATH, the same for every process`,
@@ -55,20 +61,21 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Problem
 }
 
 function needing({ origin }: Origins) {
-  return (name: SettingName, other: SettingName): Problem => ({
+  return (name: SettingName, other: SettingName): Judgement => ({
+    of: [name, other],
     where: origin(name) ?? name,
     what: `it needs ${other}`,
     help: `give that with ${flagOf(other)}`,
   });
 }
 
-function* ofAudit(settings: Settings, origins: Origins): Iterable<Problem> {
+function* ofAudit(settings: Settings, origins: Origins): Iterable<Judgement> {
   const needs = needing(origins);
   if (settings["audit.anchors"] !== undefined && settings["audit.key"] === undefined) yield needs("audit.anchors", "audit.key");
   if (settings["audit.key"] !== undefined && settings["audit.anchors"] === undefined) yield needs("audit.key", "audit.anchors");
 }
 
-function* ofCertificates(settings: Settings, origins: Origins): Iterable<Problem> {
+function* ofCertificates(settings: Settings, origins: Origins): Iterable<Judgement> {
   const needs = needing(origins);
   if (settings["tls.cert"] !== undefined && settings["tls.key"] === undefined) yield needs("tls.cert", "tls.key");
   if (settings["tls.key"] !== undefined && settings["tls.cert"] === undefined) yield needs("tls.key", "tls.cert");
@@ -77,11 +84,12 @@ function* ofCertificates(settings: Settings, origins: Origins): Iterable<Problem
 
 const OF_POSTGRES = ["store.password", "store.tls", "store.ca", "store.listenUrl", "store.schema", "store.connections"] as const;
 
-function* ofStore(settings: Settings, { origin, by }: Origins): Iterable<Problem> {
+function* ofStore(settings: Settings, { origin, by }: Origins): Iterable<Judgement> {
   const place = settings["store.url"];
   if (place.kind === "folder" || place.kind === "memory") {
     for (const name of OF_POSTGRES.filter((one) => settings[one] !== undefined)) {
       yield {
+        of: ["store.url", name],
         where: origin(name) ?? name,
         what: "it is for a Postgres of yours, and the store is none",
         help: "leave it out, or say --store postgres://…",
@@ -93,22 +101,29 @@ function* ofStore(settings: Settings, { origin, by }: Origins): Iterable<Problem
     const one = settings[name];
     if (one?.kind !== "postgres") continue;
     const where = origin(name) ?? name;
+    const of = [name, "store.tls", "store.ca"] as const;
     // The environment of a process is its own; its flags and files are read by others.
     if (holdsPassword(one.url) && by(name) !== "environment") {
-      yield { where, what: "the URL holds a password", help: `take it out and say ${flagOf("store.password")} file:PATH (or env:NAME, command:…)` };
+      yield {
+        of,
+        where,
+        what: "the URL holds a password",
+        help: `take it out and say ${flagOf("store.password")} file:PATH (or env:NAME, command:…)`,
+      };
     }
     try {
       withTls(one.url, { tls: settings["store.tls"], ca: settings["store.ca"] });
     } catch (error) {
       if (!(error instanceof Unfit)) throw error;
-      yield { where, what: error.what, help: error.help };
+      yield { of, where, what: error.what, help: error.help };
     }
   }
 }
 
-function* ofNode({ env }: Origins): Iterable<Problem> {
+function* ofNode({ env }: Origins): Iterable<Judgement> {
   if (env.NODE_TLS_REJECT_UNAUTHORIZED === "0") {
     yield {
+      of: [],
       where: "NODE_TLS_REJECT_UNAUTHORIZED",
       what: "with it Node verifies nobody",
       help: "unset it, and give the certificates with --store-ca",

@@ -15,6 +15,25 @@ export class ConfigError extends Error {
   }
 }
 
+type Looks = readonly (() => Promise<unknown>)[];
+type Found<L extends Looks> = { readonly [I in keyof L]: Awaited<ReturnType<L[I]>> };
+
+/** Looks for one after the other, and answers with what was found; what is wrong with any of them is thrown together. */
+export async function together<const L extends Looks>(...looks: L): Promise<Found<L>> {
+  const problems: Problem[] = [];
+  const found: unknown[] = [];
+  for (const look of looks) {
+    try {
+      found.push(await look());
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      problems.push(...error.problems);
+    }
+  }
+  if (problems.length > 0) throw new ConfigError(problems);
+  return found as Found<L>;
+}
+
 export function lineOf({ where, what, help }: Problem): string {
   return `${where}: ${what}; ${help}`.replace(/\s*\n\s*/g, " ");
 }

@@ -142,6 +142,15 @@ describe("what does not go together", () => {
     expect(await complaints({ flags: { listen: "0.0.0.0:80", roles: "worker" } })).toHaveLength(1);
   });
 
+  test("it is told beside what is wrong by itself, and not where it only follows from that", async () => {
+    const listen = "0.0.0.0:7295";
+    const open = expect.stringMatching(/^--listen: 0\.0\.0\.0 can be reached/);
+    expect(await complaints({ flags: { listen }, env: { PAWL_LISTEM: "1" } })).toEqual([expect.stringMatching(/^PAWL_LISTEM: /), open]);
+    expect(await complaints({ flags: { listen, "log.level": "trace" } })).toEqual([expect.stringMatching(/^--log-level: /), open]);
+    expect(await complaints({ flags: { listen, auth: "kees" } })).toEqual([expect.stringMatching(/^--auth: "kees" is none of/)]);
+    expect(await complaints({ flags: { auth: "keys", "keys.pepper": "plain" } })).toEqual([expect.stringMatching(/^--keys-pepper: a secret/)]);
+  });
+
   test("keys without the secret they are hashed with, and halves of a certificate", async () => {
     const listen = "127.0.0.1:80";
     for (const flags of [{ auth: "keys" }, { auth: "keys", roles: "worker", listen }])

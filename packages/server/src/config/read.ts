@@ -47,6 +47,7 @@ export async function readConfiguration(sources: Sources): Promise<Configuration
   const { values: fromFile, queues } = file === undefined ? { values: new Map<SettingName, Given>() } : ofFile(file, problems);
   const settings: Partial<Record<SettingName, unknown>> = { ...SETTING_DEFAULTS, "store.url": SETTINGS["store.url"].kind.of(DEFAULT_STORE, folder) };
   const origins = new Map<SettingName, Given>();
+  const unfit = new Set<SettingName>();
   for (const name of SETTING_NAMES) {
     const given = ofFlag(name, sources) ?? ofVariable(name, sources) ?? fromFile.get(name) ?? usually(name, sources);
     if (given === undefined) continue;
@@ -55,13 +56,14 @@ export async function readConfiguration(sources: Sources): Promise<Configuration
       settings[name] = SETTINGS[name].kind.of(given.value, given.folder);
     } catch (error) {
       if (!(error instanceof Unfit)) throw error;
+      unfit.add(name);
       problems.push({ where: given.where, what: error.what, help: error.help });
     }
   }
   problems.push(...strangers(env));
   const origin = (name: SettingName) => origins.get(name)?.where;
-  // What is wrong by itself would only be wrong once more together with the rest.
-  if (problems.length === 0) problems.push(...judge(settings as Settings, { origin, by: (name) => origins.get(name)?.by, env }));
+  // Of a file that could not be read nobody knows what it would have said.
+  if (!("problem" in loaded)) problems.push(...judge(settings as Settings, { origin, by: (name) => origins.get(name)?.by, env }, unfit));
   if (problems.length > 0) throw new ConfigError(problems);
   return {
     settings: settings as Settings,

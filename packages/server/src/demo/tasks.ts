@@ -54,7 +54,10 @@ export const report = task<{ report: number }>("report.finish", async (_, { sign
   await wait(between(300, 600), undefined, { signal });
 });
 
-export const shopTasks = [welcome, newsletter, remind, charge, encode, notify, page, report];
+/** For whoever looks in by the API: the same as in `examples/tasks`. */
+export const greet = task<{ who: string }, string>("greet", ({ who }) => `hello ${who}`);
+
+export const shopTasks = [greet, welcome, newsletter, remind, charge, encode, notify, page, report];
 
 function between(least: number, most: number): number {
   return least + Math.random() * (most - least);

@@ -15,7 +15,7 @@ import type { AnyRoute } from "./contract/route.js";
 import { Denials } from "./denials.js";
 import { EventHub, type HubOptions } from "./events/hub.js";
 import { whyForeign } from "./foreign.js";
-import { goneOrStopping } from "./gone.js";
+import { goneOrStopping, willStop } from "./gone.js";
 import { type AuditLog, denialOf, isDenial, type Told } from "./guard.js";
 import type { Handled, Parts } from "./handler.js";
 import { parseJson } from "./json.js";
@@ -75,7 +75,7 @@ export function createApp(options: AppOptions): App {
   const readiness = new Readiness(pawl);
   const hub = new EventHub(pawl, options.streams);
   const sessions = new Sessions(pawl);
-  const stopping = new AbortController();
+  const stopping = willStop();
   const parts: Parts = {
     pawl,
     version: options.version ?? "0.1.0",
@@ -227,10 +227,19 @@ function makeServer(tls: TlsOptions | undefined, bodies: Bodies): FastifyInstanc
   (app.server as Server).maxHeadersCount = 100;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i, async (request: FastifyRequest, payload: IncomingMessage) => {
-    if (request.headers["content-encoding"] !== undefined) throw pawlError("media_unsupported", { media: "an encoded body" });
+    if (request.headers["content-encoding"] !== undefined)
+      throw pawlError("media_unsupported", { media: `encoding ${told(request.headers["content-encoding"])}` });
     return bodies.read(payload, request.routeOptions.bodyLimit ?? BODY_LIMIT, (body) => (body.length === 0 ? undefined : parseJson(body)));
   });
+  app.addContentTypeParser("*", async ({ headers }: FastifyRequest) => {
+    throw pawlError("media_unsupported", { media: `type ${told(headers["content-type"] ?? "")}` });
+  });
   return app;
+}
+
+/** What a caller sent, as far as anybody needs to see it. */
+function told(header: string): string {
+  return JSON.stringify(header.slice(0, 100));
 }
 
 /** What is no HTTP, or comes too slowly, gets one line and no second chance. */
@@ -280,7 +289,7 @@ export function urlOf({ path }: AnyRoute): string {
 }
 
 function pathOf(request: FastifyRequest): string {
-  return JSON.stringify(request.url.split("?")[0]?.slice(0, 200) ?? "");
+  return request.url.split("?")[0]?.slice(0, 200) ?? "";
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;

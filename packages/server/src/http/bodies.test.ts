@@ -47,8 +47,7 @@ describe("bodies", () => {
     (refused as unknown as PassThrough).write(over);
     (refused as unknown as PassThrough).end("and more");
     await reading;
-    const can = "transfer" in ArrayBuffer.prototype;
-    expect([body, ...sent, over].map(({ buffer }) => buffer.byteLength)).toEqual(can ? [0, 0, 0, 0] : [200_000, 100_000, 100_000, 100_000]);
+    expect([body, ...sent, over].map(({ buffer }) => buffer.byteLength)).toEqual([0, 0, 0, 0]);
   });
 
   test("large ones are read so many bytes at a time, in the order they came; small ones at once", async () => {

@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { ServerResponse } from "node:http";
 import { expect, test, vi } from "vitest";
-import { goneOrStopping } from "./gone.js";
+import { goneOrStopping, willStop } from "./gone.js";
 
 function response(state: { readonly destroyed?: boolean; readonly writableFinished?: boolean } = {}): ServerResponse {
   return Object.assign(new EventEmitter(), { destroyed: false, writableFinished: false, socket: null, ...state }) as unknown as ServerResponse;
@@ -32,4 +32,14 @@ test("an answered wait leaves nothing behind with the service, and is not aborte
   expect(wait.aborted).toBe(false);
   expect(added).toHaveBeenCalledOnce();
   expect(removed).toHaveBeenCalledWith("abort", added.mock.calls[0]?.[1]);
+});
+
+test("any number of callers wait, and Node does not warn of a leak", () => {
+  const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
+  const stopping = willStop();
+  const waits = Array.from({ length: 200 }, () => goneOrStopping(response(), stopping.signal));
+  stopping.abort("enough");
+  expect(waits.every(({ reason }) => reason === "enough")).toBe(true);
+  expect(warned).not.toHaveBeenCalled();
+  warned.mockRestore();
 });

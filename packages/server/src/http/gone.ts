@@ -1,5 +1,13 @@
+import { setMaxListeners } from "node:events";
 import type { ServerResponse } from "node:http";
 import { pawlError } from "pawl";
+
+/** For the signal that the service stops. As many listen as callers wait, which Node would take for a leak from the eleventh on. */
+export function willStop(): AbortController {
+  const stopping = new AbortController();
+  setMaxListeners(0, stopping.signal);
+  return stopping;
+}
 
 /**
  * Aborted when the caller hangs up, or when the service stops. Made for those who wait: most requests do not. By hand, since

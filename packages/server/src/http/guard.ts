@@ -21,7 +21,8 @@ export async function tellAction(audit: AuditLog, told: Told, asked: Asked): Pro
   const { policy } = told.route;
   if ("open" in policy || ACCESS[policy.action].audited !== true) return;
   const details = namesOf(asked);
-  const [first] = Object.entries(details);
+  // What the path names is what is acted on; a body may name more, such as the task of a schedule.
+  const [first] = [...Object.entries(namesOf({ params: asked.params, query: {}, body: undefined })), ...Object.entries(details)];
   await audit.record({ ...entryOf(told), outcome: "allowed", ...(first === undefined ? {} : { subject: first.join(":") }), details });
 }
 

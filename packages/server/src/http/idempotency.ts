@@ -53,12 +53,12 @@ export async function once(replies: Replies, { principal, key, ...asked }: Once,
     throw error;
   });
   // It is done, whether or not that can be written down: to say otherwise would have it done again.
-  await turn.finish({ ...reply, body: reply.body.replaceAll(API_KEY, "(shown once)"), headers: {} }).catch(() => {});
+  await turn.finish({ ...reply, body: reply.body.replaceAll(SHOWN_ONCE, "(shown once)"), headers: {} }).catch(() => {});
   return reply;
 }
 
-/** A key is shown once, also to one who asks twice: an answer that holds one is kept without it. */
-const API_KEY = /pawl_[a-z][a-z0-9]{0,15}_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}/g;
+/** A key or a secret is shown once, also to one who asks twice: an answer that holds one is kept without it. */
+const SHOWN_ONCE = /pawl_[a-z][a-z0-9]{0,15}_[0-9A-Za-z]{16}_[0-9A-Za-z]{49}|whsec_[0-9A-Za-z+/]{43}=/g;
 
 function hashOf({ method, url, body }: Omit<Once, "principal" | "key">): string {
   return createHash("sha256")

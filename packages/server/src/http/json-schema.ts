@@ -48,12 +48,14 @@ function standard(validate: ValidateFunction): ReturnType<SchemaCompiler> {
   };
 }
 
+/** What is missing, or should not be there, is named by its path like anything else. */
 function issueOf({ instancePath, keyword, params, message = "is wrong" }: ErrorObject) {
   const path = instancePath
     .split("/")
     .slice(1)
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
-  const named =
-    keyword === "additionalProperties" ? ` (${String((params as { additionalProperty?: unknown }).additionalProperty).slice(0, 100)})` : "";
-  return { message: `${message}${named}`, path };
+  const { missingProperty, additionalProperty } = params as { readonly missingProperty?: string; readonly additionalProperty?: string };
+  if (keyword === "required") return { message: "is missing", path: [...path, missingProperty as string] };
+  if (keyword === "additionalProperties") return { message: "is not known", path: [...path, (additionalProperty as string).slice(0, 100)] };
+  return { message, path };
 }

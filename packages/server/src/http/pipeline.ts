@@ -6,6 +6,7 @@ import type { AnyRoute } from "./contract/route.js";
 import { type AuditLog, isDenial, type Told, tellAction } from "./guard.js";
 import { type Call, type Handler, type Parts, Raw, Repeated } from "./handler.js";
 import { checkKey, once, requestIdOf } from "./idempotency.js";
+import { located } from "./pointer.js";
 import { asPawlError, problemOf } from "./problem.js";
 import { reachCheck } from "./reach.js";
 import { type Asked, reader } from "./validate.js";
@@ -48,7 +49,11 @@ export function pipeline({ route, handler, parts, replies, audit }: PipelinePart
     const key = writes ? checkKey(request.headers["idempotency-key"]) : undefined;
     const act = async (): Promise<Answered> => {
       if (audit !== undefined) await tellAction(audit, arrived.told, asked);
-      return answered(route, await handler(callOf(arrived, asked, key)));
+      try {
+        return answered(route, await handler(callOf(arrived, asked, key)));
+      } catch (error) {
+        throw located(error, route);
+      }
     };
     if (key === undefined) return act();
     if (route.once === "handler") return act().catch((error: unknown) => keyReused(error, requestIdOf(principal, key)));

@@ -1,5 +1,6 @@
 import { errorTable, isPawlError, type PawlError, pawlError } from "pawl";
 import type { Problem } from "./contract/problem.js";
+import { pointerOf } from "./pointer.js";
 import { STATUS } from "./status.js";
 
 /** What went wrong with the service or its store is for its operator: a caller learns the code and no more. */
@@ -9,9 +10,10 @@ function isPrivate(status: number): boolean {
 
 /** An error as callers see it. What is not an error of Pawl is a fault, and tells nothing. */
 export function problemOf(error: unknown, request?: string): Problem {
-  const { code, message, details } = asPawlError(error);
+  const known = asPawlError(error);
+  const { code, message, details } = known;
   const status = STATUS[code];
-  const pointer = pointerOf(details);
+  const pointer = pointerOf(known);
   return {
     type: `/v1/docs#${code}`,
     title: code.replaceAll("_", " "),
@@ -41,16 +43,11 @@ function withoutDetails(code: PawlError["code"]): string {
   return help.includes("{") ? `${said}.` : `${said}; ${help}.`;
 }
 
-function pointerOf({ pointer, option }: PawlError["details"]): string | undefined {
-  if (typeof pointer === "string") return pointer;
-  return typeof option === "string" ? `/${option.replaceAll(/[.[]/g, "/").replaceAll("]", "")}` : undefined;
-}
-
 /** What Fastify says of requests it could not make sense of. */
 function frameworkError(error: unknown): PawlError | undefined {
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   if (typeof code !== "string" || !code.startsWith("FST_") || typeof statusCode !== "number" || statusCode >= 500) return undefined;
-  if (statusCode === 415) return pawlError("media_unsupported", { media: "this type" }, error);
+  if (statusCode === 415) return pawlError("media_unsupported", { media: "no type" }, error);
   return pawlError(
     "request_malformed",
     { reason: code === "FST_ERR_BAD_URL" ? "its path cannot be decoded" : "its headers contradict its body" },

@@ -1,15 +1,12 @@
 import type { Grant, Scheduler, Subject } from "pawl";
-import { isPawlError, pawlError, permit } from "pawl";
+import { isOwnTask, isPawlError, pawlError, permit } from "pawl";
 import type { Principal } from "./access.js";
 import type { AnyRoute } from "./contract/route.js";
 import { tenantOf } from "./handler.js";
 import type { Asked } from "./validate.js";
 
-/** Names beginning so are Pawl's own tasks: they act for who enqueued them, so only the operation itself may do that, or run them. */
-const RESERVED = "pawl.";
-
 export function refuseReserved(task: string): void {
-  if (task.startsWith(RESERVED)) throw pawlError("task_reserved", { task });
+  if (isOwnTask(task)) throw pawlError("task_reserved", { task });
 }
 
 /**
@@ -44,8 +41,9 @@ export function mayAsk(route: AnyRoute, caller: Principal): void {
     const reason = permission.why === "tenant" ? "it is for all tenants together" : "its role does not include it";
     throw pawlError("forbidden", { action: route.id, reason });
   }
-  if (policy.scope === "everyone" && caller.tenant !== undefined)
-    throw pawlError("forbidden", { action: route.id, reason: policy.because ?? "it is for all tenants together" });
+  if (policy.scope === "tenant" || caller.tenant === undefined) return;
+  if (policy.untold !== undefined) throw pawlError("not_by_tenant", { what: policy.untold });
+  throw pawlError("forbidden", { action: route.id, reason: "it is for all tenants together" });
 }
 
 function isWhole({ tasks, queues }: Grant): boolean {
@@ -53,7 +51,7 @@ function isWhole({ tasks, queues }: Grant): boolean {
 }
 
 function checkTenant(own: string, named: unknown): void {
-  if (named !== undefined && named !== own) throw pawlError("tenant_mismatch", { tenant: JSON.stringify(String(named)) });
+  if (named !== undefined && named !== own) throw pawlError("tenant_mismatch", { tenant: String(named) });
 }
 
 interface Named {

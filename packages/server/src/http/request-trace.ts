@@ -59,6 +59,7 @@ export function inTrace(scheduler: Scheduler, trace: TraceContext | undefined): 
     enqueueMany: (task: string, inputs: readonly unknown[], options?: object) => scheduler.enqueueMany(task, inputs, under(options)),
     enqueueBatch: (batch: readonly BatchJob[], options?: BatchOptions) => scheduler.enqueueBatch(batch, under(options)),
     enqueueStream: (task: string, inputs: Iterable<unknown>, options?: object) => scheduler.enqueueStream(task, inputs, under(options)),
+    counts: (of) => scheduler.counts(of),
     as: (scope) => inTrace(scheduler.as(scope), trace),
   } as Scheduler;
 }

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import formats from "ajv-formats";
 import { type PawlError, pawlError } from "pawl";
+import type { TObject } from "typebox";
 import type { AnyRoute } from "./contract/route.js";
 import { closed } from "./contract/schemas.js";
 
@@ -30,11 +31,20 @@ export function reader(route: AnyRoute): (raw: Asked) => Asked {
   const optional = route.body === undefined || route.bodyOptional === true;
   return (raw) => {
     check(checks.params, raw.params, "path");
+    inDigits(query, raw.query);
     check(checks.query, raw.query, "query");
     const given = raw.body ?? (optional ? {} : undefined);
     check(checks.body, given, "");
     return { params: raw.params, query: raw.query, body: given };
   };
+}
+
+/** A URL holds texts: of what may be a number or a text, such as a duration or a time, digits alone are a number. */
+function inDigits({ properties }: TObject, given: Asked["query"]): void {
+  for (const [name, value] of Object.entries(given)) {
+    const { type } = (Object.hasOwn(properties, name) ? properties[name] : {}) as { readonly type?: unknown };
+    if (Array.isArray(type) && typeof value === "string" && /^\d{1,15}$/.test(value)) (given as Record<string, unknown>)[name] = Number(value);
+  }
 }
 
 /** Checks a part of a body that is looked at by itself; `where` is the pointer to it. */
@@ -64,7 +74,12 @@ function wrong({ instancePath, keyword, params, message = "is wrong" }: ErrorObj
     const { additionalProperty } = params as { additionalProperty: string };
     return unknownField(at, additionalProperty);
   }
-  return pawlError("field_invalid", { field: at === "" ? "the body" : at, reason: message.slice(0, 200), pointer: at });
+  if (keyword === "required") {
+    const pointer = `${at}/${(params as { missingProperty: string }).missingProperty}`;
+    return pawlError("field_invalid", { field: pointer, reason: "is missing", pointer });
+  }
+  const reason = keyword === "enum" ? `must be one of ${(params as { allowedValues: readonly unknown[] }).allowedValues.join(", ")}` : message;
+  return pawlError("field_invalid", { field: at === "" ? "the body" : at, reason: reason.slice(0, 200), pointer: at });
 }
 
 function unknownField(at: string, name: string): PawlError {

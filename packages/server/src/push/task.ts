@@ -1,6 +1,6 @@
-import { NonRetryable, RetryAfter, type Task, type TaskOptions, task } from "pawl";
-import { allowing, Unsafe } from "./address.js";
-import { deliver } from "./deliver.js";
+import { type Task, type TaskOptions, task } from "pawl";
+import { allowing } from "./address.js";
+import { push } from "./attempt.js";
 import { secretBytes } from "./signature.js";
 import { checkTarget, type TargetRules } from "./target.js";
 
@@ -29,21 +29,7 @@ export function pushTask(
   const secrets = (typeof secret === "string" ? [secret] : secret).map(secretBytes);
   const own: TargetRules = { ...rules, allowed: allowing(allow) };
   checkTarget(target, own);
-  return task<unknown, unknown>(name, { timeout: TIMEOUT, ...options }, async (input, { job, attempt, tenant, queue, signal }) => {
-    const body = JSON.stringify({ type: name, timestamp: new Date().toISOString(), data: input ?? null, job, attempt, tenant, queue });
-    const { status, retryAfter, output } = await deliver({ target, secrets, id: job, body, signal }, own).catch((error: unknown) => {
-      throw error instanceof Unsafe ? new NonRetryable(error.message, { cause: error }) : error;
-    });
-    if (status >= 200 && status < 300) return output;
-    const said = `the target answered ${status}`;
-    if (status === 410) {
-      await onGone?.();
-      throw new NonRetryable(`${said}: it wants no more`);
-    }
-    // It is not followed: who may answer for a target is decided where it is registered.
-    if (status >= 300 && status < 400) throw new NonRetryable(`${said}, a redirect, which is never followed`);
-    if (retryAfter !== undefined) throw new RetryAfter(retryAfter, said);
-    if (status >= 400 && status < 500 && status !== 408 && status !== 425 && status !== 429) throw new NonRetryable(said);
-    throw new Error(said);
-  });
+  return task<unknown, unknown>(name, { timeout: TIMEOUT, ...options }, (input, context) =>
+    push({ target, secrets, input, context, signal: context.signal, onGone }, own),
+  );
 }

@@ -1,21 +1,21 @@
-import { type AnyTask, type Duration, milliseconds, type OpenOptions, open, type Pawl, type Waiting, type Worker, type WorkOptions } from "pawl";
+import { type Duration, milliseconds, open, type Pawl, type Pusher, type Waiting, type Worker, type WorkOptions } from "pawl";
 import { anchorsOf } from "../audit/configured.js";
 import { reasonOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import type { Fault } from "../http/app.js";
 import { BULK_QUEUE, BulkTask } from "../http/bulk-task.js";
-import { schemaCompiler } from "../http/json-schema.js";
 import { PurgeTask } from "../http/purge-task.js";
 import { Networks } from "../net/network.js";
+import { delivererBy } from "../push/registered.js";
 import type { Environment } from "../secrets/secret.js";
 import { Secrets } from "../secrets/secrets.js";
 import type { MetricsOptions } from "../telemetry/metrics.js";
 import { accessOf } from "./access.js";
 import { type Door, openDoor } from "./door.js";
+import { prepare } from "./prepare.js";
 import { apiRouting, healthRouting, type Routing } from "./routing.js";
-import { storeTarget } from "./store.js";
-import { loadTaskFiles, type TaskFiles } from "./task-files.js";
-import { type ServiceTracing, tracingOf } from "./tracing.js";
+import { targetRules } from "./store.js";
+import type { ServiceTracing } from "./tracing.js";
 
 /** What a service needs of its process. */
 export interface World {
@@ -35,20 +35,17 @@ export interface Service {
   kill(): void;
 }
 
-const NO_TASKS: TaskFiles = { files: [], tasks: [], schedules: [] };
+const PUSHED_AT_ONCE = 50;
 
 /**
  * Starts what the configuration says, from the door inwards: whoever asks is told the truth from the first moment, also
  * while the store is waited for. What is wrong with the configuration is a `ConfigError`.
  */
 export async function startService(configuration: Configuration, world: World): Promise<Service> {
-  const { settings, origin } = configuration;
+  const { settings } = configuration;
   const secrets = new Secrets(world.env);
   const say = (line: string) => world.say(secrets.clean(line));
-  // Before the code of tasks, so that what it patches or reads of OpenTelemetry is there.
-  const tracing = await tracingOf(configuration);
-  const code = settings.tasks === undefined ? NO_TASKS : await loadTaskFiles(settings.tasks, origin("tasks") ?? "tasks");
-  const { url, options } = await storeTarget(configuration, secrets);
+  const { tracing, target, options, anchorKey } = await prepare(configuration, secrets);
   const door = await openDoor(configuration, secrets, (error) => say(`tls         ${reasonOf(error)}`));
   // Said at once: it is answered there, if only that the store is not there yet.
   if (door !== undefined) say(`listening   ${door.address}`);
@@ -56,13 +53,13 @@ export async function startService(configuration: Configuration, world: World): 
   try {
     const bulk = new BulkTask();
     const purges = new PurgeTask();
-    const own = openOptions(configuration, code, [bulk.task, purges.task], tracing);
-    pawl = await open(url, { ...options, ...own, onWaiting: (what) => say(waitingLine(what)) });
+    const tasks = [...options.tasks, bulk.task, purges.task];
+    pawl = await open(target.url, { ...target.options, ...options, tasks, onWaiting: (what) => say(waitingLine(what)) });
     const { audit, replies } = pawl;
     await tellLocked(pawl, say);
     bulk.attach(pawl, audit);
     purges.attach(pawl);
-    const anchors = await anchorsOf(configuration, secrets, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`));
+    const anchors = await anchorsOf(configuration, anchorKey, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`));
     const access = accessOf(settings, pawl);
     const requests = {
       pawl,
@@ -76,36 +73,13 @@ export async function startService(configuration: Configuration, world: World): 
     const routing = await (settings.roles.includes("api") ? apiRouting : healthRouting)(requests, metricsOptions(configuration));
     door?.front.handOver(routing.handler);
     const worker = settings.roles.includes("worker") ? await pawl.work(workOptions(configuration)) : undefined;
-    return running({ configuration, pawl, worker, door, routing, anchors, tracing });
+    const pusher = worker === undefined ? undefined : await pawl.push(delivererBy(targetRules(settings)), pushOptions(configuration));
+    return running({ configuration, pawl, worker, pusher, door, routing, anchors, tracing });
   } catch (error) {
     await door?.close(AbortSignal.abort());
     await pawl?.close();
     throw error;
   }
-}
-
-function openOptions(
-  { settings, queues }: Configuration,
-  { tasks, schedules }: TaskFiles,
-  own: readonly AnyTask[],
-  tracing: ServiceTracing | undefined,
-): OpenOptions {
-  const { "keep.finished": finished, "keep.dead": dead, "keep.series": series } = settings;
-  return {
-    tasks: [...tasks, ...own],
-    // Callers may name tasks that only other workers have, in whatever language.
-    anyTask: true,
-    compileSchema: schemaCompiler(),
-    maintenance: settings.roles.includes("maintenance"),
-    keep: {
-      ...(finished === undefined ? {} : { finished }),
-      ...(dead === undefined ? {} : { dead }),
-      ...(series === undefined ? {} : { series }),
-    },
-    ...(tracing === undefined ? {} : { tracing: tracing.jobs }),
-    ...(queues === undefined ? {} : { queues }),
-    ...(schedules.length === 0 ? {} : { schedules }),
-  };
 }
 
 function workOptions({ settings }: Configuration): WorkOptions {
@@ -115,6 +89,17 @@ function workOptions({ settings }: Configuration): WorkOptions {
     ...(concurrency === undefined ? {} : { concurrency }),
     // Bulk operations are of the service itself: whichever queues its workers are for, they carry them out.
     ...(queues === undefined ? {} : { queues: [...new Set([...queues, BULK_QUEUE])] }),
+    ...(name === undefined ? {} : { name }),
+  };
+}
+
+/** Of its own: what waits for others to answer takes no slot of the handlers here. */
+function pushOptions({ settings }: Configuration): WorkOptions {
+  const { "push.concurrency": concurrency = PUSHED_AT_ONCE, "worker.queues": queues, "worker.name": name } = settings;
+  return {
+    concurrency,
+    drain: settings["shutdown.drain"],
+    ...(queues === undefined ? {} : { queues }),
     ...(name === undefined ? {} : { name }),
   };
 }
@@ -132,13 +117,14 @@ interface Parts {
   readonly configuration: Configuration;
   readonly pawl: Pawl;
   readonly worker: Worker | undefined;
+  readonly pusher: Pusher | undefined;
   readonly door: Door | undefined;
   readonly routing: Routing;
   readonly anchors: { stop(): Promise<void> } | undefined;
   readonly tracing: ServiceTracing | undefined;
 }
 
-function running({ configuration: { settings }, pawl, worker, door, routing, anchors, tracing }: Parts): Service {
+function running({ configuration: { settings }, pawl, worker, pusher, door, routing, anchors, tracing }: Parts): Service {
   let ending: Promise<void> | undefined;
   async function end(): Promise<void> {
     door?.front.sayNotReady();
@@ -147,7 +133,7 @@ function running({ configuration: { settings }, pawl, worker, door, routing, anc
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     const deadline = AbortSignal.timeout(milliseconds(settings["shutdown.drain"]));
     // Requests and jobs finish side by side; what they need, the store, goes last.
-    await Promise.all([door?.close(deadline), routing.close(), worker?.stop()]);
+    await Promise.all([door?.close(deadline), routing.close(), worker?.stop(), pusher?.stop()]);
     await anchors?.stop();
     await pawl.close();
     await tracing?.flush();
@@ -159,7 +145,9 @@ function running({ configuration: { settings }, pawl, worker, door, routing, anc
       ending ??= end();
       return ending;
     },
-    kill: () => worker?.kill(),
+    kill() {
+      for (const one of pawl.localWorkers()) one.kill();
+    },
   };
 }
 

@@ -1,44 +1,47 @@
 import { type OpenOptions, SHORTEST_PEPPER } from "pawl";
 import { Unfit } from "../config/kinds.js";
 import type { StorePlace } from "../config/place.js";
-import { ConfigError, reasonOf } from "../config/problem.js";
+import { ConfigError, reasonOf, together } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import type { SettingName } from "../config/settings.js";
 import { withTls } from "../config/store-url.js";
+import { Networks } from "../net/network.js";
+import { checkerBy } from "../push/registered.js";
+import type { TargetRules } from "../push/target.js";
 import type { Reference } from "../secrets/reference.js";
 import type { Secrets } from "../secrets/secrets.js";
 
 /** What `open` is given for a configuration. */
 export interface StoreTarget {
   readonly url: string;
-  readonly options: Pick<OpenOptions, "engine" | "migrate" | "postgres" | "keys" | "encryption" | "redact">;
+  readonly options: Pick<OpenOptions, "engine" | "migrate" | "postgres" | "keys" | "encryption" | "redact" | "checkTarget">;
 }
 
 /** Where the store is and how it is reached, with the secrets that takes. */
 export async function storeTarget({ settings, origin }: Configuration, secrets: Secrets): Promise<StoreTarget> {
   const { "store.engine": engine, "store.migrate": migrate, "store.schema": schema, "store.connections": connections } = settings;
   const reference = settings["store.password"];
-  if (reference !== undefined) await secrets.read("store.password", reference);
   // Read again for every connection, so that it may be changed while this runs.
   const password = reference === undefined ? undefined : () => secrets.at(reference).read();
   const urlOf = (name: SettingName, place: StorePlace) => openedUrl(place, { where: origin(name) ?? name, name, configuration: settings, secrets });
   const listen = settings["store.listenUrl"];
   const pepper = settings["keys.pepper"];
   const masters = settings["encryption.keys"];
-  // What is wrong with one is said now, and not with the first job or caller.
-  if (masters !== undefined) await mastersAt(masters, secrets);
-  if (pepper !== undefined && Buffer.byteLength(await secrets.read("keys.pepper", pepper)) < SHORTEST_PEPPER)
-    throw wrong(
-      origin("keys.pepper") ?? "keys.pepper",
-      `what is kept there is shorter than ${SHORTEST_PEPPER} bytes`,
-      "openssl rand -base64 32 makes one",
-    );
+  // What is wrong with one is said now, and not with the first connection, job or caller.
+  const [url, listenUrl] = await together(
+    () => urlOf("store.url", settings["store.url"]),
+    async () => (listen === undefined ? undefined : urlOf("store.listenUrl", listen)),
+    async () => reference && secrets.read("store.password", reference),
+    async () => masters && mastersAt(masters, secrets),
+    async () => pepper && checkPepper(pepper, origin("keys.pepper"), secrets),
+  );
   return {
-    url: await urlOf("store.url", settings["store.url"]),
+    url,
     options: {
       ...(engine === undefined ? {} : { engine }),
       ...(migrate === undefined ? {} : { migrate }),
       ...(pepper === undefined ? {} : { keys: { pepper: () => secrets.at(pepper).read() } }),
+      checkTarget: checkerBy(targetRules(settings)),
       ...(settings.redact === undefined ? {} : { redact: settings.redact }),
       ...(masters === undefined ? {} : { encryption: { keys: () => mastersAt(masters, secrets) } }),
       postgres: {
@@ -46,15 +49,25 @@ export async function storeTarget({ settings, origin }: Configuration, secrets: 
         ...(password === undefined ? {} : { password }),
         ...(schema === undefined ? {} : { schema }),
         ...(connections === undefined ? {} : { connections }),
-        ...(listen === undefined ? {} : { listenUrl: await urlOf("store.listenUrl", listen) }),
+        ...(listenUrl === undefined ? {} : { listenUrl }),
       },
     },
   };
 }
 
+/** Where jobs may be pushed to: said when a target is registered, and again with every connection. */
+export function targetRules({ "push.allow": allow = [], "push.plain": plain = false }: Configuration["settings"]): TargetRules {
+  return { allowed: new Networks(allow), plain };
+}
+
 /** As they are now: a key that is put before the others is used from then on. */
 function mastersAt(references: readonly Reference[], secrets: Secrets): Promise<readonly string[]> {
   return Promise.all(references.map((reference) => secrets.read("encryption.keys", reference)));
+}
+
+async function checkPepper(reference: Reference, where = "keys.pepper", secrets: Secrets): Promise<void> {
+  if (Buffer.byteLength(await secrets.read("keys.pepper", reference)) >= SHORTEST_PEPPER) return;
+  throw wrong(where, `what is kept there is shorter than ${SHORTEST_PEPPER} bytes`, "openssl rand -base64 32 makes one");
 }
 
 interface Opening {

@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import { createSecureContext, type SecureContextOptions } from "node:tls";
-import { ConfigError, reasonOf } from "../config/problem.js";
+import { ConfigError, reasonOf, together } from "../config/problem.js";
 import type { Secret } from "../secrets/secret.js";
 
 /** Where the API's certificates are. */
@@ -16,12 +16,12 @@ const LOOK = 2_000;
 
 /** The certificates as they are now; fails with what is wrong with them. */
 export async function readCertificates({ cert, key, clientCa }: CertificatePlaces): Promise<SecureContextOptions> {
-  const secure: SecureContextOptions = {
-    cert: await file("tls.cert", cert),
-    key: await key.read().catch((error: unknown) => wrong("tls.key", reasonOf(error))),
-    ...(clientCa === undefined ? {} : { ca: await file("tls.clientCa", clientCa) }),
-    minVersion: "TLSv1.2",
-  };
+  const [chain, secret, ca] = await together(
+    () => file("tls.cert", cert),
+    () => key.read().catch((error: unknown) => wrong("tls.key", reasonOf(error))),
+    async () => (clientCa === undefined ? undefined : file("tls.clientCa", clientCa)),
+  );
+  const secure: SecureContextOptions = { cert: chain, key: secret, ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" };
   try {
     // Says whether they are certificates at all, and whether the key is that of this one.
     createSecureContext(secure);

@@ -61,6 +61,37 @@ export function countTests(test: Test): void {
     expect(before).toEqual([{ queue: "default", task: "work", counts: counts({ ready: 2, succeeded: 3 }) }]);
   });
 
+  test("what a tenant has standing is counted by queue, task and state, and nothing of others or finished", async (w) => {
+    const umbrella = { tenant: "umbrella" };
+    const parent = await w.add(umbrella);
+    await w.add({ ...umbrella, after: [parent] });
+    await w.add({ ...umbrella, delay: HOUR });
+    await w.store.jobs.pause("everyone", await w.add(umbrella));
+    await w.run(await w.add({ ...umbrella, task: "send" }), KILLED, undefined, { lanes: [lane({ ...umbrella, task: "send" })] });
+    await w.store.jobs.cancel("everyone", await w.add({ ...umbrella, task: "send" }), "enough");
+    for (let n = 0; n < 4; n++) await w.add({ ...umbrella, queue: "mail" });
+    const mail = await w.holdAll({ lanes: [lane({ ...umbrella, queue: "mail" })], limit: 3 });
+    await w.settleAll(mail.slice(0, 1), SUCCEEDED);
+    await w.add({ delay: HOUR });
+    await w.add();
+    await w.hold();
+    const standing = (some: object) => ({ blocked: 0, scheduled: 0, ready: 0, parked: 0, running: 0, dead: 0, ...some });
+    expect(await w.store.records.standing("umbrella")).toEqual([
+      { queue: "default", task: "send", counts: standing({ dead: 1 }) },
+      { queue: "default", task: "work", counts: standing({ blocked: 1, scheduled: 1, ready: 1, parked: 1 }) },
+      { queue: "mail", task: "work", counts: standing({ ready: 1, running: 2 }) },
+    ]);
+    expect(await w.store.records.standing("nobody")).toEqual([]);
+  });
+
+  test("what a tenant has standing in parcels and bundles is counted job by job", async (w) => {
+    await w.enqueue(...Array.from({ length: 200 }, () => ({ tenant: "umbrella" })));
+    const held = await w.holdAll({ lanes: [lane({ tenant: "umbrella" })], limit: 60 });
+    await w.settleAll(held.slice(0, 50), SUCCEEDED);
+    const [row] = await w.store.records.standing("umbrella");
+    expect(row?.counts).toMatchObject({ ready: 140, running: 10 });
+  });
+
   test("a doomed family is counted as dead", async (w) => {
     const parent = await w.add();
     const child = await w.add({ after: [parent] });

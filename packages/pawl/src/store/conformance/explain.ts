@@ -3,7 +3,8 @@ import type { JobId } from "../../core/id.js";
 import type { LimitRule } from "../../core/limit.js";
 import { startsPerMs } from "../../core/pace.js";
 import type { Look } from "../port-explain.js";
-import { MOST_PARENTS } from "../port-explain.js";
+import { MOST_HOLDERS, MOST_PARENTS } from "../port-explain.js";
+import { addMany, SERIAL, TWO, under } from "./limit-world.js";
 import type { Test } from "./suite.js";
 import { BOB, FAILED, HOUR, LEASE, lane, MINUTE, NOBODY, SECOND, START, SUCCEEDED, type World } from "./world.js";
 
@@ -20,6 +21,7 @@ export function explainTests(test: Test): void {
       now: START,
       job: await w.get(id),
       parents: [],
+      keyHolders: [],
       suspect: false,
       ahead: 0,
       more: false,
@@ -81,6 +83,37 @@ export function explainTests(test: Test): void {
     const found = await look(w, await w.add({ after: many }));
     expect(found.parents).toHaveLength(MOST_PARENTS);
     expect(found.job.waitsFor).toHaveLength(MOST_PARENTS + 5);
+  });
+
+  test("a look shows who holds the key that a job is parked at, and how that stands; nobody of other keys and tenants", async (w) => {
+    const running = await w.add({ options: under(TWO) });
+    await w.hold();
+    await w.add({ tenant: "umbrella", options: under(TWO) });
+    await w.add({ options: under(TWO, "other") });
+    w.clock.advance(SECOND);
+    const ready = await w.add({ options: under(TWO) });
+    const id = await w.add({ options: under(TWO) });
+    const told = [
+      { job: running, state: "running" },
+      { job: ready, state: "ready" },
+    ];
+    expect((await look(w, id)).keyHolders).toEqual(told);
+    expect((await w.store.explain.look({ tenant: "acme" }, id))?.keyHolders).toEqual(told);
+    expect((await look(w, ready)).keyHolders, "it is not parked").toEqual([]);
+  });
+
+  test("a look shows who kept the turn of a serial key through a retry", async (w) => {
+    const first = await w.add({ options: under(SERIAL) });
+    const id = await w.add({ options: under(SERIAL) });
+    await w.run(first, FAILED, [HOUR]);
+    expect((await look(w, id)).keyHolders).toEqual([{ job: first, state: "scheduled" }]);
+  });
+
+  test("a look shows the first of many that hold a key", async (w) => {
+    const wide = { concurrency: MOST_HOLDERS + 3 };
+    const many = await addMany(w, MOST_HOLDERS + 3, { options: under(wide) });
+    const { keyHolders } = await look(w, await w.add({ options: under(wide) }));
+    expect(keyHolders.map(({ job }) => job)).toEqual([...many].sort().slice(0, MOST_HOLDERS));
   });
 
   test("a look tells a suspect", async (w) => {

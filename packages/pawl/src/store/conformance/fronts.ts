@@ -1,21 +1,11 @@
 import { expect } from "vitest";
 import type { JobId } from "../../core/id.js";
-import type { JobOptions } from "../../core/job.js";
-import type { LimitRule } from "../../core/limit.js";
+import { addMany, under } from "./limit-world.js";
 import type { Test } from "./suite.js";
-import { ANA, LEASE, lane, SECOND, SUCCEEDED, type World } from "./world.js";
+import { ANA, LEASE, lane, SECOND, type Spec, SUCCEEDED, type World } from "./world.js";
 
-function under(rule: LimitRule, key = "k"): JobOptions {
-  return { limits: [{ limit: "per key", key, rule }] };
-}
-const ONE: JobOptions = under({ concurrency: 1 });
-const TWO: JobOptions = under({ concurrency: 2 });
-
-async function addMany(w: World, count: number, options?: JobOptions): Promise<readonly JobId[]> {
-  const ids: JobId[] = [];
-  for (let i = 0; i < count; i++) ids.push(await w.add(options === undefined ? {} : { options }));
-  return ids;
-}
+const ONE: Spec = { options: under({ concurrency: 1 }) };
+const TWO: Spec = { options: under({ concurrency: 2 }) };
 
 /** So many claims of one job each. */
 async function oneByOne(w: World, count: number): Promise<readonly (JobId | undefined)[]> {
@@ -57,7 +47,7 @@ export function frontTests(test: Test): void {
   });
 
   test("claims of a lane take in turns from its front and from the rest, so that neither keeps the other waiting", async (w) => {
-    const ids = await addMany(w, 6, under({ concurrency: 3 }));
+    const ids = await addMany(w, 6, { options: under({ concurrency: 3 }) });
     const held = await w.holdAll({ limit: 3 });
     const plain = await addMany(w, 3);
     await w.settleAll(held, SUCCEEDED);
@@ -97,7 +87,7 @@ export function frontTests(test: Test): void {
   });
 
   test("one that waited for a token comes before those that came meanwhile", async (w) => {
-    const [first, waits] = (await addMany(w, 2, under({ rate: { limit: 1, per: SECOND, burst: 1 } }))) as [JobId, JobId];
+    const [first, waits] = (await addMany(w, 2, { options: under({ rate: { limit: 1, per: SECOND, burst: 1 } }) })) as [JobId, JobId];
     await w.run(first);
     const [plain] = await addMany(w, 1);
     w.clock.advance(SECOND);

@@ -35,6 +35,7 @@ import { settleTests } from "./settle.js";
 import { spreadTests } from "./spread.js";
 import { type ConformanceOptions, type Test, testsFor } from "./suite.js";
 import { suspectTests } from "./suspects.js";
+import { targetTests } from "./targets.js";
 import { taskTests } from "./tasks.js";
 import { timeTests } from "./time.js";
 import { uniqueTests } from "./unique.js";
@@ -80,6 +81,7 @@ const TOPICS = {
   pages: pageTests,
   "lost answers": lostAnswerTests,
   prune: pruneTests,
+  targets: targetTests,
   "API keys": apiKeyTests,
   "the audit log": auditTests,
   "idempotent replies": replyTests,

@@ -1,16 +1,11 @@
 import { expect } from "vitest";
-import type { JobOptions } from "../../core/job.js";
 import type { LimitRule } from "../../core/limit.js";
 import { type GateRef, MOST_WAITING } from "../port-limits.js";
+import { ONE, under } from "./limit-world.js";
 import type { Test } from "./suite.js";
 import { lane, MINUTE, SUCCEEDED, type World } from "./world.js";
 
-const ONE: LimitRule = { concurrency: 1 };
 const RATE: LimitRule = { rate: { limit: 2, per: MINUTE, burst: 2 } };
-
-function under(rule: LimitRule, key: string, limit = "per key"): JobOptions {
-  return { limits: [{ limit, key, rule }] };
-}
 
 const PAGE = { limit: 100 };
 
@@ -52,7 +47,7 @@ export function limitListTests(test: Test): void {
     const gates = ["a/x/1", "a/x/10", "a/x/2", "a/xx/1", "aa/x/1", "b/x/1"];
     for (const gate of [...gates].reverse()) {
       const [tenant, limit, key] = gate.split("/") as [string, string, string];
-      for (let i = 0; i < 2; i++) await w.add({ ...lane(), tenant, options: under(ONE, key, limit) });
+      for (let i = 0; i < 2; i++) await w.add({ ...lane(), tenant, options: under(ONE, key, { limit }) });
     }
     expect(await keysOf(w, {}, PAGE)).toEqual(gates);
     expect(await keysOf(w, { tenant: "a" }, PAGE)).toEqual(gates.slice(0, 4));

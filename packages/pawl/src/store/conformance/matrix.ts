@@ -2,7 +2,8 @@ import { expect } from "vitest";
 import type { JobId } from "../../core/id.js";
 import { STATES, type State } from "../../core/job.js";
 import { allowed, applies } from "../../core/lifecycle.js";
-import type { Change, Store } from "../port.js";
+import type { Store } from "../port.js";
+import type { Change } from "../port-jobs.js";
 import type { Test } from "./suite.js";
 import { HOUR, KILLED, NOBODY, SUCCEEDED, type World } from "./world.js";
 

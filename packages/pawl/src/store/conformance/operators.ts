@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { JobId } from "../../core/id.js";
-import type { JobFilter } from "../port.js";
+import type { JobFilter } from "../port-jobs.js";
 import type { Test } from "./suite.js";
 import { FAILED, HOUR, KILLED, lane, MINUTE, NOBODY, RELEASED, SECOND, START, type World } from "./world.js";
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../core/id.js";
 import type { Limits, PolicyKind } from "../../core/policy.js";
-import type { Claimed, LimitedClaim } from "../port.js";
+import type { Claimed, LimitedClaim } from "../port-leases.js";
 import type { Test } from "./suite.js";
 import { ANA, BOB, FAILED, LEASE, lane, MINUTE, RELEASED, SECOND, type Spec, SUCCEEDED, type World } from "./world.js";
 

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { LeaseId } from "../../core/id.js";
-import type { LogEntry } from "../port.js";
+import type { LogEntry } from "../port-records.js";
 import type { Test } from "./suite.js";
 import { ANA, ANA_REBORN, BOB, FAILED, type Held, HOUR, MINUTE, NOBODY, START, SUCCEEDED } from "./world.js";
 

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Failure } from "../../core/failure.js";
 import type { LeaseId } from "../../core/id.js";
-import type { Settlement } from "../port.js";
+import type { Settlement } from "../port-leases.js";
 import type { Test } from "./suite.js";
 import { ANA, ANA_REBORN, BOB, FAILED, HOUR, KILLED, LEASE, MINUTE, NOBODY, RELEASED, SECOND, SNOOZED, START, SUCCEEDED } from "./world.js";
 

@@ -3,7 +3,8 @@ import type { JobId, LeaseId } from "../../core/id.js";
 import type { AttemptRecord, JobRecord, State } from "../../core/job.js";
 import type { WorkerRef } from "../../core/lease.js";
 import { allowed, ENTRY, type Verb } from "../../core/lifecycle.js";
-import type { Claimed, Store } from "../port.js";
+import type { Store } from "../port.js";
+import type { Claimed } from "../port-leases.js";
 import { everyJob } from "./invariants.js";
 import type { TestClock } from "./world.js";
 

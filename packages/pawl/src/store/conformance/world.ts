@@ -7,7 +7,8 @@ import type { WorkerRef } from "../../core/lease.js";
 import { decide, type Outcome, standingOf } from "../../core/outcome.js";
 import type { Retry } from "../../core/retry.js";
 import type { UniqueRule } from "../../core/unique.js";
-import type { Claimed, ClaimedJob, Settled, Settlement, Store } from "../port.js";
+import type { Store } from "../port.js";
+import type { Claimed, ClaimedJob, Settled, Settlement } from "../port-leases.js";
 
 /** When every test begins. */
 export const START = Date.UTC(2026, 0, 15, 12);

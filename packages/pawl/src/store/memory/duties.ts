@@ -1,7 +1,7 @@
 import type { Asked } from "../../core/job.js";
 import { deathOf } from "../../core/outcome.js";
 import { lateFailure } from "../../core/timer.js";
-import type { DutyStore, Pulse } from "../port.js";
+import type { DutyStore, Pulse } from "../port-duties.js";
 import { apply, mark, releaseDependents } from "./endings.js";
 import { cancelNow } from "./enqueue.js";
 import { watchedIn } from "./events.js";

@@ -1,9 +1,10 @@
-import type { Parent } from "../../core/explain.js";
-import type { ParkReason } from "../../core/job.js";
+import type { KeyHolder, Parent } from "../../core/explain.js";
+import type { JobRecord, ParkReason } from "../../core/job.js";
 import { compareLanes, type Lane, laneKey } from "../../core/lane.js";
+import { gateKey } from "../../core/limit.js";
 import { isSuspect } from "../../core/outcome.js";
 import type { ExplainStore, Look, Wait } from "../port-explain.js";
-import { MOST_AHEAD, MOST_COUNTED, MOST_PARENTS, MOST_RIVALS } from "../port-explain.js";
+import { MOST_AHEAD, MOST_COUNTED, MOST_HOLDERS, MOST_PARENTS, MOST_RIVALS } from "../port-explain.js";
 import { depthOf } from "./ingest.js";
 import { limitsOf } from "./lane-limits.js";
 import type { JobRow, Tables } from "./state.js";
@@ -32,12 +33,22 @@ function look(tables: Tables, row: JobRow): Look {
     job,
     ...(lease === undefined ? {} : { holder: { worker: lease.worker.name, since: lease.claimedAt, until: lease.until } }),
     parents: (job.waitsFor ?? []).slice(0, MOST_PARENTS).map((id): Parent => ({ job: id, state: tables.jobs.get(id)?.place.state ?? "gone" })),
+    keyHolders: keyHolders(tables, job),
     suspect: place.state === "ready" && isSuspect(row.crashes),
     ...ahead(tables, row),
     rivals: rivals(tables, lane),
     ...(pace === undefined ? {} : { pace }),
     limits: limitsOf(tables, lane),
   };
+}
+
+function keyHolders(tables: Tables, { lane, parkedAt }: JobRecord): readonly KeyHolder[] {
+  if (parkedAt === undefined) return [];
+  const key = gateKey(lane.tenant, parkedAt);
+  return [...tables.slots.holders("key", key), ...tables.slots.holders("serial", key)]
+    .sort()
+    .slice(0, MOST_HOLDERS)
+    .map((job) => ({ job, state: (tables.jobs.get(job) as JobRow).place.state }));
 }
 
 /** Paces are kept as counts are: by queue and task. */

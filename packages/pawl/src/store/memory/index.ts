@@ -22,6 +22,7 @@ import { memoryReplies } from "./replies.js";
 import { memorySchedules } from "./schedules.js";
 import { memorySeries } from "./series.js";
 import { Tables } from "./state.js";
+import { memoryTargets } from "./targets.js";
 import { memoryTasks } from "./tasks.js";
 import { memoryWorkers } from "./workers.js";
 
@@ -55,6 +56,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     records: memoryRecords(tables),
     series: memorySeries(tables),
     events: memoryEvents(tables),
+    targets: memoryTargets(tables),
     apiKeys: memoryApiKeys(tables),
     audit: memoryAudit(tables),
     replies: memoryReplies(tables),

@@ -1,5 +1,5 @@
 import { compareLanes, compareText, type Lane } from "../../core/lane.js";
-import type { LaneStore } from "../port.js";
+import type { LaneStore } from "../port-lanes.js";
 import type { JobRow, Tables } from "./state.js";
 
 export function memoryLanes(tables: Tables): LaneStore {

@@ -6,7 +6,7 @@ import { roomOf, withinLimits } from "../../core/lane-limit.js";
 import type { WorkerRef } from "../../core/lease.js";
 import type { Quota } from "../../core/offer.js";
 import { decide, standingOf, withIntent } from "../../core/outcome.js";
-import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement, SuspectRequest } from "../port.js";
+import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement, SuspectRequest } from "../port-leases.js";
 import { apply, releaseDependents } from "./endings.js";
 import { limitsOf, limitsOver, takeLimits } from "./lane-limits.js";
 import { isPaused } from "./lanes.js";

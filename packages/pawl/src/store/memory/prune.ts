@@ -1,7 +1,7 @@
 import { isFinished } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
 import { stillHolds } from "../../core/unique.js";
-import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
+import type { ExportedJob, PruneReport, PruneRules } from "../port-duties.js";
 import { forgetBatches } from "./batches.js";
 import { erase, lastOf } from "./endings.js";
 import { enter, hasStarted, leave } from "./places.js";

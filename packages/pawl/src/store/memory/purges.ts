@@ -47,8 +47,14 @@ export function memoryPurges(tables: Tables): PurgeStore {
         const sum = (...counts: readonly number[]) => counts.reduce((all, count) => all + count, 0);
         const keys = take(tables.apiKeys, limit, (_, { facts }) => facts.tenant === tenant);
         tables.apiKeyMark += keys;
+        const targets = take(tables.targets, limit, (_, { facts }) => facts.tenant === tenant);
+        if (targets > 0) {
+          tables.policyMark += 1;
+          tables.hints.lanes = true;
+        }
         return sum(
           keys,
+          targets,
           take(tables.requests, limit, mine),
           take(tables.batches, limit, mine),
           take(tables.keys, limit, mine),

@@ -1,6 +1,7 @@
 import { STATES } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
-import type { RecordStore } from "../port.js";
+import { NOBODY, STANDING, type Standing } from "../../core/series.js";
+import type { RecordStore, StandingRow } from "../port-records.js";
 import { heldBy } from "./leases.js";
 import type { JobRow, Tables } from "./state.js";
 
@@ -22,6 +23,21 @@ export function memoryRecords(tables: Tables): RecordStore {
           .sort((a, b) => compareText(a.queue, b.queue) || compareText(a.task, b.task))
           .map(({ queue, task, counts }) => ({ queue, task, counts: { ...counts } })),
       ),
+
+    standing: (tenant) =>
+      tables.step(() => {
+        const found = new Map<string, StandingRow & { readonly counts: Record<Standing, number> }>();
+        for (const { lane, place } of tables.jobs.values()) {
+          const { queue, task } = lane;
+          const state = STANDING.find((one) => one === place.state);
+          if (lane.tenant !== tenant || state === undefined) continue;
+          const key = `${queue}\u0001${task}`;
+          const row = found.get(key) ?? { queue, task, counts: { ...NOBODY } };
+          found.set(key, row);
+          row.counts[state]++;
+        }
+        return [...found.values()].sort((a, b) => compareText(a.queue, b.queue) || compareText(a.task, b.task));
+      }),
 
     log: (worker, entries) =>
       tables.step(() => {

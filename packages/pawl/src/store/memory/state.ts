@@ -24,6 +24,7 @@ import { Line } from "./line.js";
 import type { ReplyRow } from "./replies.js";
 import type { SeriesRow } from "./series.js";
 import { Slots } from "./slots.js";
+import type { TargetRow } from "./targets.js";
 import { Timeline } from "./timeline.js";
 
 /** Where a job is, and what belongs to being there. In Postgres, the table that holds its row. */
@@ -158,6 +159,8 @@ export class Tables {
   readonly fresh = new Set<GateKey>();
   /** by `seedOf` */
   readonly schedules = new Map<string, ScheduleRow>();
+  /** by `targetKey` */
+  readonly targets = new Map<string, TargetRow>();
   readonly apiKeys = new Map<string, ApiKeyRow>();
   /** counts what makes a key that was good no longer so */
   apiKeyMark = 0;

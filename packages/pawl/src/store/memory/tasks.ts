@@ -1,5 +1,5 @@
 import type { TaskRecord } from "../../core/task.js";
-import type { TaskStore } from "../port.js";
+import type { TaskStore } from "../port-tasks.js";
 import type { Tables } from "./state.js";
 
 export function memoryTasks(tables: Tables): TaskStore {

@@ -16,6 +16,8 @@ const MOST_GATES = 50;
 const MOST_ROUNDS = 20;
 /** ms after which a line is looked at again whose head is in somebody's hands */
 const SOON = 20;
+/** The same of one that holds up nobody: whoever has it most often takes it away for good, but may let go of it as well. */
+const LATER = 1_000;
 
 export interface Admitted {
   readonly count: number;
@@ -84,7 +86,7 @@ async function admitRound(
   const rounds: Round<Head>[] = [];
   const later = new Map<GateKey, number>();
   const again: GateKey[] = [];
-  for (const [key, { heads, asked, overtaken }] of lines) {
+  for (const [key, { heads, asked, overtaken, passedBy }] of lines) {
     const known = heads.filter(({ passes }) => passes.every(({ gate }) => gates.has(gate)));
     if (overtaken || known.length < heads.length) {
       later.set(key, now + SOON);
@@ -93,6 +95,7 @@ async function admitRound(
     const round = letIn(key, heads, gates, now);
     rounds.push(round);
     if (!round.closed && heads.length < asked) lookedAt(gates.get(key) as Gate);
+    if (!round.closed && passedBy) later.set(key, now + LATER);
     if (round.closed || heads.length < asked || roomOf(gates.get(key) as Gate, MOST_HEADS) === 0) continue;
     if (mayRepeat) again.push(key);
     else later.set(key, now);
@@ -111,42 +114,57 @@ interface Heads {
   readonly asked: number;
   /** the first of a serial line is in somebody's hands: whoever comes next must not pass it by */
   readonly overtaken: boolean;
+  /** some were in somebody's hands, who may yet let go of them */
+  readonly passedBy: boolean;
 }
 
-/** In order, as many as could pass. What somebody is about to cancel or pause is passed by. */
+/**
+ * In order, as many as could pass. What somebody is about to cancel or pause is passed by; where that leaves room, how many
+ * there are in all is told in a row of its own, without a head. They are counted in order, too, which only the index has:
+ * where nearly all wait at one gate, another's line of nobody would be looked for in the whole table.
+ */
 const HEADS = statement(
   "heads_of_lines",
   `
-  select k.key as gate, p.id, p.queue, p.band, p.tenant, p.task, t.limits::text,
-    t.serial and exists (select from pawl.slot s where s.kind = 'serial' and s.job = p.id) as keeps_turn, p.place = f.place as first
-  from unnest($1::text[], $2::int[]) as k(key, room)
-  cross join lateral (select f.place from pawl.parked f where f.gate = k.key order by f.rank, f.place limit 1) f
-  cross join lateral (
-    select p.id, p.queue, p.band, p.tenant, p.task, p.rank, p.place from pawl.parked p where p.gate = k.key order by p.rank, p.place limit k.room for update skip locked
-  ) p
-  cross join lateral (select t.limits, t.serial from pawl.ticket t where t.job = p.id limit 1) t
-  order by k.key collate "C", p.rank, p.place`,
+  with head as materialized (
+    select k.key as gate, p.*, p.place = f.place as first from unnest($1::text[], $2::int[]) as k(key, room)
+    cross join lateral (select f.place from pawl.parked f where f.gate = k.key order by f.rank, f.place limit 1) f
+    cross join lateral (
+      select p.id, p.queue, p.band, p.tenant, p.task, p.rank, p.place from pawl.parked p where p.gate = k.key order by p.rank, p.place limit k.room for update skip locked
+    ) p
+  )
+  select h.gate, 0 as waiting, h.id, h.queue, h.band, h.tenant, h.task, t.limits::text,
+    t.serial and exists (select from pawl.slot s where s.kind = 'serial' and s.job = h.id) as keeps_turn, h.first, h.rank, h.place
+  from head h cross join lateral (select t.limits, t.serial from pawl.ticket t where t.job = h.id limit 1) t
+  union all
+  select k.key, (select count(*)::int from (select from pawl.parked p where p.gate = k.key order by p.rank, p.place limit k.room) p), null, null, null, null, null, null, null, null, null, null
+  from unnest($1::text[], $2::int[]) as k(key, room) where (select count(*) from head h where h.gate = k.key) < k.room
+  order by rank, place`,
 );
 
-type HeadRow = Lane & { gate: GateKey; id: JobId; limits: string; keeps_turn: boolean; first: boolean };
+type HeadRow = Lane & { id: JobId; limits: string; keeps_turn: boolean; first: boolean };
+type LineRow = { gate: GateKey; waiting: number } & (HeadRow | { id: null });
 
 async function readHeads(tx: Transaction, gates: ReadonlyMap<GateKey, Gate>): Promise<ReadonlyMap<GateKey, Heads>> {
   const rooms = [...gates]
     .map(([key, gate]) => [key, gate.rule.serial === true ? 1 : roomOf(gate, MOST_HEADS)] as const)
     .filter(([, room]) => room > 0);
   if (rooms.length === 0) return new Map();
-  const rows = await tx.query<HeadRow>(HEADS, [textArray(rooms.map(([key]) => key)), plainArray(rooms.map(([, room]) => room))]);
-  const byGate = new Map<GateKey, HeadRow[]>();
+  const rows = await tx.query<LineRow>(HEADS, [textArray(rooms.map(([key]) => key)), plainArray(rooms.map(([, room]) => room))]);
+  const lines = new Map<GateKey, { waiting: number; readonly heads: HeadRow[] }>();
   for (const row of rows) {
-    const line = byGate.get(row.gate);
-    if (line === undefined) byGate.set(row.gate, [row]);
-    else line.push(row);
+    const line = lines.get(row.gate) ?? { waiting: 0, heads: [] };
+    lines.set(row.gate, line);
+    if (row.id === null) line.waiting = row.waiting;
+    else line.heads.push(row);
   }
   return new Map(
     rooms.flatMap(([key, asked]) => {
-      const line = byGate.get(key);
-      if (line === undefined) return [];
-      return [[key, { asked, heads: line.map(inLine), overtaken: gates.get(key)?.rule.serial === true && line[0]?.first !== true }]];
+      const line = lines.get(key);
+      if (line === undefined || (line.waiting === 0 && line.heads.length === 0)) return [];
+      const { waiting, heads } = line;
+      const overtaken = gates.get(key)?.rule.serial === true && heads[0]?.first !== true;
+      return [[key, { asked, heads: heads.map(inLine), overtaken, passedBy: heads.length < waiting }]];
     }),
   );
 }

@@ -1,5 +1,5 @@
 import type { JobId, LeaseId } from "../../core/id.js";
-import type { Settlement } from "../port.js";
+import type { Settlement } from "../port-leases.js";
 import { plainArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { statement } from "./db.js";

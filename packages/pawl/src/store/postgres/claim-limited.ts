@@ -1,6 +1,6 @@
 import { type LimitState, roomOf, spent, withinLimits } from "../../core/lane-limit.js";
 import { type PolicyRef, policyKey, refsOf } from "../../core/policy.js";
-import type { Claimed, ClaimRequest, LimitedClaim, SuspectRequest } from "../port.js";
+import type { Claimed, ClaimRequest, LimitedClaim, SuspectRequest } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Claiming, claim, claimSuspect } from "./claim.js";
 import { CLAIM_LIMITED } from "./claim-statements.js";

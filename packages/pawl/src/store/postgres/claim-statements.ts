@@ -75,7 +75,7 @@ export const CLAIM_ROWS = hotStatement(
 );
 
 /** One of `table` (paused or limited ones) that the lane `of` belongs to. */
-function over(table: string, of: string): string {
+export function over(table: string, of: string): string {
   return `exists (select from ${table} p where (p.kind = 'queue' and p.name = ${of}.queue) or (p.kind = 'task' and p.name = ${of}.task) or (p.kind = 'tenant' and p.name = ${of}.tenant))`;
 }
 

@@ -3,7 +3,7 @@ import type { Intent, JobOptions } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { Quota } from "../../core/offer.js";
 import type { PolicyRef } from "../../core/policy.js";
-import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port.js";
+import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
 import type { HeldLeases, Run } from "./bundles.js";
 import { type About, type AnswerRow, CLAIM, CLAIM_FRONTS, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT, FIELD, RECORD } from "./claim-statements.js";

@@ -4,7 +4,8 @@ import type { Intent, JobOptions, State } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { applies, type Verb } from "../../core/lifecycle.js";
 import { withoutTimers } from "../../core/timer.js";
-import type { Change, RedriveOptions, Scope } from "../port.js";
+import type { Scope } from "../port.js";
+import type { Change, RedriveOptions } from "../port-jobs.js";
 import { plainArray } from "./arrays.js";
 import { openBundles } from "./bundles.js";
 import { count } from "./counts.js";
@@ -60,18 +61,16 @@ async function control(
   });
 }
 
-/** Takes the job from where it was seen. If it has moved on to where the verb may not apply, it goes back. */
-async function takeOne(db: Db, tx: Transaction, facts: Facts): Promise<PendingJob | undefined> {
-  const [job] = await take(tx, [facts.id]);
-  if (job === undefined || job.state === facts.state) return job;
-  await put(db, tx, [{ ...job, to: job.state }]);
-  return undefined;
+/** Takes the job from where it was seen. One that has moved on is left alone: put back, it would not be where it was. */
+async function takeOne(tx: Transaction, { id, state }: Facts): Promise<PendingJob | undefined> {
+  const [job] = await take(tx, [id], state as PendingJob["state"]);
+  return job;
 }
 
 export function cancel(db: Db, scope: Scope, id: JobId, reason: string): Promise<Controlled> {
   return control(db, scope, id, "cancel", async (tx, facts) => {
     if (facts.state === "running") return ask(db, tx, id, "cancel", reason, "running");
-    const job = await takeOne(db, tx, facts);
+    const job = await takeOne(tx, facts);
     if (job === undefined) return "look again";
     const readied = await end(db, tx, job, "cancelled", reason);
     return { change: { kind: "changed", from: job.state, to: "cancelled" }, readied, finished: id };
@@ -96,7 +95,7 @@ async function ask(db: Db, tx: Transaction, id: JobId, intent: Intent, reason: s
 export function pause(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
   return control(db, scope, id, "pause", async (tx, facts) => {
     if (facts.state === "running" || facts.state === "blocked") return ask(db, tx, id, "pause", "paused", facts.state);
-    const job = await takeOne(db, tx, facts);
+    const job = await takeOne(tx, facts);
     if (job === undefined) return "look again";
     await vacate(db, tx, [id], { finished: false });
     await put(db, tx, [{ ...job, to: "parked" }]);
@@ -113,7 +112,7 @@ export function resume(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
     }
     // It waits at a gate, where nobody paused it.
     if (facts.parkedAt !== undefined) return { change: { kind: "changed", from: "parked", to: "parked" } };
-    const job = await takeOne(db, tx, facts);
+    const job = await takeOne(tx, facts);
     if (job === undefined) return "look again";
     const { now } = await readSpan(db, tx);
     const to = job.runAt !== undefined && job.runAt > now ? "scheduled" : "ready";
@@ -123,7 +122,7 @@ export function resume(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
 
 export function retry(db: Db, scope: Scope, id: JobId): Promise<Controlled> {
   return control(db, scope, id, "retry", async (tx, facts) => {
-    const job = await takeOne(db, tx, facts);
+    const job = await takeOne(tx, facts);
     if (job === undefined) return "look again";
     return wait(db, tx, job, facts, "ready", 0, 0);
   });

@@ -2,7 +2,7 @@ import type { State } from "../../core/job.js";
 import { STATES } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { PACE_FORGOTTEN, PACE_GATHERED, PACE_MEMORY } from "../../core/pace.js";
-import type { CountRow } from "../port.js";
+import type { CountRow } from "../port-records.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";

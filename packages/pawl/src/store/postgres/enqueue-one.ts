@@ -5,9 +5,10 @@ import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { DriverError } from "./errors.js";
 import { optionsText } from "./options-text.js";
+import { TAKE_SEAT, TELL_SEAT } from "./seat-statements.js";
 import { clampDue, type Span } from "./span.js";
 
-/** A wake-up that goes out with the commit of the enqueue, instead of after it. */
+/** A wake-up that goes out with the commit of the enqueue, instead of after it. Never in a transaction of somebody else's. */
 export interface Ride {
   readonly channel: string;
   readonly payload: string;
@@ -21,7 +22,32 @@ const ENQUEUE_ONE = hotStatement(
   "enqueue",
   "enqueue_one",
   `
-  with clock as materialized (
+  with ${storing()},
+  readied as (
+    insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored
+  ),
+  counted as (insert into pawl.delta (queue, task, ready) values ($2::text, $5::text, 1))
+  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling, false as handed from clock`,
+);
+
+/** The same with its wake-up ($9, $10), unless a worker sits and waits for it: then it is that one's ($11: if it may be). */
+const ENQUEUE_AND_TELL = hotStatement(
+  "enqueue",
+  "enqueue_and_tell",
+  `
+  with ${storing()},
+  ${TAKE_SEAT},
+  readied as (
+    insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
+    select id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored where not exists (select from seat)
+  ),
+  counted as (insert into pawl.delta (queue, task, ready, running) select $2::text, $5::text, 1 - n, n from (select count(*) as n from seat) s)
+  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling, exists (select from seat) as handed,
+    case when exists (select from seat) then ${TELL_SEAT} else pg_notify($9::text, $10::text)::text end as told from clock`,
+);
+
+function storing(): string {
+  return `clock as materialized (
     select at.now, floor_ms, ceiling_ms from pawl.span, (select ${NOW} as now) at limit 1
   ),
   stored as (
@@ -29,16 +55,17 @@ const ENQUEUE_ONE = hotStatement(
     select c.now, c.now, (lpad(to_hex(floor(greatest(c.floor_ms, least(${ms("c.now")}, c.ceiling_ms - 1)))::bigint), 12, '0') || $6::text)::uuid,
       $3::int2, $2::text, $4::text, $5::text, $7::json, $8::json from clock c
     returning id
-  ),
-  readied as (
-    insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored
-  ),
-  counted as (insert into pawl.delta (queue, task, ready) values ($2::text, $5::text, 1))
-  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling,
-    case when $9::text is not null then pg_notify($9::text, $10::text)::text end as told from clock`,
-);
+  )`;
+}
 
-export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<{ answers: readonly Enqueued[]; now: number }> {
+export interface StoredJobs {
+  readonly answers: readonly Enqueued[];
+  readonly now: number;
+  /** of one alone: it is in a worker's hands already, who was told */
+  readonly handed?: boolean;
+}
+
+export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredJobs> {
   try {
     return await store(db, on, job, ride);
   } catch (error) {
@@ -48,11 +75,17 @@ export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride
   }
 }
 
-async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<{ answers: readonly Enqueued[]; now: number }> {
+async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredJobs> {
   const { queue, band, tenant, task } = job.lane;
-  const values = [db.now(), queue, band, tenant, task, job.tail, job.input, optionsText(job) ?? null, ride?.channel ?? null, ride?.payload ?? null];
-  const [at] = (await on.query<Span>(ENQUEUE_ONE, values)) as [Span];
-  return { now: at.now, answers: [{ kind: "created", id: jobId(clampDue(at.now, at), job.tail) }] };
+  const values = [db.now(), queue, band, tenant, task, job.tail, job.input, optionsText(job) ?? null];
+  const [at] = (await (ride === undefined
+    ? on.query<StoredRow>(ENQUEUE_ONE, values)
+    : on.query<StoredRow>(ENQUEUE_AND_TELL, [...values, ride.channel, ride.payload, job.options?.atMostOnce !== true]))) as [StoredRow];
+  return { now: at.now, answers: [{ kind: "created", id: jobId(clampDue(at.now, at), job.tail) }], handed: at.handed };
+}
+
+interface StoredRow extends Span {
+  readonly handed: boolean;
 }
 
 function isRefused(error: unknown): boolean {

@@ -6,7 +6,7 @@ import type { BatchRequest } from "../port-batches.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
-import { enqueueOne, type Ride } from "./enqueue-one.js";
+import { enqueueOne, type Ride, type StoredJobs } from "./enqueue-one.js";
 import { LanesTable } from "./lanes-table.js";
 import { optionsText } from "./options-text.js";
 import { cut, PARCELS, type Parcel, type ParcelSize, pack } from "./parcels.js";
@@ -159,13 +159,7 @@ const ENQUEUE_BULK_ONCE = hotStatement(
   ${bulk("begun")}`,
 );
 
-export async function enqueuePlain(
-  db: Db,
-  on: Queryable,
-  jobs: readonly NewJob[],
-  size: ParcelSize = PARCELS,
-  ride?: Ride,
-): Promise<{ answers: readonly Enqueued[]; now: number }> {
+export async function enqueuePlain(db: Db, on: Queryable, jobs: readonly NewJob[], size: ParcelSize = PARCELS, ride?: Ride): Promise<StoredJobs> {
   if (isOneNow(jobs)) return enqueueOne(db, on, jobs[0], ride);
   if (jobs.every(isPlainNow)) {
     const [at] = (await askNow(db, on, jobs, size)) as [Span];

@@ -10,6 +10,7 @@ import type { Queryable } from "./drivers/driver.js";
 import { heads, lanesOf } from "./explain-lanes.js";
 import { readFacts } from "./facts.js";
 import { countDepths } from "./ingest-depth.js";
+import { keyHolders } from "./key-holders.js";
 import type { LaneBounds } from "./lane-bounds.js";
 import { type LimitRow, limitStateOf } from "./lane-limit-row.js";
 import type { LowWaters } from "./low-water.js";
@@ -88,11 +89,12 @@ export function postgresExplain(db: Db, bounds: LaneBounds, low: LowWaters): Exp
       const { lane, state } = job;
       const asked = [db.now(), id, lane.queue, lane.task, lane.tenant, state === "running"];
       // What is around it (limits, pace, the lanes beside its own) is not the tenant's, and told in sums.
-      const [[around], line, rivals, parents] = await Promise.all([
+      const [[around], line, rivals, parents, holders] = await Promise.all([
         db.query<AroundRow>(AROUND, asked),
         readFor(db, scope, (on) => ahead(on, bounds, id, lane)),
         rivalsOf(db, lane),
         readFor(db, scope, (on) => parentsOf(on, job.waitsFor ?? [])),
+        keyHolders(db, scope, job),
       ]);
       const { now, suspect, holder, pace, limits } = around as AroundRow;
       return {
@@ -100,6 +102,7 @@ export function postgresExplain(db: Db, bounds: LaneBounds, low: LowWaters): Exp
         job,
         ...(holder === null ? {} : { holder: JSON.parse(holder) as NonNullable<Look["holder"]> }),
         parents,
+        keyHolders: holders,
         suspect,
         ...line,
         rivals,

@@ -12,6 +12,11 @@ const MAKE_GATES = statement(
    where k.key = any($1::text[]) and k.rule is not null and not exists (select from pawl.gate g where g.key = k.key) order by k.key, k.id desc
    on conflict do nothing`,
 );
+/** Whoever forgot them held them when they were to be made. */
+const GONE_GATES = statement(
+  "gone_gates",
+  "select from pawl.knock k where k.key = any($1::text[]) and k.rule is not null and not exists (select from pawl.gate g where g.key = k.key) limit 1",
+);
 const LOCK_GATES = statement("lock_gates", "select key from pawl.gate where key = any($1::text[]) order by key for update");
 const CHANGE_GATES = statement(
   "change_gates",
@@ -68,14 +73,14 @@ export interface Standing {
 
 /**
  * Locks the gates, takes away what was knocked at them, and reads how they stand: in a second statement, which sees what was
- * written before the locks were had. Undefined: some are not there, and were not to be made. To make them now would be out
- * of order, so whoever asked begins anew.
+ * written before the locks were had. Undefined: some are not there, though they are needed. To make them now would be out of
+ * order, so whoever asked begins anew.
  */
 export async function takeKnocks(db: Db, tx: Transaction, keys: readonly GateKey[], make: boolean): Promise<Standing | undefined> {
   const asked = textArray(keys);
   if (make) await tx.query(MAKE_GATES, [asked]);
   const locked = await tx.query(LOCK_GATES, [asked]);
-  if (!make && locked.length < keys.length) return undefined;
+  if (locked.length < keys.length && (!make || (await tx.query(GONE_GATES, [asked])).length > 0)) return undefined;
   let rows = await tx.query<GateRow>(READ_GATES, [db.now(), asked]);
   const changed = rows.flatMap(changedBy);
   if (changed.length > 0) {

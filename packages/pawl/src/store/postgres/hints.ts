@@ -1,5 +1,6 @@
 import { type Lane, laneKey } from "../../core/lane.js";
 import type { Clock } from "../../runtime/clock.js";
+import { newToken } from "../../runtime/identity.js";
 import type { Hint } from "../port.js";
 import { textArray } from "./arrays.js";
 import { type Db, hotStatement } from "./db.js";
@@ -35,6 +36,13 @@ interface Message {
   readonly canary?: number;
 }
 
+/** Who hears what is said to this process alone. */
+export interface SeatListener {
+  message(payload: string): void;
+  /** anything may have been missed */
+  up(): void;
+}
+
 /**
  * Wake-ups, here at once and elsewhere by NOTIFY: coalesced on the leading edge, outside everybody's transaction, and
  * never relied upon. All loops poll as well; while `hears()` they may do so less often.
@@ -66,6 +74,10 @@ export class Hints {
   /** Of jobs that are ready: those who look for none are not woken by each that comes. */
   readonly #workChannel: string;
   #looksForWork = false;
+  /** Nobody can guess it, so nobody but the store's own statements, which read it, can say that a job is handed over. */
+  readonly seatChannel: string;
+  #seats: SeatListener | undefined;
+  #listener: number | undefined;
 
   constructor(
     readonly db: Db,
@@ -77,6 +89,7 @@ export class Hints {
     this.#channel = db.schema;
     // A channel's name is at most 63 bytes. Two schemas that differ behind that wake each other for nothing.
     this.#workChannel = `${db.schema.slice(0, 58)}.work`;
+    this.seatChannel = `${db.schema.slice(0, 20)}.${newToken()}`;
     if (others) this.#listen();
   }
 
@@ -109,6 +122,20 @@ export class Hints {
     if (this.#looksForWork) return;
     this.#looksForWork = true;
     this.#subscription?.also(this.#workChannel);
+  }
+
+  /** From now on somebody here waits for what is handed to it. */
+  hearSeats(listener: SeatListener): void {
+    if (this.#seats !== undefined) return;
+    this.#seats = listener;
+    // Known again once that channel is heard as well.
+    this.#listener = undefined;
+    this.#subscription?.also(this.seatChannel);
+  }
+
+  /** The server's process that speaks to this one, while it is known to be heard. */
+  get listener(): number | undefined {
+    return this.#heard > 0 && this.hears() ? this.#listener : undefined;
   }
 
   hears(): boolean {
@@ -212,26 +239,32 @@ export class Hints {
 
   #listen(): void {
     this.#subscription = this.db.driver.listen(this.#channel, {
-      message: (payload) => this.#receive(payload),
-      up: () => {
+      message: (payload, channel) => this.#receive(payload, channel),
+      up: (listener) => {
+        this.#listener = listener;
         this.tell({ kind: "lanes" });
         this.#probe();
+        this.#seats?.up();
       },
       down: () => {
+        this.#listener = undefined;
         this.#canary = 0;
         this.#heard = 0;
       },
     });
     if (this.#looksForWork) this.#subscription.also(this.#workChannel);
+    if (this.#seats !== undefined) this.#subscription.also(this.seatChannel);
   }
 
-  #receive(payload: string): void {
-    let message: Message;
+  /** Whoever can connect can say anything here: what cannot be understood is passed over. */
+  #receive(payload: string, channel: string): void {
     try {
-      message = JSON.parse(payload) as Message;
-    } catch {
-      return;
-    }
+      if (channel === this.seatChannel) this.#seats?.message(payload);
+      else this.#understand(JSON.parse(payload) as Message);
+    } catch {}
+  }
+
+  #understand(message: Message): void {
     if (message.from === this.self) {
       if (message.canary !== undefined) {
         this.#heard = Math.max(this.#heard, message.canary);
@@ -251,14 +284,15 @@ export class Hints {
     this.#notify(this.#channel, [], this.#canary);
     const sent = this.#canary;
     this.#canaryTimer = this.clock.after(CANARY_PATIENCE, () => {
-      if (this.#heard < sent && this.#hasHeard) this.#relisten();
+      if (this.#heard < sent && this.#hasHeard) this.relisten();
       else this.#canaryTimer = this.clock.after(CANARY_PACE - CANARY_PATIENCE, () => this.#probe());
     });
   }
 
   /** It heard once and does not any more. (One that never heard, behind a pooler, is left alone: polling serves.) */
-  #relisten(): void {
+  relisten(): void {
     const deaf = this.#subscription;
+    this.#listener = undefined;
     this.#canary = 0;
     this.#heard = 0;
     deaf?.close().catch(() => {});

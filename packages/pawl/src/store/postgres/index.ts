@@ -2,14 +2,16 @@ import { isPawlError, pawlError } from "../../core/error.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Lane, laneKey } from "../../core/lane.js";
 import { type Clock, systemClock } from "../../runtime/clock.js";
-import type { ForeignTransaction, Hint, JobStore, Store, StoreInfo } from "../port.js";
+import type { ForeignTransaction, Hint, Store, StoreInfo } from "../port.js";
 import type { BatchStore } from "../port-batches.js";
+import type { JobStore } from "../port-jobs.js";
 import { type Admitted, admit } from "./admit.js";
 import { postgresApiKeys } from "./api-keys.js";
 import { postgresAudit } from "./audit.js";
 import { enqueueOnce, enqueueOnceInside, findBatch } from "./batches.js";
 import { postgresBreakers } from "./breakers.js";
 import { HeldLeases } from "./bundles.js";
+import { carryOut } from "./carry-out.js";
 import { postgresCheckup } from "./checkup.js";
 import { claim, claimSuspect } from "./claim.js";
 import { claimLimited, claimLimitedSuspect } from "./claim-limited.js";
@@ -18,11 +20,12 @@ import { fold, readCounts } from "./counts.js";
 import { postgresDataKeys } from "./data-keys.js";
 import { type Db, foreignDb } from "./db.js";
 import { postgresDead } from "./dead-groups.js";
-import { carryOut, expire, promote, pulse, unblock } from "./duties.js";
 import { enqueuePlain, isOneNow } from "./enqueue.js";
 import { enqueueApart, isGuarded } from "./enqueue-apart.js";
+import type { StoredJobs } from "./enqueue-one.js";
 import { DriverError } from "./errors.js";
 import { postgresEvents } from "./events.js";
+import { expire } from "./expire.js";
 import { postgresExplain } from "./explain.js";
 import { Hints } from "./hints.js";
 import { postgresIngest } from "./ingest.js";
@@ -35,7 +38,9 @@ import { LowWaters } from "./low-water.js";
 import { PARCELS, ParcelGuess, type ParcelSize } from "./parcels.js";
 import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
 import { postgresPolicies } from "./policies.js";
+import { promote } from "./promote.js";
 import { prune } from "./prune.js";
+import { pulse } from "./pulse.js";
 import { postgresPurges } from "./purges.js";
 import { get, history, logs } from "./read.js";
 import { reap } from "./reap.js";
@@ -45,10 +50,14 @@ import { type RenewalData, threadRenewer } from "./renewal.js";
 import { postgresReplies } from "./replies.js";
 import { restore } from "./restore.js";
 import { postgresSchedules } from "./schedules.js";
+import { PostgresSeats } from "./seats.js";
 import { postgresSeries } from "./series.js";
 import { postgresWorkers } from "./serving.js";
 import { settle } from "./settle.js";
+import { readStanding, Standings } from "./standing.js";
+import { postgresTargets } from "./targets.js";
 import { getTasks, publishTasks } from "./tasks.js";
+import { unblock } from "./unblock.js";
 import { Workers } from "./workers.js";
 
 export interface PostgresStoreOptions {
@@ -79,6 +88,7 @@ export function postgresStore({
   const bounds = new LaneBounds(clock.monotonic);
   const claiming = { db, workers, bounds, guess: new ParcelGuess(parcels), held };
   const low = new LowWaters();
+  const standings = new Standings((tenant) => readStanding(db, tenant));
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
   hints.on((hint) => {
     if (hint.kind !== "ready") return;
@@ -151,11 +161,11 @@ export function postgresStore({
       return (await (guarded ? enqueueApart(db, own, batch, parcels) : enqueuePlain(db, own, batch, parcels))).answers;
     }
     const ride = !guarded && isOneNow(batch) ? hints.ride([batch[0].lane]) : undefined;
-    const { answers, now } = await unknownIfLost(batch, () =>
+    const { answers, now, handed } = await unknownIfLost<StoredJobs>(batch, () =>
       guarded ? db.transaction((own) => enqueueApart(db, own, batch, parcels)) : enqueuePlain(db, db, batch, parcels, ride),
     );
     if (ride === undefined) await stored(batch, answers, now);
-    else hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
+    else if (handed !== true) hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
     return answers;
   }
 
@@ -233,6 +243,7 @@ export function postgresStore({
     policies: postgresPolicies(db, () => hints.give({ kind: "lanes" })),
     series: postgresSeries(db),
     events: postgresEvents(db, { changed: () => hints.give({ kind: "watch" }), recorded: () => hints.give({ kind: "events" }) }),
+    targets: postgresTargets(db, () => hints.give({ kind: "lanes" })),
     apiKeys: postgresApiKeys(db),
     audit: postgresAudit(db),
     replies: postgresReplies(db),
@@ -268,6 +279,7 @@ export function postgresStore({
     },
     records: {
       counts: () => readCounts(db, low),
+      standing: (tenant) => standings.of(tenant),
       log: async (worker, entries) => log(db, await workers.id(worker), entries),
       recall: (job, name) => recall(db, job, name),
       record: async (worker, entry) => record(db, await workers.id(worker), entry),
@@ -276,6 +288,7 @@ export function postgresStore({
     hint: (hint: Hint) => hints.give(hint),
     hearsOthers: () => hints.hears(),
     // A clock of the tests cannot be followed by another thread.
+    ...(hints.others ? { seats: new PostgresSeats({ db, workers, hints, bounds, clock }) } : {}),
     ...(db.now() !== null ? {} : { renewer: (worker, { duration, every }) => threadRenewer(() => renewalData(worker, duration, every)) }),
     async close() {
       if (closed) return;

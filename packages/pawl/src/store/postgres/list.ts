@@ -1,6 +1,7 @@
 import { firstIdAt, type JobId } from "../../core/id.js";
 import type { State } from "../../core/job.js";
-import type { JobFilter, Page, PageRequest, Scope } from "../port.js";
+import type { Scope } from "../port.js";
+import type { JobFilter, Page, PageRequest } from "../port-jobs.js";
 import { stateCode } from "./codes.js";
 import { type Db, statement } from "./db.js";
 import { readCauses } from "./dead-groups.js";

@@ -1,5 +1,5 @@
 import type { Lane } from "../../core/lane.js";
-import type { LiveLanes } from "../port.js";
+import type { LiveLanes } from "../port-lanes.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, hotStatement } from "./db.js";
 import type { FreshLane, Head, LaneBounds } from "./lane-bounds.js";

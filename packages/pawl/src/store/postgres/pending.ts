@@ -31,14 +31,16 @@ export function laneOf(row: LaneColumns): Lane {
 }
 
 const COLUMNS = "id, queue, band, tenant, task";
+/** $2: only from there. A state, or null: wherever they are. */
+const from = (state: PendingJob["state"]) => `id = any($1::uuid[]) and coalesce($2::text, '${state}') = '${state}'`;
 const TAKE = statement(
   "take",
   `
-  with r as (delete from pawl.ready where id = any($1::uuid[]) returning ${COLUMNS}, spent, crashes),
-  u as (delete from pawl.suspect where id = any($1::uuid[]) returning ${COLUMNS}, spent, crashes),
-  s as (delete from pawl.scheduled where id = any($1::uuid[]) returning ${COLUMNS}, spent, crashes, run_at),
-  p as (delete from pawl.parked where id = any($1::uuid[]) returning ${COLUMNS}, spent, crashes, run_at),
-  b as (delete from pawl.blocked where id = any($1::uuid[]) returning ${COLUMNS}, run_at)
+  with r as (delete from pawl.ready where ${from("ready")} returning ${COLUMNS}, spent, crashes),
+  u as (delete from pawl.suspect where ${from("ready")} returning ${COLUMNS}, spent, crashes),
+  s as (delete from pawl.scheduled where ${from("scheduled")} returning ${COLUMNS}, spent, crashes, run_at),
+  p as (delete from pawl.parked where ${from("parked")} returning ${COLUMNS}, spent, crashes, run_at),
+  b as (delete from pawl.blocked where ${from("blocked")} returning ${COLUMNS}, run_at)
   select 'ready' as state, ${COLUMNS}, spent, crashes, null::float8 as run_at from r
   union all select 'ready', ${COLUMNS}, spent, crashes, null from u
   union all select 'scheduled', ${COLUMNS}, spent, crashes, ${ms("run_at")} from s
@@ -48,11 +50,14 @@ const TAKE = statement(
 
 type TakenRow = LaneColumns & { state: PendingJob["state"]; id: JobId; spent: number; crashes: number; run_at: number | null };
 
-/** Takes the jobs out of wherever they wait. What is not answered waits nowhere: it is running, finished or unknown. */
-export async function take(on: Queryable, ids: readonly JobId[]): Promise<readonly PendingJob[]> {
+/**
+ * Takes the jobs out of wherever they wait, or out of where those of one state do. What is not answered does not wait there:
+ * it has moved on, is running, finished or unknown.
+ */
+export async function take(on: Queryable, ids: readonly JobId[], state?: PendingJob["state"]): Promise<readonly PendingJob[]> {
   if (ids.length === 0) return [];
   await openParcels(on, ids);
-  const rows = await on.query<TakenRow>(TAKE, [plainArray(ids)]);
+  const rows = await on.query<TakenRow>(TAKE, [plainArray(ids), state ?? null]);
   return rows.map((row) => ({
     id: row.id,
     lane: laneOf(row),

@@ -5,8 +5,8 @@ import type { PolicyStore } from "../port-policies.js";
 import { type Db, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 
-/** Also a lock: changes of policies come one after the other. */
-const MARK = statement(
+/** Also a lock: changes of policies, and of targets, come one after the other. */
+export const MARK = statement(
   "mark_policies",
   "insert into pawl.policy_mark as m (mark) values (1) on conflict (only_one) do update set mark = m.mark + 1 returning mark::float8",
 );

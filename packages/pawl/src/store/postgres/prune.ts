@@ -1,15 +1,16 @@
 import type { JobId } from "../../core/id.js";
 import { isFinished } from "../../core/job.js";
-import type { ExportedJob, PruneReport, PruneRules } from "../port.js";
-import { plainArray, textArray } from "./arrays.js";
+import type { ExportedJob, PruneReport, PruneRules } from "../port-duties.js";
+import { plainArray } from "./arrays.js";
 import { OUT_OF_BUNDLES, openBundles } from "./bundles.js";
 import { stateCode } from "./codes.js";
 import { dropJobs } from "./control.js";
-import { count, forgetTallies } from "./counts.js";
+import { count } from "./counts.js";
 import { type Db, NOW, renameSchema, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import { exclusively, type HeldDuty } from "./exclusive.js";
 import { readFacts, withoutStarted } from "./facts.js";
+import { forget } from "./forget.js";
 import { existingMonths, firstId, makePartitions, monthOf, PARTITIONED, startOf, storeNow } from "./partitions.js";
 import { history } from "./read.js";
 import { watchHolders } from "./watch.js";
@@ -210,114 +211,5 @@ async function dropInBatches(db: Db, rules: PruneRules, duty: HeldDuty, next: ()
       return gone.size;
     });
     if (ids.length < rules.limit) return dropped;
-  }
-}
-
-// --- what has a time to live -------------------------------------------------------------------------------------
-
-/** Bundles whose jobs went with their month. */
-const FORGET_BUNDLES = statement(
-  "forget_bundles",
-  "with gone as (delete from pawl.bundle where seq = any(array(select seq from pawl.bundle where first < (select floor from pawl.span) order by first limit $1)) returning 1) select count(*)::int as n from gone",
-);
-
-async function forgetBundles(db: Db, limit: number): Promise<number> {
-  for (let forgotten = 0; ; ) {
-    const [row] = await db.query<{ n: number }>(FORGET_BUNDLES, [limit]);
-    forgotten += row?.n ?? 0;
-    if ((row?.n ?? 0) < limit) return forgotten;
-  }
-}
-
-/** Whoever renews one meanwhile has it locked, or has made it young again by the time it is locked here. */
-const FORGETTABLE = [
-  statement(
-    "forget_requests",
-    `delete from pawl.request where (tenant, id) in (select tenant, id from pawl.request where until <= ${NOW} limit $2 for update skip locked)`,
-  ),
-  statement(
-    "forget_batches",
-    `delete from pawl.batch where (tenant, id) in (select tenant, id from pawl.batch where until <= ${NOW} limit $2 for update skip locked)`,
-  ),
-  statement(
-    "forget_effects",
-    `delete from pawl.effect where (job, name) in (select job, name from pawl.effect where until <= ${NOW} limit $2 for update skip locked)`,
-  ),
-  statement(
-    "forget_breakers",
-    `delete from pawl.breaker where (tenant, task) in (select tenant, task from pawl.breaker where until <= ${NOW} limit $2 for update skip locked)`,
-  ),
-  statement(
-    "forget_replies",
-    `delete from pawl.reply where (tenant, credential, key) in (select tenant, credential, key from pawl.reply where until <= ${NOW} limit $2 for update skip locked)`,
-  ),
-];
-
-/** Gates where nobody is, waits or will come. One that is made again meanwhile comes with a knock, which makes it. */
-const FORGET_GATES = statement(
-  "forget_gates",
-  `with idle as materialized (
-     select g.key from pawl.gate g where coalesce(g.full_at, ${NOW}) <= ${NOW} and coalesce(g.paused_until, ${NOW}) <= ${NOW}
-       and not exists (select from pawl.slot s where s.kind in ('key', 'serial', 'rate') and s.key = g.key) and not exists (select from pawl.parked p where p.gate = g.key)
-       and not exists (select from pawl.knock k where k.key = g.key)
-       and g.key not in (select u.gate from pawl.ticket t cross join lateral unnest(t.gates) as u(gate)) limit $2 for update skip locked
-   ),
-   gone as (delete from pawl.gate g using idle where g.key = idle.key returning 1)
-   select count(*)::int as n from gone`,
-);
-
-async function forgetGates(db: Db, limit: number): Promise<number> {
-  let forgotten = 0;
-  for (;;) {
-    const [row] = await db.query<{ n: number }>(FORGET_GATES, [db.now(), limit]);
-    forgotten += row?.n ?? 0;
-    if ((row?.n ?? 0) < limit) return forgotten;
-  }
-}
-
-async function forget(db: Db, limit: number): Promise<number> {
-  let forgotten = 0;
-  for (const one of FORGETTABLE) {
-    for (;;) {
-      const [row] = await db.query<{ n: number }>(
-        { name: one.name, text: `with gone as (${one.text} returning 1) select count(*)::int as n from gone` },
-        [db.now(), limit],
-      );
-      forgotten += row?.n ?? 0;
-      if ((row?.n ?? 0) < limit) break;
-    }
-  }
-  return forgotten + (await forgetBundles(db, limit)) + (await forgetTallies(db)) + (await forgetKeys(db, limit)) + (await forgetGates(db, limit));
-}
-
-/** A key whose job is finished (or gone) holds nothing, unless its period is not over. */
-const HOLDS_NOTHING = `(k.until is null or k.until <= ${NOW})
-  and ${["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `not exists (select from pawl.${table} w where w.id = k.job)`).join(" and ")}
-  and not exists (select from pawl.lease l where k.job = any(l.jobs))`;
-const FORGETTABLE_KEYS = statement(
-  "forgettable_keys",
-  `select k.tenant, k.task, k.key from pawl.key k where ${HOLDS_NOTHING} limit $2 for update skip locked`,
-);
-const FORGET_KEYS = statement(
-  "forget_keys",
-  `delete from pawl.key k using unnest($2::text[], $3::text[], $4::text[]) as g(tenant, task, key)
-   where k.tenant = g.tenant and k.task = g.task and k.key = g.key and ${HOLDS_NOTHING} returning 1 as one`,
-);
-
-/** Locked first, then judged by a statement of its own: a job that took the key meanwhile is seen only by that. */
-async function forgetKeys(db: Db, limit: number): Promise<number> {
-  let forgotten = 0;
-  for (;;) {
-    const { found, gone } = await db.transaction(async (tx) => {
-      const keys = await tx.query<{ tenant: string; task: string; key: string }>(FORGETTABLE_KEYS, [db.now(), limit]);
-      if (keys.length === 0) return { found: 0, gone: 0 };
-      const rows = await tx.query(FORGET_KEYS, [
-        db.now(),
-        ...(["tenant", "task", "key"] as const).map((column) => textArray(keys.map((key) => key[column]))),
-      ]);
-      return { found: keys.length, gone: rows.length };
-    });
-    forgotten += gone;
-    if (found < limit) return forgotten;
   }
 }

@@ -26,15 +26,21 @@ const END = statement("end_purge", "delete from pawl.purge where id = $1::uuid")
 /** jobs of whomever that one statement looks at */
 const LOOKED_AT = 10_000;
 
-/** By the primary key, onward from where the last one ended: there is no index by tenant, so what is looked at is bounded and not what is found. */
+/**
+ * By the primary key, onward from where the last one ended: there is no index by tenant, so what is looked at is bounded and not
+ * what is found. No further than it takes to find enough: `looked` is read as far as it is asked for, in its order.
+ */
 const NEXT = statement(
   "next_purged",
   `
   with looked as materialized (
     select id, tenant from pawl.any_job where id > coalesce($2::uuid, '00000000-0000-0000-0000-000000000000') order by id limit $4
   ),
-  last as (select id, (select count(*) from looked) = $4::int as more from looked order by id desc limit 1)
-  select l.id as last, l.more, m.id from last l left join lateral (select id from looked where tenant = $1 order by id limit $3) m on true order by m.id`,
+  mine as materialized (select id from looked where tenant = $1 limit $3),
+  last as (
+    select id, (select count(*) from looked) = $4::int as more from looked where (select count(*) from mine) < $3::int order by id desc limit 1
+  )
+  select id, null::uuid as last, false as more from mine union all select null, id, more from last order by id`,
 );
 /** As a redrive and a prune do: whoever is first has the job. */
 const LOCK_DEAD = statement("lock_purged_dead", "select id from pawl.dead where id = any($1::uuid[]) order by id for update");
@@ -52,6 +58,14 @@ const ofGates = (table: string) =>
   gone(`purge_${table}`, `delete from pawl.${table} where ctid = any(array(select ctid from pawl.${table} where key >= $1 and key < $3 limit $2))`);
 
 const OF_TENANT = ["data_key", "request", "batch", "key", "reply", "breaker"].map(ofTenant);
+/** Those who deliver to them hear of it by the mark. */
+const TARGETS = statement(
+  "purge_targets",
+  `with gone as (delete from pawl.target where ctid = any(array(select ctid from pawl.target where tenant = $1 limit $2)) returning task),
+   secrets as (delete from pawl.target_secret where tenant = $1 and task in (select task from gone)),
+   marked as (insert into pawl.policy_mark as m (mark) select 1 where exists (select from gone) on conflict (only_one) do update set mark = m.mark + 1)
+   select count(*)::int as n from gone`,
+);
 const OF_GATES = ["knock", "gate"].map(ofGates);
 const API_KEYS = statement(
   "purge_api_keys",
@@ -67,11 +81,11 @@ interface Row {
   readonly asked_at: number;
 }
 
-/** One row for each that was found, or one without any; none where there is nothing to look at. */
+/** One row for each that was found; and, if those are not enough, one for the last that was looked at. */
 interface Looked {
   readonly id: JobId | null;
-  /** the last one that was looked at, and whether there may be others after it */
-  readonly last: JobId;
+  readonly last: JobId | null;
+  /** whether there may be others after the last */
   readonly more: boolean;
 }
 
@@ -96,7 +110,7 @@ export function postgresPurges(db: Db, tell: (hint: Hint) => void): PurgeStore {
       if (readied.length > 0) tell({ kind: "ready", lanes: readied });
       if (report.running > 0) tell({ kind: "intent" });
       const next = ids.length === limit ? ids.at(-1) : rows.find(({ more }) => more)?.last;
-      return { ...report, ...(next === undefined ? {} : { next }) };
+      return { ...report, ...(next == null ? {} : { next }) };
     },
     async rest(tenant, limit) {
       const { from, to } = gatesOf({ tenant });
@@ -105,6 +119,7 @@ export function postgresPurges(db: Db, tell: (hint: Hint) => void): PurgeStore {
         sum += rows[0]?.n ?? 0;
       };
       add(await db.query<{ n: number }>(API_KEYS, [tenant, limit]));
+      add(await db.query<{ n: number }>(TARGETS, [tenant, limit]));
       for (const one of OF_TENANT) add(await db.query<{ n: number }>(one, [tenant, limit]));
       for (const one of OF_GATES) add(await db.query<{ n: number }>(one, [from, limit, to]));
       return sum;

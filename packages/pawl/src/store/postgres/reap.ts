@@ -2,7 +2,7 @@ import type { JobId, LeaseId } from "../../core/id.js";
 import type { JobOptions } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { decide, standingOf } from "../../core/outcome.js";
-import type { Settlement } from "../port.js";
+import type { Settlement } from "../port-leases.js";
 import { plainArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";

@@ -1,5 +1,5 @@
 import type { JobId, LeaseId } from "../../core/id.js";
-import type { LogEntry } from "../port.js";
+import type { LogEntry } from "../port-records.js";
 import { plainArray, textArray } from "./arrays.js";
 import { levelCode } from "./codes.js";
 import { type Db, NOW, statement } from "./db.js";

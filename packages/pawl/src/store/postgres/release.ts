@@ -5,10 +5,10 @@ import { compareText } from "../../core/lane.js";
 import { plainArray } from "./arrays.js";
 import { count, type Move } from "./counts.js";
 import { type Db, statement } from "./db.js";
+import { die } from "./die.js";
 import type { Queryable } from "./drivers/driver.js";
-import { markDead, type PendingJob, type Placement, put, take } from "./pending.js";
+import { type PendingJob, type Placement, put, take } from "./pending.js";
 import { readSpan } from "./span.js";
-import { vacate } from "./tickets.js";
 
 export interface Ended {
   readonly id: JobId;
@@ -26,8 +26,6 @@ const SATISFY = statement(
   "delete from pawl.dependency d using unnest($1::uuid[], $2::uuid[]) as g(parent, child) where d.parent = g.parent and d.child = g.child",
 );
 const STILL_WAITING = statement("still_waiting", "select distinct child from pawl.dependency where child = any($1::uuid[])");
-const UNTIE = statement("untie", "delete from pawl.dependency where child = any($1::uuid[])");
-const UNASK = statement("unask", "delete from pawl.intent where job = any($1::uuid[])");
 const PAUSED = statement("pause_intents", "delete from pawl.intent where job = any($1::uuid[]) and kind = 'pause' returning job");
 
 /** Releases what waited for jobs that just ended, and what waited for the ones doomed by that, in the caller's transaction. */
@@ -86,23 +84,6 @@ async function unblock(db: Db, on: Queryable, children: readonly JobId[]): Promi
 
 async function doom(db: Db, on: Queryable, doomed: ReadonlyMap<JobId, JobId>): Promise<readonly Ended[]> {
   const victims = await take(on, [...doomed.keys()]);
-  if (victims.length === 0) return [];
-  await on.query(UNTIE, [plainArray(victims.map((job) => job.id))]);
-  await on.query(UNASK, [plainArray(victims.map((job) => job.id))]);
-  await vacate(
-    db,
-    on,
-    victims.map((job) => job.id),
-    { finished: true },
-  );
-  const placements = victims.map(({ id, lane }): Placement => {
-    return { id, lane, to: "dead", spent: 0, crashes: 0, failure: doomedBy(doomed.get(id) as JobId) };
-  });
-  await put(db, on, placements);
-  await markDead(db, on, placements);
-  await count(
-    on,
-    placements.map((job): Move => ({ lane: job.lane, from: "blocked", to: "dead" })),
-  );
-  return placements.map((job) => ({ id: job.id, state: "dead" as const }));
+  await die(db, on, victims, ({ id }) => doomedBy(doomed.get(id) as JobId));
+  return victims.map(({ id }) => ({ id, state: "dead" as const }));
 }

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { eventually } from "../../../../../test/support/eventually.js";
 import type { LeaseId } from "../../core/id.js";
-import type { Renewer } from "../port.js";
+import type { Renewer } from "../port-leases.js";
 import { RENEW } from "./renew.js";
 import { type RenewalData, threadRenewer } from "./renewal.js";
 

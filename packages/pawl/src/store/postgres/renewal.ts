@@ -1,7 +1,7 @@
 import { type PawlError, pawlError } from "../../core/error.js";
 import type { LeaseId } from "../../core/id.js";
 import { spawnThread } from "../../runtime/thread.js";
-import type { Renewer } from "../port.js";
+import type { Renewer } from "../port-leases.js";
 import type { RenewalLink, Statement } from "./drivers/driver.js";
 import { RenewalTable } from "./renewal-table.js";
 

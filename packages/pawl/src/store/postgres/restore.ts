@@ -1,5 +1,5 @@
 import type { AttemptRecord } from "../../core/job.js";
-import type { ExportedJob } from "../port.js";
+import type { ExportedJob } from "../port-duties.js";
 import { plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { count } from "./counts.js";

@@ -1,7 +1,7 @@
 /** Tables with a column `tenant` whose rows a tenant may be shown. */
 const OF_TENANTS = [
   ...["job", "job_kept", "ready", "suspect", "parcel", "scheduled", "parked", "blocked", "dead"],
-  ...["schedule", "api_key", "audit", "audit_head", "breaker"],
+  ...["schedule", "target", "api_key", "audit", "audit_head", "breaker"],
 ];
 /** Rows that are whose job they are of, by its id. The jobs of a bundle are of one lane. */
 const OF_JOBS: Readonly<Record<string, string>> = {
@@ -56,6 +56,10 @@ export function rolesScript(schema = "pawl"): string {
     `alter default privileges in schema ${schema} grant usage, select on sequences to ${engine}`,
     `alter default privileges in schema ${schema} grant select on tables to ${readonly}`,
     ...digests(schema, engine, readonly),
+    // Sealed, but nobody who only reads needs them.
+    `revoke all on ${schema}.target_secret from ${readonly}`,
+    // Who knows the name of a worker's channel could tell it to run anything.
+    `revoke all on ${schema}.seat from ${readonly}`,
     `revoke update, delete, truncate on ${schema}.audit from ${engine}`,
     `revoke delete, truncate on ${schema}.audit_head from ${engine}`,
     `revoke insert, update, delete on ${schema}.migration from ${engine}`,

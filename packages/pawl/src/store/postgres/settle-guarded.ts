@@ -3,7 +3,7 @@ import { type Asked, isFinished } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { gateKey } from "../../core/limit.js";
 import { type Patch, withIntent } from "../../core/outcome.js";
-import type { Settlement } from "../port.js";
+import type { Settlement } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { count } from "./counts.js";

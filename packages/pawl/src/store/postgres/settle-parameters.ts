@@ -2,7 +2,7 @@ import type { LeaseId } from "../../core/id.js";
 import type { State } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { isSuspect } from "../../core/outcome.js";
-import type { Settlement } from "../port.js";
+import type { Settlement } from "../port-leases.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { LanesTable } from "./lanes-table.js";

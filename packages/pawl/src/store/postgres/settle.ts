@@ -1,7 +1,8 @@
 import type { Lane } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
 import type { GateKey } from "../../core/limit.js";
-import type { ForeignTransaction, Settled, Settlement } from "../port.js";
+import type { ForeignTransaction } from "../port.js";
+import type { Settled, Settlement } from "../port-leases.js";
 import { plainArray } from "./arrays.js";
 import type { Bundle, HeldLeases } from "./bundles.js";
 import { outcomeCode, stateCode } from "./codes.js";

@@ -4,11 +4,16 @@ import { type JobId, tailOf } from "../../core/id.js";
 import type { AttemptRecord, JobRecord, LogLine } from "../../core/job.js";
 import type { Patch } from "../../core/outcome.js";
 import { isSealed, SEALED_VALUE, unreadableReason } from "../../core/sealed.js";
-import type { Claimed, JobStore, LeaseStore, LogEntry, RecordStore, Settlement, Store } from "../port.js";
+import type { Store } from "../port.js";
+import type { JobStore } from "../port-jobs.js";
+import type { Claimed, LeaseStore, Settlement } from "../port-leases.js";
+import type { LogEntry, RecordStore } from "../port-records.js";
+import type { Seats } from "../port-seats.js";
 import { sealedBatches, sealedReplies } from "./digests.js";
 import { sealInputs } from "./inputs.js";
 import { sealedSchedules } from "./schedules.js";
 import { inputPlace, jobPlace, type Opened, Opener, Sealer } from "./sealer.js";
+import { sealedTargets } from "./targets.js";
 import type { Vault } from "./vault.js";
 
 /**
@@ -34,8 +39,10 @@ export function sealedStore(store: Store, vault: Vault): Store {
       },
     },
     leases: sealedLeases(store.leases, vault),
+    ...(store.seats === undefined ? {} : { seats: sealedSeats(store.seats, vault) }),
     records: sealedRecords(store.records, vault),
     schedules: sealedSchedules(store.schedules, vault),
+    targets: sealedTargets(store.targets, vault),
     dead: {
       async groups(scope, filter, limit) {
         const groups = await store.dead.groups(scope, filter, limit);
@@ -93,6 +100,16 @@ function sealedJobs(jobs: JobStore, vault: Vault): JobStore {
       const sealer = await Sealer.of(vault, [lane.tenant]);
       return jobs.redrive(scope, id, { ...how, input: sealer.seal(how.input, lane.tenant, inputPlace(lane.task, tailOf(id))) });
     },
+  };
+}
+
+function sealedSeats(seats: Seats, vault: Vault): Seats {
+  return {
+    of: ({ onHanded, ...options }) =>
+      seats.of({
+        ...options,
+        onHanded: (handed) => void openClaimed(vault, handed.claimed).then((claimed) => onHanded({ ...handed, claimed }), options.onError),
+      }),
   };
 }
 

@@ -7,13 +7,13 @@ import { type Binding, envelopeOf, isSealed, SEALED_VALUE, sealedText, type Unre
 import type { ForeignTransaction } from "../port.js";
 import type { Opening, Sealing, Vault } from "./vault.js";
 
-type Field = "input" | "output" | "failure" | "progress" | "log" | "effect";
+type Field = "input" | "output" | "failure" | "progress" | "log" | "effect" | "secret";
 
 /** Where a value belongs. It goes into what is authenticated, so that a value moved elsewhere does not open there. */
 interface Place {
   readonly field: Field;
   readonly binding: Binding;
-  /** the tail of the job's id, or the name of the schedule; of an effect, its own name too */
+  /** the tail of the job's id, or the name of the schedule or of the target's task; of an effect, its own name too */
   readonly subject: string;
   /** of inputs: so that no other handler gets it */
   readonly task?: string;
@@ -31,7 +31,12 @@ export function schedulePlace(task: string, schedule: string): Place {
   return { field: "input", binding: "schedule", subject: schedule, task };
 }
 
-export function jobPlace(field: Exclude<Field, "input">, id: JobId, name = ""): Place {
+/** Of a target: what its deliveries are signed with. */
+export function targetPlace(task: string): Place {
+  return { field: "secret", binding: "target", subject: task };
+}
+
+export function jobPlace(field: Exclude<Field, "input" | "secret">, id: JobId, name = ""): Place {
   return { field, binding: "job", subject: name === "" ? tailOf(id) : `${tailOf(id)} ${name}` };
 }
 

@@ -1,6 +1,7 @@
 import type { WorkerRef } from "../../core/lease.js";
 import type { Clock } from "../../runtime/clock.js";
-import type { Claimed, Hint, Store } from "../../store/port.js";
+import type { Hint, Store } from "../../store/port.js";
+import type { Claimed } from "../../store/port-leases.js";
 import type { Attempt } from "../attempt.js";
 import { Breakers, breakerRules } from "../breakers.js";
 import { capacityOf } from "../capacity.js";
@@ -100,6 +101,7 @@ export class Dispatch {
       worker,
       clock,
       serves: servesOf(settings),
+      took: () => this.#claimer.offers.took(),
       onError: (error) => onError("say what is served", error),
     });
     this.#unhear = store.onHint((hint) => this.#hear(hint));

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import type { LiveLanes, Store } from "../../store/port.js";
+import type { Store } from "../../store/port.js";
+import type { LiveLanes } from "../../store/port-lanes.js";
 import { virtualClock } from "../../testing/clock.js";
 import { Looks } from "./looks.js";
 

@@ -1,6 +1,7 @@
 import { type Lane, type LaneKey, laneKey } from "../../core/lane.js";
 import type { Clock } from "../../runtime/clock.js";
-import type { LaneStore, LiveLanes, Store } from "../../store/port.js";
+import type { Store } from "../../store/port.js";
+import type { LaneStore, LiveLanes } from "../../store/port-lanes.js";
 
 /** ms for which what was seen is believed; hints meanwhile are added to it */
 const BELIEVED = 900;

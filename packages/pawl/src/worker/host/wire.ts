@@ -1,7 +1,7 @@
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { JobOptions, Priority } from "../../core/job.js";
-import type { Settled } from "../../store/port.js";
-import type { ToldEnding, ToldNote, ToldOutcome, ToldRun } from "./told.js";
+import type { Settled } from "../../store/port-leases.js";
+import type { ToldEnding, ToldOutcome, ToldRun } from "./told.js";
 
 /** The pull protocol as it is spoken: docs/protocol.md in types. Service and client have them from here, so that they mean the same. */
 
@@ -49,7 +49,6 @@ export interface PulledAnswers {
   /** `refused`: what was told of it is malformed, and nothing was changed */
   readonly answers: readonly (Settled | "refused")[];
 }
-export type PulledNote = ToldNote;
 export interface PulledRecord {
   readonly found: boolean;
   readonly value?: unknown;

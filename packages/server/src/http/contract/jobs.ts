@@ -144,7 +144,11 @@ export const waitForJob = route({
   description: "A long poll: answers as soon as the job is finished, or as it then stands when `timeout` is over. Look at `state`, and ask again.",
   policy: READ,
   params: oneJob,
-  query: closed({ timeout: optional(Type.Integer({ minimum: 0, maximum: 60_000, description: "ms; 30 s unless set" })) }),
+  query: closed({
+    timeout: optional(
+      as<number | string>({ ...Duration, description: "how long to wait: ms, or a text such as 10s; 30 s unless set, 60 s at most" }),
+    ),
+  }),
   status: 200,
   answer: { means: "The job as it stands.", body: Job },
 });

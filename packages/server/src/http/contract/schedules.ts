@@ -1,4 +1,4 @@
-import type { BackfillReport, PreviewedTick, ScheduleListing, ScheduleOptions, ScheduleView, TickView } from "pawl";
+import type { BackfillReport, PreviewedTick, ScheduleListing, ScheduleView, TickView } from "pawl";
 import Type from "typebox";
 import { Enqueued } from "./jobs-answer.js";
 import { JOB_OPTIONS } from "./jobs-body.js";
@@ -66,9 +66,6 @@ const Schedule = shown<ScheduleView>(
   "A schedule. Durations are ms.",
 );
 const Put = shown<{ result: "created" | "changed" | "unchanged" }>({ result: oneOf("created", "changed", "unchanged") });
-
-/** Bodies say `missed` as an object, in the words of the library; its types are more lenient. */
-export type ScheduleBody = Omit<ScheduleOptions, "job"> & { readonly task: string; readonly job?: ScheduleOptions["job"] };
 
 export const putSchedule = route({
   id: "schedules.put",

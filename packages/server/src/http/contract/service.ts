@@ -1,9 +1,8 @@
-import type { Finding, Info, LiveLaneView, LiveWorkerView, SeriesView, StateCounts, UnservedLane } from "pawl";
+import type { Counts, Finding, Info, LiveLaneView, LiveWorkerView, SeriesView, UnservedLane } from "pawl";
 import Type from "typebox";
-import { Counts } from "./named.js";
 import type { Policy } from "./policy.js";
 import { route } from "./route.js";
-import { as, closed, Instant, list, optional, QueueName, shown, TaskName, Time, text } from "./schemas.js";
+import { as, closed, Duration, Instant, list, optional, QueueName, shown, TaskName, TenantName, Time, text } from "./schemas.js";
 
 const Text = Type.String();
 const WORKERS: Policy = { action: "workers.read", scope: "everyone" };
@@ -95,26 +94,23 @@ export const getCheckup = route({
   },
 });
 
-/** A tenant's own would be told with the others' in it: nowhere is it written down whose they were. */
-const COUNTED: Policy = {
-  action: "queues.read",
-  scope: "everyone",
-  because: "its numbers are kept by queue and task for all tenants together, and not by tenant",
-};
+const STANDING = ["blocked", "scheduled", "ready", "parked", "running", "dead"] as const;
+const COUNT = Type.Integer();
+const Standing = Object.fromEntries(STANDING.map((state) => [state, COUNT]));
 
 export const getCounts = route({
   id: "counts.get",
   method: "GET",
   path: "/v1/counts",
   summary: "How many jobs are in each state",
-  policy: COUNTED,
-  query: closed({ queue: optional(QueueName), task: optional(TaskName) }),
+  description:
+    "Of one tenant, which is counted when it is asked for, `succeeded` and `cancelled` are left out: what is finished is counted for all tenants together.",
+  policy: { action: "queues.read", scope: "tenant" },
+  query: closed({ queue: optional(QueueName), task: optional(TaskName), tenant: optional(TenantName) }),
   status: 200,
-  answer: { means: "The counts.", body: as<StateCounts>(Counts) },
+  answer: { means: "The counts.", body: shown<Counts>({ ...Standing, succeeded: optional(COUNT), cancelled: optional(COUNT) }) },
 });
 
-const COUNT = Type.Integer();
-const STANDING = Type.Object({ blocked: COUNT, scheduled: COUNT, ready: COUNT, parked: COUNT, running: COUNT, dead: COUNT });
 const POINT = Type.Object({
   at: Time,
   enqueued: COUNT,
@@ -123,7 +119,7 @@ const POINT = Type.Object({
   retried: COUNT,
   died: COUNT,
   cancelled: COUNT,
-  standing: STANDING,
+  standing: Type.Object(Standing),
 });
 
 export const getSeries = route({
@@ -134,17 +130,18 @@ export const getSeries = route({
   description:
     "Counted by queue and task, for all tenants together. `retried` are attempts after which the job was scheduled again; `standing` is how many jobs were " +
     "in each state at the end of the step. What came in just now is there a second or two later.",
-  policy: COUNTED,
+  // A tenant's own would be told with the others' in it: nowhere is it written down whose they were.
+  policy: { action: "queues.read", scope: "everyone", untold: "what happened over time" },
   query: closed({
     queue: optional(QueueName),
     task: optional(TaskName),
     by: optional(
       as<"queue" | "task">(Type.String({ enum: ["queue", "task"], description: "one series each, the busiest 100; one of all unless set" })),
     ),
-    last: optional(text(32, "how far back from `to`, such as 24h; 1h unless set")),
+    last: optional(as<number | string>({ ...Duration, description: "how far back from `to`: ms, or a text such as 24h; 1h unless set" })),
     from: optional(Instant),
     to: optional(Instant),
-    step: optional(text(32, "length of a step in whole minutes, such as 5m; 1m unless set")),
+    step: optional(as<number | string>({ ...Duration, description: "length of a step in whole minutes: ms, or a text such as 5m; 1m unless set" })),
   }),
   status: 200,
   answer: {

@@ -28,7 +28,7 @@ ${CODES.map(([code, status]) => errorRow(code, status)).join("\n")}
 
 function navOf(noun: string, contract: readonly AnyRoute[]): string {
   const links = contract.filter((route) => nounOf(route) === noun).map(({ id }) => `<li><a href="#${escaped(id)}">${escaped(verbOf(id))}</a></li>`);
-  return `<h4>${escaped(noun)}</h4><ul>${links.join("")}</ul>`;
+  return `<h4><a href="#of-${escaped(noun)}">${escaped(noun)}</a></h4><ul>${links.join("")}</ul>`;
 }
 
 function verbOf(id: string): string {
@@ -37,7 +37,7 @@ function verbOf(id: string): string {
 
 function sectionOf(noun: string, contract: readonly AnyRoute[]): string {
   const own = contract.filter((route) => nounOf(route) === noun);
-  return `<section><h2>${escaped(noun)}</h2>${own.map(routeOf).join("\n")}</section>`;
+  return `<section><h2 id="of-${escaped(noun)}">${escaped(noun)}</h2>${own.map(routeOf).join("\n")}</section>`;
 }
 
 function routeOf(route: AnyRoute): string {

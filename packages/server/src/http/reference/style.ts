@@ -9,9 +9,10 @@ html { scroll-behavior: smooth; scroll-padding-top: 1rem; }
 body { margin: 0; display: grid; grid-template-columns: 15rem minmax(0, 1fr); color: var(--ink); background: var(--paper);
   font: 15px/1.55 ui-sans-serif, system-ui, -apple-system, "Segoe UI", sans-serif; }
 nav { position: sticky; top: 0; height: 100vh; overflow-y: auto; padding: 1.4rem 1.2rem; background: var(--side); border-right: 1px solid var(--line); }
-nav .brand { font-weight: 700; font-size: 1.15rem; color: var(--ink); }
+nav .brand { white-space: nowrap; font-weight: 700; font-size: 1.15rem; color: var(--ink); }
 nav .brand small { font-weight: 400; color: var(--soft); }
 nav h4 { margin: 1.1rem 0 .2rem; font-size: .72rem; letter-spacing: .08em; text-transform: uppercase; color: var(--soft); }
+nav h4 a { color: inherit; }
 nav ul { list-style: none; margin: 0; padding: 0; }
 nav li a { display: block; padding: .08rem 0; color: var(--ink); }
 a { color: var(--accent); text-decoration: none; }
@@ -38,5 +39,10 @@ th { text-align: left; font-weight: 600; color: var(--soft); }
 th, td { padding: .28rem .6rem .28rem 0; border-top: 1px solid var(--line); vertical-align: top; overflow-wrap: anywhere; }
 td b { color: var(--accent); margin-left: .15rem; } .type { color: var(--soft); width: 26%; } .fields td:first-child { width: 26%; }
 tr:target td { background: var(--code); }
-@media (max-width: 760px) { body { display: block; } nav { position: static; height: auto; } nav ul { columns: 2; } main { padding: 1.2rem; } .who { margin-left: 0; } }
+a:focus-visible, summary:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+@media (max-width: 760px) { html { scroll-padding-top: 4rem; } body { display: block; }
+  nav { display: flex; align-items: baseline; gap: 1.1rem; height: auto; padding: .7rem 1.2rem; overflow-x: auto; border: 0; border-bottom: 1px solid var(--line); }
+  nav ul { display: none; } nav h4 { margin: 0; } main { padding: 1.2rem; } article { padding: .8rem; } .who { margin-left: 0; }
+  .fields tr { display: block; padding: .3rem 0; border-top: 1px solid var(--line); } .fields td { display: inline; border: 0; padding: 0 .5rem 0 0; }
+  .fields td:last-child { display: block; } }
 `;

@@ -7,9 +7,11 @@ import { dead } from "./dead.js";
 import { jobs } from "./jobs.js";
 import { keys } from "./keys.js";
 import { leases } from "./leases.js";
+import { limits } from "./limits.js";
 import { named } from "./named.js";
 import { schedules } from "./schedules.js";
 import { service } from "./service.js";
+import { targets } from "./targets.js";
 import { tenantData } from "./tenant-data.js";
 
 /** Every route with its handler. A test holds this list against the contract. */
@@ -22,6 +24,8 @@ export const routes: readonly Handled[] = [
   ...named,
   ...tenantData,
   ...breakers,
+  ...limits,
+  ...targets,
   ...leases,
   ...keys,
   ...audit,

@@ -1,4 +1,4 @@
-import { type EnqueueOptions, isPawlError, type Job, type JobView, pawlError } from "pawl";
+import { type Duration, type EnqueueOptions, isPawlError, type Job, type JobView, milliseconds, pawlError } from "pawl";
 import {
   cancelJob,
   dropJob,
@@ -24,10 +24,20 @@ export function enqueuedAnswer({ id, task, enqueued, replaced }: Job): EnqueuedA
 
 /** ms */
 const WAIT = 30_000;
+const LONGEST_WAIT = 60_000;
+
+/** What is no duration is for the library to refuse, by its name. */
+function shortened(timeout: Duration): Duration {
+  try {
+    return Math.min(LONGEST_WAIT, milliseconds(timeout));
+  } catch {
+    return timeout;
+  }
+}
 
 async function waited({ params, query: { timeout = WAIT }, scheduler, signal }: Call<typeof waitForJob>): Promise<JobView> {
   try {
-    return await scheduler.jobs.wait(params.job, { timeout, signal });
+    return await scheduler.jobs.wait(params.job, { timeout: shortened(timeout), signal });
   } catch (error) {
     if (isPawlError(error, "wait_timeout")) return scheduler.jobs.get(params.job);
     throw error;

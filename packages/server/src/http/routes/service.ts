@@ -20,7 +20,7 @@ export const service = [
   on(listUnserved, async ({ pawl }) => ({ lanes: await pawl.unserved() })),
   on(listLanes, async ({ pawl }) => ({ lanes: await pawl.lanes() })),
   on(getCheckup, async ({ pawl, query }) => ({ findings: await pawl.checkup(query) })),
-  on(getCounts, ({ pawl, query }) => pawl.counts(query)),
+  on(getCounts, ({ scheduler, query: { tenant, ...of } }) => (tenant === undefined ? scheduler : scheduler.as({ tenant })).counts(of)),
   on(getSeries, ({ pawl, query }) => pawl.series(query)),
   on(getInfo, async ({ pawl, parts }) => {
     const { engine, version, durability, schema, hearsOthers } = await pawl.info();

@@ -32,9 +32,9 @@ export interface Subscription {
 }
 
 export interface Listener {
-  message(payload: string): void;
-  /** hearing (again): anything may have been missed while deaf */
-  up(): void;
+  message(payload: string, channel: string): void;
+  /** Hearing (again): anything may have been missed while deaf. `listener`: the server's process, which ends with this connection. */
+  up(listener?: number): void;
   down(error: unknown): void;
 }
 

@@ -36,7 +36,7 @@ export function pgListen(Client: typeof pg.Client, config: pg.ClientConfig, chan
     next.on("error", (error) => lost(next, error));
     next.on("end", () => lost(next, new Error("the connection ended")));
     next.on("notification", (message) => {
-      if (channels.has(message.channel)) listener.message(message.payload ?? "");
+      if (channels.has(message.channel)) listener.message(message.payload ?? "", message.channel);
     });
     next
       .connect()
@@ -48,11 +48,13 @@ export function pgListen(Client: typeof pg.Client, config: pg.ClientConfig, chan
   async function hear(on: pg.Client): Promise<void> {
     const names = [...channels];
     await on.query(names.map((name) => `listen ${pg.escapeIdentifier(name)}`).join(";"));
+    // What was asked last can be seen by whoever watches the server, and not everybody may know the names.
+    await on.query("select 1");
     if (on !== client) return;
     if (names.length < channels.size) return hear(on);
     failures = 0;
     hears = true;
-    listener.up();
+    listener.up((on as pg.Client & { readonly processID?: number | null }).processID ?? undefined);
   }
 
   connect();

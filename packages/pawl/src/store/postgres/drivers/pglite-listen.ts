@@ -33,7 +33,7 @@ export class PgliteChannels {
   }
 
   notify(name: string, payload: string): void {
-    for (const listener of this.#channels.get(name)?.listeners ?? []) listener.message(payload);
+    for (const listener of this.#channels.get(name)?.listeners ?? []) listener.message(payload, name);
   }
 
   end(error: unknown): void {

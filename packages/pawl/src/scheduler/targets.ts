@@ -1,0 +1,197 @@
+import { DEFAULTS } from "../core/defaults.js";
+import type { Duration } from "../core/duration.js";
+import { pawlError } from "../core/error.js";
+import type { RandomBytes } from "../core/id.js";
+import { checkName } from "../core/name.js";
+import type { TargetFacts, TargetRef } from "../core/target.js";
+import { isOwnTask } from "../core/tenant.js";
+import type { Scope, Store } from "../store/port.js";
+import { checkDuration, checkKeys, checkObject, checkPageKeys, checkWhole, invalid, show, told } from "./check.js";
+
+/** Where the jobs of one task of a tenant are delivered, instead of being run by code. See docs/push.md. */
+export interface Targets {
+  /** Makes one, and shows its secret this once; or changes the one there is, which keeps its secret. */
+  put(task: string, target: TargetOptions): Promise<ShownTarget>;
+  get(target: TargetReference): Promise<TargetView>;
+  /** by tenant and task; `next` is the `after` of the following page */
+  list(filter?: { readonly tenant?: string }, page?: { readonly limit?: number; readonly after?: TargetRef }): Promise<TargetListing>;
+  /** A new secret, shown this once. Deliveries are signed with the one before too, for `overlap` (a day if left out). */
+  rotate(target: TargetReference, how?: { readonly overlap?: Duration }): Promise<ShownTarget>;
+  /** Its jobs wait from then on; what is being delivered ends as it does. */
+  remove(target: TargetReference): Promise<void>;
+}
+
+/** By its task, of the default tenant or of the one that is named. */
+export type TargetReference = string | { readonly task: string; readonly tenant?: string };
+
+export interface TargetOptions {
+  /** https://, at a public address unless the service allows others */
+  readonly url: string;
+  readonly tenant?: string;
+  /** deliveries at a time, of each process that delivers; 10 if left out */
+  readonly concurrency?: number;
+  /** how long one delivery may take to be answered; 15 s if left out */
+  readonly timeout?: Duration;
+}
+
+export interface TargetView extends TargetRef {
+  readonly url: string;
+  readonly concurrency: number;
+  /** ms */
+  readonly timeout: number;
+  readonly createdAt: Date;
+  readonly changedAt: Date;
+  /** it answered 410 then: nothing is delivered until it is put again */
+  readonly goneAt?: Date;
+}
+
+/** A target, and its secret if that is new: it can never be read again. */
+export interface ShownTarget {
+  readonly target: TargetView;
+  readonly secret?: string;
+}
+
+export interface TargetListing {
+  readonly targets: readonly TargetView[];
+  readonly next?: TargetRef;
+}
+
+/** What says whether jobs may be pushed to a URL, by an error that says why not; the service's own does. */
+export type CheckTarget = (url: string) => void;
+
+export interface TargetParts {
+  readonly store: Store;
+  readonly randomBytes: RandomBytes;
+  /** whether the store seals what it is given: no secret is stored plain */
+  readonly sealed: boolean;
+  readonly check?: CheckTarget;
+}
+
+const OPTION_KEYS: ReadonlySet<string> = new Set(["url", "tenant", "concurrency", "timeout"] satisfies (keyof TargetOptions)[]);
+const FILTER_KEYS: ReadonlySet<string> = new Set(["tenant"]);
+const PAGE = { size: 50, largest: 1_000 } as const;
+const MOST_CONCURRENT = 1_000;
+const TIMEOUT = { shortest: 100, longest: 300_000 } as const;
+const LONGEST_URL = 2_048;
+/** Standard Webhooks has 24 to 64 */
+const SECRET_BYTES = 32;
+
+export class ScopedTargets implements Targets {
+  constructor(
+    private readonly parts: TargetParts,
+    private readonly scope: Scope,
+  ) {}
+
+  async put(task: string, given: TargetOptions): Promise<ShownTarget> {
+    const { tenant, ...options } = checkTargetOptions(given);
+    const ref = this.#ref({ task, ...(tenant === undefined ? {} : { tenant }) });
+    if (isOwnTask(ref.task)) throw pawlError("task_reserved", { task: ref.task });
+    const url = this.#checkUrl(options.url);
+    const secret = this.#newSecret();
+    const { concurrency, timeout } = { ...DEFAULTS.target, ...options };
+    const put = await this.parts.store.targets.put({ ...ref, url, concurrency, timeout, secret });
+    if (put.kind === "full") throw pawlError("targets_full", { tenant: ref.tenant, most: put.most });
+    return { target: viewOf(put.target), ...(put.kind === "created" ? { secret } : {}) };
+  }
+
+  async get(given: TargetReference): Promise<TargetView> {
+    const ref = this.#ref(given);
+    return viewOf(known(ref, await this.parts.store.targets.get(this.scope, ref)));
+  }
+
+  async list(filter: { readonly tenant?: string } = {}, page: { readonly limit?: number; readonly after?: TargetRef } = {}): Promise<TargetListing> {
+    checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
+    checkPageKeys(page);
+    const scope = filter.tenant === undefined ? this.scope : { tenant: this.#tenant(filter.tenant) };
+    const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
+    const after = page.after === undefined ? undefined : checkReference(page.after);
+    // One more than asked for tells whether there are more.
+    const found = await this.parts.store.targets.list(scope, {
+      limit: limit + 1,
+      ...(after === undefined ? {} : { after: { tenant: this.#tenant(after.tenant), task: after.task } }),
+    });
+    const last = found[limit - 1];
+    return {
+      targets: found.slice(0, limit).map(viewOf),
+      ...(found.length > limit && last !== undefined ? { next: { tenant: last.tenant, task: last.task } } : {}),
+    };
+  }
+
+  async rotate(given: TargetReference, how: { readonly overlap?: Duration } = {}): Promise<ShownTarget> {
+    checkKeys(checkObject("how", how), new Set(["overlap"]));
+    const overlap = checkDuration("overlap", how.overlap ?? DEFAULTS.target.overlap);
+    const ref = this.#ref(given);
+    const secret = this.#newSecret();
+    return { target: viewOf(known(ref, await this.parts.store.targets.rotate(ref, { secret, overlap }))), secret };
+  }
+
+  async remove(given: TargetReference): Promise<void> {
+    const ref = this.#ref(given);
+    if (!(await this.parts.store.targets.remove(ref))) throw unknown(ref);
+  }
+
+  #newSecret(): string {
+    if (!this.parts.sealed) throw pawlError("target_unsealed");
+    return `whsec_${Buffer.from(this.parts.randomBytes(SECRET_BYTES)).toString("base64")}`;
+  }
+
+  #checkUrl(url: string): string {
+    try {
+      this.parts.check?.(url);
+      return url;
+    } catch (error) {
+      throw pawlError("target_forbidden", { reason: (error as Error).message }, error);
+    }
+  }
+
+  #ref(given: TargetReference): TargetRef {
+    const { task, tenant } = checkReference(given);
+    return { tenant: this.#tenant(tenant), task };
+  }
+
+  #tenant(asked: string | undefined): string {
+    if (this.scope === "everyone") return asked ?? DEFAULTS.job.tenant;
+    if (asked !== undefined && asked !== this.scope.tenant) throw invalid("tenant", `this scheduler acts for ${show(this.scope.tenant)} only`);
+    return this.scope.tenant;
+  }
+}
+
+export function checkReference(given: TargetReference): { readonly task: string; readonly tenant?: string } {
+  if (typeof given === "string") return { task: checkName("task", given) };
+  const { task, tenant } = checkObject("target", given) as { task?: unknown; tenant?: unknown };
+  return { task: checkName("task", task), ...(tenant === undefined ? {} : { tenant: checkName("tenant", tenant) }) };
+}
+
+/** With its times in ms. */
+export function checkTargetOptions(given: TargetOptions): { url: string; tenant?: string; concurrency?: number; timeout?: number } {
+  checkKeys(checkObject("target", given), OPTION_KEYS, "target.");
+  const { url, tenant, concurrency, timeout } = given;
+  if (typeof url !== "string" || url.length > LONGEST_URL || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw invalid("target.url", `it is not an https:// URL of up to ${LONGEST_URL} characters`);
+  return {
+    url,
+    ...(tenant === undefined ? {} : { tenant: checkName("tenant", tenant) }),
+    ...(concurrency === undefined ? {} : { concurrency: checkWhole("target.concurrency", concurrency, 1, MOST_CONCURRENT) }),
+    ...(timeout === undefined
+      ? {}
+      : { timeout: checkWhole("target.timeout", checkDuration("target.timeout", timeout), TIMEOUT.shortest, TIMEOUT.longest) }),
+  };
+}
+
+function known(ref: TargetRef, found: TargetFacts | undefined): TargetFacts {
+  if (found === undefined) throw unknown(ref);
+  return found;
+}
+
+function unknown({ tenant, task }: TargetRef) {
+  return pawlError("target_unknown", { task: told(task), tenant: told(tenant) });
+}
+
+function viewOf({ createdAt, changedAt, goneAt, ...facts }: TargetFacts): TargetView {
+  return {
+    ...facts,
+    createdAt: new Date(createdAt),
+    changedAt: new Date(changedAt),
+    ...(goneAt === undefined ? {} : { goneAt: new Date(goneAt) }),
+  };
+}

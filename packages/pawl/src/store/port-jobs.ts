@@ -1,0 +1,78 @@
+import type { Fingerprint } from "../core/fingerprint.js";
+import type { JobId } from "../core/id.js";
+import type { AttemptRecord, Enqueued, JobRecord, LogLine, NewJob, State } from "../core/job.js";
+import type { ForeignTransaction, Scope } from "./port.js";
+import type { PartRequest } from "./port-pages.js";
+
+export interface JobStore {
+  /**
+   * (nothing) → ready, scheduled or blocked. Answers in the order given. All are stored or none, except that a
+   * conflict of one (request id seen, key taken, unknown parent) is that one's answer. With `tx` the jobs exist
+   * when the caller commits.
+   *
+   * - A job is due at max(now, runAt or now + delay). Its id carries that time and the caller's tail.
+   * - A request id answers with its first job for `keep.request`, finished or not.
+   * - Two jobs of one batch with the same key or request id: the first one wins, as if they came one by one.
+   * - Parents already succeeded count as satisfied. A parent that is dead or cancelled counts by `onDeath` at once.
+   */
+  enqueue(jobs: readonly NewJob[], tx?: ForeignTransaction): Promise<readonly Enqueued[]>;
+  get(scope: Scope, id: JobId): Promise<JobRecord | undefined>;
+  list(scope: Scope, filter: JobFilter, page: PageRequest): Promise<Page>;
+  /** oldest first: attempts, claims lost to crashes, and marks by people */
+  history(scope: Scope, id: JobId, part?: PartRequest): Promise<readonly AttemptRecord[]>;
+  logs(scope: Scope, id: JobId, part?: PartRequest): Promise<readonly LogLine[]>;
+  /** pending → cancelled at once; running → an intent, carried out by its worker, or by reap */
+  cancel(scope: Scope, id: JobId, reason: string): Promise<Change>;
+  /** scheduled, ready → parked; running and blocked → an intent */
+  pause(scope: Scope, id: JobId): Promise<Change>;
+  /** parked for a pause → ready or scheduled; takes back an intent */
+  resume(scope: Scope, id: JobId): Promise<Change>;
+  /** scheduled → ready, now */
+  retry(scope: Scope, id: JobId): Promise<Change>;
+  /** dead → ready or scheduled, with fresh counts; its `wait`ing dependents go on waiting for it */
+  redrive(scope: Scope, id: JobId, how: RedriveOptions): Promise<Change>;
+  /** finished → gone, with its history */
+  drop(scope: Scope, id: JobId): Promise<Change>;
+}
+
+export interface RedriveOptions {
+  /** encoded JSON in place of the old input, which the history keeps */
+  readonly input?: string;
+  /** ms from now; 0 or absent: ready at once */
+  readonly delay?: number;
+}
+
+/** `from` and `to` are equal where the verb was noted but the state stays (an intent). */
+export type Change =
+  | { readonly kind: "changed"; readonly from: State; readonly to: State | "gone" }
+  | { readonly kind: "unknown" }
+  | { readonly kind: "refused"; readonly state: State };
+
+export interface JobFilter {
+  readonly state?: State;
+  readonly queue?: string;
+  readonly task?: string;
+  readonly tag?: string;
+  readonly key?: string;
+  /** kind or class of the failure that killed it */
+  readonly failure?: string;
+  /** of what killed it */
+  readonly fingerprint?: Fingerprint;
+  /** due from then on, and before then, as their ids have it; ms since 1970 */
+  readonly dueFrom?: number;
+  readonly dueBefore?: number;
+}
+
+/** Newest due time first. `after` is the id the last page ended with. */
+export interface PageRequest {
+  readonly limit: number;
+  readonly after?: JobId;
+  /** it ends with the job that fills these; none is too large to be the only one */
+  readonly bytes?: number;
+}
+
+/** It may be shorter than asked for, or empty, where it was full or a long way was looked through: there is more while there is a `next`. */
+export interface Page {
+  readonly jobs: readonly JobRecord[];
+  readonly next?: JobId;
+}

@@ -1,0 +1,1 @@
+drop table pawl.target_secret, pawl.target;

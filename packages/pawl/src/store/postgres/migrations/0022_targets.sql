@@ -1,0 +1,22 @@
+-- oldest: 18
+-- Where jobs are pushed to, registered at run time: one target for a task of a tenant.
+create table pawl.target (
+  tenant text collate "C" not null,
+  task text collate "C" not null,
+  url text not null,
+  concurrency int not null,
+  timeout_ms int not null,
+  created_at timestamptz not null,
+  changed_at timestamptz not null,
+  gone_at timestamptz,
+  primary key (tenant, task)
+) with (fillfactor = 80);
+
+-- Apart from the targets, so that a role can read those without these. Sealed. `until` null: the newest one.
+create table pawl.target_secret (
+  tenant text collate "C" not null,
+  task text collate "C" not null,
+  secret text not null,
+  until timestamptz
+);
+create index target_secret_of on pawl.target_secret (tenant, task);

@@ -1,0 +1,2 @@
+drop table pawl.seat;
+drop sequence pawl.seat_seq;

@@ -1,0 +1,73 @@
+import type { Pulse } from "../port-duties.js";
+import { type Db, ms, NOW, statement } from "./db.js";
+import type { LowWaters } from "./low-water.js";
+
+const PULSE = statement(
+  "pulse",
+  `
+  select ${ms(NOW)} as now,
+    (select ${ms("run_at")} from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1) as scheduled,
+    (select ${ms("until")} from pawl.lease where until >= to_timestamp($3::float8 / 1000) order by until limit 1) as lease,
+    (select ${ms("at")} from pawl.timer where at >= to_timestamp($4::float8 / 1000) order by at limit 1) as timer,
+    (select ${ms("looks_at")} from pawl.schedule where looks_at >= to_timestamp($6::float8 / 1000) order by looks_at limit 1) as tick,
+    (select ${ms("at")} from pawl.knock where at >= to_timestamp($7::float8 / 1000) order by at limit 1) as knock,
+    (select id::float8 from pawl.delta where id >= $5::float8::bigint order by id limit 1) as delta,
+    (select last_value::float8 from pawl.delta_id_seq) as last_delta,
+    ${ms("statement_timestamp()")} - ${ms("pg_postmaster_start_time()")} as up_for,
+    exists (select from pawl.intent) as intents,
+    exists (select from pawl.dependency where not verified) as unverified,
+    w.epoch, ${ms("w.until")} - ${ms(NOW)} as watched_for,
+    pg_snapshot_xmin(s)::text as xmin, pg_snapshot_xmax(s)::text as xmax
+  from pg_current_snapshot() s left join pawl.watch w on w.until > ${NOW}`,
+);
+
+interface PulseRow {
+  readonly now: number;
+  readonly scheduled: number | null;
+  readonly lease: number | null;
+  readonly timer: number | null;
+  readonly tick: number | null;
+  readonly knock: number | null;
+  readonly intents: boolean;
+  readonly unverified: boolean;
+  readonly delta: number | null;
+  readonly last_delta: number;
+  readonly up_for: number;
+  readonly epoch: string | null;
+  readonly watched_for: number;
+  readonly xmin: string;
+  readonly xmax: string;
+}
+
+export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
+  const [found] = await db.query<PulseRow>(PULSE, [
+    db.now(),
+    low.scheduled.value,
+    low.lease.value,
+    low.timer.value,
+    low.delta.value,
+    low.tick.value,
+    low.knock.value,
+  ]);
+  const row = found as PulseRow;
+  const [xmin, xmax] = [Number(row.xmin), Number(row.xmax)];
+  low.scheduled.saw(row.now, row.scheduled ?? undefined, xmin, xmax);
+  low.lease.saw(row.now, row.lease ?? undefined, xmin, xmax);
+  low.timer.saw(row.now, row.timer ?? undefined, xmin, xmax);
+  low.tick.saw(row.now, row.tick ?? undefined, xmin, xmax);
+  low.knock.saw(row.now, row.knock ?? undefined, xmin, xmax);
+  low.delta.saw(row.last_delta, row.delta ?? undefined, xmin, xmax);
+  return {
+    now: row.now,
+    intents: row.intents,
+    unverified: row.unverified,
+    deltas: row.delta !== null,
+    upFor: row.up_for,
+    ...(row.epoch === null ? {} : { watched: { epoch: row.epoch, for: row.watched_for } }),
+    ...(row.scheduled === null ? {} : { scheduledIn: row.scheduled - row.now }),
+    ...(row.lease === null ? {} : { leaseIn: row.lease - row.now }),
+    ...(row.timer === null ? {} : { timerIn: row.timer - row.now }),
+    ...(row.tick === null ? {} : { tickIn: row.tick - row.now }),
+    ...(row.knock === null ? {} : { admitIn: row.knock - row.now }),
+  };
+}

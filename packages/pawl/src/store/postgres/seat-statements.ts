@@ -1,0 +1,107 @@
+import type { JobId, LeaseId } from "../../core/id.js";
+import type { Lane } from "../../core/lane.js";
+import { FIELD, over } from "./claim-statements.js";
+import { hotStatement, ms, NOW, statement } from "./db.js";
+import { SEQ_STEP } from "./parcels.js";
+
+/** The newest seats, which are all that an enqueue looks at: however many dead rows a pinned snapshot keeps, it passes by no more. */
+const NEWEST = 32;
+/** Of those, how many it looks at closely. If none of them will do, the job is ready. */
+const JUDGED = 3;
+/** bytes; NOTIFY takes less than 8,000 */
+const LONGEST = 7_900;
+
+/**
+ * Sits, in place of an earlier seat ($2), and tells what lease came of that one. If it is not the one that is known ($9), there is
+ * no new seat. $8: the number up to which all jobs that became ready were seen. Its commit need not wait for the disk: the table
+ * does not outlive a crash.
+ */
+export const SIT = hotStatement(
+  "claim",
+  "sit",
+  `
+  with earlier as (delete from pawl.seat where id = $2::bigint and worker = $4::int returning lease),
+  made as (
+    insert into pawl.seat (until, worker, listener, channel, duration_ms, bound, queues, tasks)
+    select ${NOW} + $3 * interval '1 millisecond', $4::int, $5::int, $6::text, $7::float8, $8::bigint, $10::text[], $11::text[]
+    where not exists (select from earlier where lease <> coalesce($9::bigint, 0))
+    returning id
+  )
+  select (select id::text from made) as seat, (select lease::text from earlier) as lease, ${ms(NOW)} as now, set_config('synchronous_commit', 'off', true)`,
+);
+
+/** Waits for an enqueue that is just taking it. */
+export const STAND_UP = hotStatement(
+  "claim",
+  "stand_up",
+  "with gone as (delete from pawl.seat where id = $1::bigint and worker = $2::int returning lease) select lease::text, set_config('synchronous_commit', 'off', true) from gone",
+);
+
+/** What was handed over under a lease, read by one who has not heard of it. */
+export const HANDED = statement(
+  "handed",
+  `
+  select j.id as job, ${ms("l.claimed_at")} as now, j.queue, j.band, j.tenant, j.task, (select i.kind from pawl.intent i where i.job = j.id limit 1) as intent
+  from pawl.lease l cross join lateral (select * from pawl.any_job j where j.id = l.jobs[1] limit 1) j
+  where l.id = $1::bigint and l.worker = $2::int`,
+);
+
+/**
+ * The job's lane has nothing in the table that came after. As a value, by the index from there on: as a condition it would be a
+ * join, which walks over all that the lane ever had.
+ */
+function noneIn(table: string, bound: string): string {
+  return `(select r.seq from ${table} r where r.queue = $2::text and r.band = $3::int2 and r.tenant = $4::text and r.task = $5::text and r.seq > ${bound} order by r.seq limit 1) is null`;
+}
+
+/** In the statement that stores one job ($2 to $5: its lane; `stored`, `clock`): the seat it takes, if it may ($11), and its lease. */
+export const TAKE_SEAT = `
+  near as materialized (
+    select s.id from pawl.seat s where $11::bool and s.id > (select last_value - ${NEWEST} from pawl.seat_seq) and s.lease is null and s.until > ${NOW}
+      and $5::text = any(s.tasks) and (s.queues is null or $2::text = any(s.queues))
+      and (select not ${over("pawl.pause", "o")} and not ${over("pawl.lane_limit", "o")} from (values ($2::text, $4::text, $5::text)) as o(queue, tenant, task))
+    order by s.id limit ${JUDGED}
+  ),
+  seat as materialized (
+    select s.id, s.worker, s.channel, s.duration_ms from pawl.seat s
+    where s.id = any(array(select id from near)) and s.lease is null and ${noneIn("pawl.ready", "s.bound")} and ${noneIn("pawl.parcel", `s.bound - ${SEQ_STEP}`)}
+      and exists (select from pg_stat_get_activity(s.listener))
+    order by s.id limit 1 for update of s skip locked
+  ),
+  leased as (
+    insert into pawl.lease (claimed_at, until, worker, open, alone, jobs)
+    select c.now, c.now + s.duration_ms * interval '1 millisecond', s.worker, 1, false, array[t.id] from seat s cross join stored t cross join clock c
+    returning id
+  ),
+  taken as (update pawl.seat s set lease = l.id from leased l where s.id = (select id from seat)),
+  message as (
+    select s.channel, json_build_object('seat', s.id::text, 'worker', s.worker, 'lease', l.id::text, 'now', ${ms("c.now")}, 'job', t.id,
+      'lane', json_build_object('queue', $2::text, 'band', $3::int2, 'tenant', $4::text, 'task', $5::text))::text as head,
+      E'${FIELD}' || $7::json::text || E'${FIELD}' || coalesce($8::json::text, '') as facts
+    from seat s cross join leased l cross join stored t cross join clock c
+  )`;
+/** Tells whoever sits there. What is too long for a message is read by whoever hears of it. */
+export const TELL_SEAT = `(select pg_notify(channel, case when octet_length(head) + octet_length(facts) < ${LONGEST} then head || facts else head end)::text from message)`;
+
+export interface SeatRow {
+  readonly seat: string | null;
+  readonly lease: LeaseId | null;
+  readonly now: number;
+}
+
+export interface HandedRow extends Lane {
+  readonly job: JobId;
+  readonly now: number;
+  readonly intent: "cancel" | "pause" | null;
+}
+
+/** How a message begins. */
+export interface HandedHead {
+  /** of a message: the seat it was handed to */
+  readonly seat?: string;
+  readonly worker: number;
+  readonly lease: LeaseId;
+  readonly now: number;
+  readonly job: JobId;
+  readonly lane: Lane;
+}

@@ -1,0 +1,97 @@
+import type { ShownTarget, TargetListing, TargetView } from "pawl";
+import Type from "typebox";
+import type { Policy } from "./policy.js";
+import { route } from "./route.js";
+import { closed, Duration, Limit, list, optional, shown, TaskName, TenantName, Time, text } from "./schemas.js";
+
+const READ: Policy = { action: "targets.read", scope: "tenant" };
+const WRITE: Policy = { action: "targets.write", scope: "tenant" };
+
+const PATH = "/v1/targets/{task}";
+const params = closed({ task: TaskName });
+const ofTenant = closed({ tenant: optional(TenantName) });
+
+const Target = shown<TargetView>(
+  {
+    tenant: Type.String(),
+    task: Type.String(),
+    url: Type.String(),
+    concurrency: Type.Integer(),
+    timeout: Type.Integer(),
+    createdAt: Time,
+    changedAt: Time,
+    goneAt: optional(Time),
+  },
+  "A target. Durations are ms.",
+);
+const Shown = shown<ShownTarget>({
+  target: Target,
+  secret: optional(Type.String({ description: "what deliveries are signed with, shown this once" })),
+});
+
+export const putTarget = route({
+  id: "targets.put",
+  method: "PUT",
+  path: PATH,
+  summary: "Deliver the jobs of a task to a URL, instead of to workers",
+  description: "Of one that is new, the secret is shown this once. One that is there is changed, and keeps its secret. Everywhere within 5 s.",
+  policy: WRITE,
+  params,
+  body: closed({
+    url: text(2_048, "https://, at a public address unless the service allows others"),
+    tenant: optional(TenantName),
+    concurrency: optional(Type.Integer({ minimum: 1, maximum: 1_000, description: "deliveries at a time, of each process; 10 unless set" })),
+    timeout: optional(Duration),
+  }),
+  status: 200,
+  answer: { means: "The target, with its secret if it is new.", body: Shown },
+  example: { url: "https://billing.example.com/hooks/pawl", concurrency: 20, timeout: "10s" },
+});
+export const listTargets = route({
+  id: "targets.list",
+  method: "GET",
+  path: "/v1/targets",
+  summary: "Targets, by tenant and task, without their secrets",
+  policy: READ,
+  query: closed({ tenant: optional(TenantName), limit: optional(Limit), after: optional(TaskName), afterTenant: optional(TenantName) }),
+  status: 200,
+  answer: {
+    means: "A page of targets. `next` is where the following one begins: `after` and `afterTenant`.",
+    body: shown<TargetListing>({ targets: list(Target), next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })) }),
+  },
+});
+export const getTarget = route({
+  id: "targets.get",
+  method: "GET",
+  path: PATH,
+  summary: "One target, without its secret",
+  policy: READ,
+  params,
+  query: ofTenant,
+  status: 200,
+  answer: { means: "The target.", body: Target },
+});
+export const rotateTarget = route({
+  id: "targets.rotate",
+  method: "POST",
+  path: `${PATH}/rotate`,
+  summary: "Give a target a new secret, beside which the one before signs for a while",
+  policy: WRITE,
+  params,
+  query: ofTenant,
+  body: closed({ overlap: optional(Duration) }),
+  bodyOptional: true,
+  status: 200,
+  answer: { means: "The target, with its new secret.", body: Shown },
+});
+export const removeTarget = route({
+  id: "targets.remove",
+  method: "DELETE",
+  path: PATH,
+  summary: "Deliver no more to it; its jobs wait",
+  policy: WRITE,
+  params,
+  query: ofTenant,
+  status: 204,
+  answer: { means: "It is gone." },
+});

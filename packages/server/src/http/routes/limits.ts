@@ -1,0 +1,22 @@
+import { listLimits } from "../contract/limits.js";
+import { on, tenantOf } from "../handler.js";
+
+export const limits = [
+  on(listLimits, ({ query: { name, key, limit, after, afterName, afterTenant, tenant }, pawl, principal }) => {
+    const whose = principal.tenant ?? tenant;
+    return pawl.limits.list(
+      {
+        ...(whose === undefined ? {} : { tenant: whose }),
+        ...(name === undefined ? {} : { limit: name }),
+        ...(key === undefined ? {} : { key }),
+      },
+      {
+        ...(limit === undefined ? {} : { limit }),
+        // Half of a place is refused where places are read.
+        ...(after === undefined && afterName === undefined
+          ? {}
+          : { after: { tenant: tenantOf(principal, afterTenant), limit: afterName as string, key: after as string } }),
+      },
+    );
+  }),
+];

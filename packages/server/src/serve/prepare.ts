@@ -1,0 +1,86 @@
+import { basename } from "node:path";
+import { isPawlError, type OpenOptions, open } from "pawl";
+import { anchorKeyOf } from "../audit/configured.js";
+import { ConfigError, together } from "../config/problem.js";
+import type { Configuration } from "../config/read.js";
+import { SETTINGS, type SettingName } from "../config/settings.js";
+import { withoutHelp } from "../errors/message-of.js";
+import { schemaCompiler } from "../http/json-schema.js";
+import type { Secrets } from "../secrets/secrets.js";
+import { readCertificates } from "../tls/certificates.js";
+import { certificatePlaces } from "./door.js";
+import { type StoreTarget, storeTarget } from "./store.js";
+import { loadTaskFiles } from "./task-files.js";
+import { type ServiceTracing, tracingOf } from "./tracing.js";
+
+/** What a start has in hand before it begins. */
+export interface Prepared {
+  readonly tracing: ServiceTracing | undefined;
+  readonly target: StoreTarget;
+  /** for `open`, with the tasks of the user's files */
+  readonly options: OpenOptions & Code;
+  readonly anchorKey: string | undefined;
+}
+
+type Code = Required<Pick<OpenOptions, "tasks">> & Pick<OpenOptions, "schedules">;
+
+/** Looks for all that the settings lead to, and begins nothing: what is wrong with any of it is told together. */
+export async function prepare(configuration: Configuration, secrets: Secrets): Promise<Prepared> {
+  const { settings } = configuration;
+  const places = certificatePlaces(settings, secrets);
+  const [tracing, code, target, anchorKey] = await together(
+    // Before the code of tasks, so that what it patches or reads of OpenTelemetry is there.
+    () => tracingOf(configuration),
+    () => codeOf(configuration),
+    () => storeTarget(configuration, secrets),
+    () => anchorKeyOf(configuration, secrets),
+    async () => places && readCertificates(places),
+    () => rehearse(configuration, defaultsOf(configuration)),
+  );
+  const options = {
+    ...defaultsOf(configuration),
+    ...code,
+    // Callers may name tasks that only other workers have, in whatever language.
+    anyTask: true,
+    compileSchema: schemaCompiler(),
+    maintenance: settings.roles.includes("maintenance"),
+    ...(tracing === undefined ? {} : { tracing: tracing.jobs }),
+  };
+  return { tracing, target, options, anchorKey };
+}
+
+async function codeOf(configuration: Configuration): Promise<Code> {
+  const { settings, origin } = configuration;
+  if (settings.tasks === undefined) return { tasks: [] };
+  const { tasks, schedules } = await loadTaskFiles(settings.tasks, origin("tasks") ?? "tasks");
+  const code = { tasks, ...(schedules.length === 0 ? {} : { schedules }) };
+  await rehearse(configuration, { ...code, anyTask: true });
+  return code;
+}
+
+function defaultsOf({ settings, queues }: Configuration): Pick<OpenOptions, "keep" | "queues"> {
+  const { "keep.finished": finished, "keep.dead": dead, "keep.series": series } = settings;
+  return {
+    keep: {
+      ...(finished === undefined ? {} : { finished }),
+      ...(dead === undefined ? {} : { dead }),
+      ...(series === undefined ? {} : { series }),
+    },
+    ...(queues === undefined ? {} : { queues }),
+  };
+}
+
+/** Opens a store that is forgotten, since the library alone knows what it takes. */
+async function rehearse({ file, origin }: Configuration, options: OpenOptions): Promise<void> {
+  try {
+    const pawl = await open("memory:", { ...options, maintenance: false });
+    await pawl.close();
+  } catch (error) {
+    if (!isPawlError(error)) throw error;
+    const option = String(error.details.option ?? "tasks");
+    const inFile = file === undefined ? option : `${basename(file)}: ${option}`;
+    const where = option in SETTINGS ? (origin(option as SettingName) ?? option) : inFile;
+    const what = error.code === "option_invalid" ? String(error.details.reason) : withoutHelp(error);
+    throw new ConfigError([{ where, what, help: error.help }]);
+  }
+}

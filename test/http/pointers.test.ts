@@ -1,0 +1,87 @@
+import { open } from "pawl";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { schemaCompiler } from "../../packages/server/src/http/json-schema.js";
+import { openApp, type TestApp } from "./support.ts";
+
+const NOBODY = "0199ffff-0000-7000-8000-000000000000";
+
+describe("a problem over HTTP", () => {
+  let api: TestApp;
+  beforeAll(async () => {
+    api = await openApp({ pawl: await open("memory:", { anyTask: true, compileSchema: schemaCompiler() }) });
+    const inputSchema = {
+      type: "object",
+      required: ["to"],
+      additionalProperties: false,
+      properties: { to: { type: "string" }, "a/b": { type: "integer" }, lines: { type: "array", items: { type: "integer" } } },
+    };
+    await api.ask("PUT", "/v1/tasks/letter", { body: { inputSchema } });
+  });
+  afterAll(() => api[Symbol.asyncDispose]());
+
+  const enqueued = (body: object) => api.ask("POST", "/v1/jobs", { body });
+  const letter = (input: unknown) => enqueued({ task: "letter", input });
+  const batch = (body: object) => api.ask("POST", "/v1/jobs/batch", { body });
+
+  test.each<[string, () => ReturnType<TestApp["ask"]>, string, string]>([
+    ["an element of a list in an input", () => letter({ to: "x", lines: [1, "two"] }), "input_invalid", "/input/lines/1"],
+    ["a field of an input with a name to escape", () => letter({ to: "x", "a/b": "c" }), "input_invalid", "/input/a~1b"],
+    ["what is missing in an input", () => letter({}), "input_invalid", "/input/to"],
+    ["what nobody knows in an input", () => letter({ to: "x", form: 1 }), "input_invalid", "/input/form"],
+    ["an input that is wrong as a whole", () => letter(7), "input_invalid", "/input"],
+    [
+      "the input of a schedule",
+      () => api.ask("PUT", "/v1/schedules/s", { body: { task: "letter", every: "1h", input: { to: 1 } } }),
+      "input_invalid",
+      "/input/to",
+    ],
+    [
+      "one of the jobs of a batch that is stored as a whole",
+      () => batch({ atomic: true, jobs: [{ task: "any" }, { task: "letter", input: { to: 1 } }] }),
+      "input_invalid",
+      "/jobs/1/input/to",
+    ],
+    ["one of its inputs", () => batch({ atomic: true, task: "letter", inputs: [{ to: "x" }, { to: 1 }] }), "input_invalid", "/inputs/1/to"],
+    [
+      "an option of one of its jobs",
+      () => batch({ atomic: true, jobs: [{ task: "any" }, { task: "any", delay: "soon" }] }),
+      "duration_invalid",
+      "/jobs/1/delay",
+    ],
+    [
+      "an option they share",
+      () => batch({ atomic: true, task: "any", inputs: [1], options: { delay: "soon" } }),
+      "duration_invalid",
+      "/options/delay",
+    ],
+    ["a field that is missing in a body", () => enqueued({ input: 1 }), "field_invalid", "/task"],
+    ["a field inside a field", () => enqueued({ task: "any", throttle: { key: "k", per: "soon" } }), "duration_invalid", "/throttle/per"],
+    ["a duration in a URL", () => api.ask("GET", `/v1/jobs/${NOBODY}/wait?timeout=soon`), "duration_invalid", "query/timeout"],
+    ["what the library knows by a longer name", () => api.ask("GET", "/v1/series?step=90s"), "option_invalid", "query/step"],
+    ["a filter in a URL", () => api.ask("GET", "/v1/jobs?dueFrom=soon"), "option_invalid", "query/dueFrom"],
+  ])("points to %s", async (_, ask, code, pointer) => {
+    expect((await ask()).json()).toMatchObject({ status: 422, code, pointer });
+  });
+
+  test("points into a job of a batch as if it had come alone, where it is answered by itself", async () => {
+    const { answers } = (await batch({ task: "letter", inputs: [{ to: "x" }, { lines: [] }] })).json();
+    expect(answers).toMatchObject([{ enqueued: "created" }, { error: { code: "input_invalid", pointer: "/input/to" } }]);
+  });
+
+  test("has the values themselves in its details, and in quotes in its text", async () => {
+    const cron = await api.ask("PUT", "/v1/schedules/s", { body: { task: "any", cron: "61 * * * *" } });
+    expect(cron.json()).toMatchObject({ detail: expect.stringMatching(/^"61 \* \* \* \*" is not a cron/), details: { expression: "61 * * * *" } });
+    const delay = await enqueued({ task: "any", delay: "1 sec" });
+    expect(delay.json()).toMatchObject({ detail: expect.stringMatching(/^delay "1 sec" is not a duration/), details: { value: "1 sec" } });
+    const path = await api.ask("GET", "/v1/nowhere");
+    expect(path.json()).toMatchObject({ detail: expect.stringMatching(/^there is no GET "\/v1\/nowhere"/), details: { path: "/v1/nowhere" } });
+  });
+
+  test("takes durations and times in a URL as it does in a body: a text, or a number in digits", async () => {
+    const { id } = (await enqueued({ task: "any", delay: "1h" })).json();
+    for (const timeout of ["0", "5ms", "0s"])
+      expect((await api.ask("GET", `/v1/jobs/${id}/wait?timeout=${timeout}`)).json(), timeout).toMatchObject({ id, state: "scheduled" });
+    for (const series of ["last=3600000&step=300000", "last=1h&step=5m", `from=${Date.now() - 600_000}`])
+      expect((await api.ask("GET", `/v1/series?${series}`)).statusCode, series).toBe(200);
+  });
+});
