@@ -1,107 +1,15 @@
-import { randomBytes, randomUUID } from "node:crypto";
-import pg from "pg";
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
-import { type BootId, type JobId, tailSource } from "../../packages/pawl/src/core/id.js";
-import type { JobOptions, NewJob } from "../../packages/pawl/src/core/job.js";
-import type { Lane } from "../../packages/pawl/src/core/lane.js";
-import { type Clock, systemClock } from "../../packages/pawl/src/runtime/clock.js";
-import type { Store } from "../../packages/pawl/src/store/port.js";
-import type { Handed, Seat, SeatOptions, Seats } from "../../packages/pawl/src/store/port-seats.js";
-import { openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
+import type { BootId } from "../../packages/pawl/src/core/id.js";
 import { again } from "../support/again.js";
 import { eventually } from "../support/eventually.js";
-import { type Database, describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
-
-const LANE: Lane = { queue: "default", band: 5, tenant: "acme", task: "call" };
-const LEASE = 15_000;
-/** Each time it is asked a second has gone by, so whoever enqueues has been silent before. */
-let asked = 0;
-const SILENT: Clock = { ...systemClock, monotonic: () => systemClock.monotonic() + 1_000 * asked++ };
-const tail = tailSource((size) => randomBytes(size));
-
-interface Given {
-  readonly lane?: Partial<Lane>;
-  readonly input?: string;
-  readonly options?: JobOptions;
-}
-
-function newJob({ lane, input = '{"n":1}', options }: Given = {}): NewJob {
-  return { tail: tail(), lane: { ...LANE, ...lane }, input, options };
-}
-
-/** Two processes' stores on one database, and a look at it from outside. */
-class Scene implements AsyncDisposable {
-  readonly worker = { name: "ana", boot: randomUUID() as BootId };
-  readonly came: Handed[] = [];
-  #seat: Seat | undefined;
-
-  private constructor(
-    readonly database: Database,
-    readonly producer: Store,
-    readonly consumer: Store,
-    readonly sql: pg.Client,
-  ) {}
-
-  static async open(on: ServerName = "embedded18"): Promise<Scene> {
-    const database = await migratedDatabase(on);
-    const sql = new pg.Client({ connectionString: database.url });
-    await sql.connect();
-    const producer = await openPostgres({ url: database.url }, { clock: SILENT });
-    const consumer = await openPostgres({ url: database.url });
-    return new Scene(database, producer, consumer, sql);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#seat?.leave();
-    await Promise.all([this.producer.close(), this.consumer.close()]);
-    await this.sql.end();
-    await this.database.drop();
-  }
-
-  seat(how: Partial<SeatOptions> = {}): Seat {
-    const onHanded = (handed: Handed) => void this.came.push(handed);
-    const options = { worker: this.worker, queues: undefined, tasks: ["call"], duration: LEASE, onHanded, onError: () => {}, ...how };
-    return (this.consumer.seats as Seats).of(options);
-  }
-
-  /** Sits, and answers once there is a seat. */
-  async sit(how: Partial<SeatOptions> = {}): Promise<Seat> {
-    this.#seat ??= this.seat(how);
-    this.#seat.sit();
-    await eventually("there is a seat", async () => (await this.freeSeats()) > 0);
-    return this.#seat;
-  }
-
-  /** What is handed over next. */
-  async handed(): Promise<Handed> {
-    await eventually("something is handed over", () => this.came.length > 0);
-    return this.came.shift() as Handed;
-  }
-
-  /** Stands up for good; answers what had come by then. */
-  async leave(): Promise<Handed | undefined> {
-    await this.#seat?.leave();
-    return this.came.shift();
-  }
-
-  async enqueue(options: Given = {}): Promise<JobId> {
-    const [answer] = await this.producer.jobs.enqueue([newJob(options)]);
-    return (answer as { id: JobId }).id;
-  }
-
-  async counts(): Promise<{ readonly ready: number; readonly running: number }> {
-    const { ready = 0, running = 0 } = (await this.producer.records.counts())[0]?.counts ?? {};
-    return { ready, running };
-  }
-
-  async freeSeats(): Promise<number> {
-    return (await this.sql.query("select from pawl.seat where lease is null")).rows.length;
-  }
-}
+import { LANE, LEASE, newJob, SeatScene } from "../support/seat-scene.js";
+import { describeOn, migratedDatabase } from "../support/servers.js";
 
 describeOn("embedded18", () => {
   test("a job that is enqueued while a worker sits is its own at once, under a lease that can be renewed and settled", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     const id = await scene.enqueue({ options: { tags: ["a"] } });
     expect(await scene.counts(), "before the worker has said a word").toEqual({ ready: 0, running: 1 });
@@ -125,7 +33,8 @@ describeOn("embedded18", () => {
   });
 
   test("one seat takes one job, and the next one is ready", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     const [first, second] = [await scene.enqueue(), await scene.enqueue()];
     expect((await scene.handed()).claimed.jobs.map(({ id }) => id)).toEqual([first]);
@@ -133,14 +42,15 @@ describeOn("embedded18", () => {
   });
 
   test("an input that is too long for a message is handed over as well", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     const input = JSON.stringify({ text: "ä".repeat(20_000) });
     await scene.enqueue({ input, options: { tags: ["long"] } });
     expect((await scene.handed()).claimed.jobs).toMatchObject([{ input, options: { tags: ["long"] } }]);
   });
 
-  test.each<[string, (scene: Scene) => Promise<unknown>]>([
+  test.each<[string, (scene: SeatScene) => Promise<unknown>]>([
     ["of a task it does not serve", (scene) => scene.enqueue({ lane: { task: "other" } })],
     ["of a queue it does not serve", (scene) => scene.enqueue({ lane: { queue: "other" } })],
     ["that runs at most once", (scene) => scene.enqueue({ options: { atMostOnce: true } })],
@@ -157,7 +67,8 @@ describeOn("embedded18", () => {
       },
     ],
   ])("a job %s is not handed over", async (_, enqueue) => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit({ queues: ["default"] });
     await enqueue(scene);
     expect(await scene.counts()).toEqual({ ready: 1, running: 0 });
@@ -165,11 +76,12 @@ describeOn("embedded18", () => {
     expect(await scene.leave()).toBeUndefined();
   });
 
-  test.each<[string, (scene: Scene) => Promise<unknown>]>([
+  test.each<[string, (scene: SeatScene) => Promise<unknown>]>([
     ["in a row", (scene) => scene.producer.leases.transaction((tx) => scene.producer.jobs.enqueue([newJob()], tx))],
     ["in a parcel", (scene) => scene.producer.jobs.enqueue(Array.from({ length: 100 }, () => newJob()))],
   ])("a job is not handed over past others of its lane that wait %s", async (_, enqueue) => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     await enqueue(scene);
     const { ready } = await scene.counts();
@@ -180,7 +92,8 @@ describeOn("embedded18", () => {
   });
 
   test("nothing is handed to a process that is gone, though its seat is there", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     await scene.sql.query("select pg_terminate_backend(listener) from pawl.seat");
     await eventually("its connection is gone", async () => {
@@ -192,7 +105,8 @@ describeOn("embedded18", () => {
   });
 
   test("a message that is lost is made up for by whoever stands up", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     // As if it were said to nobody.
     await scene.sql.query("update pawl.seat set channel = 'nobody'");
@@ -203,7 +117,8 @@ describeOn("embedded18", () => {
   });
 
   test("a message that is lost is made up for by sitting anew, under a lease that is renewed before the job is begun", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit({ duration: 6_000 });
     await scene.sql.query("update pawl.seat set channel = 'nobody'");
     const id = await scene.enqueue();
@@ -221,7 +136,8 @@ describeOn("embedded18", () => {
   });
 
   test("a job that was handed over while nobody sat any more is told all the same", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     const seat = await scene.sit();
     // As if standing up had failed.
     await scene.sql.query("create rule keep as on delete to pawl.seat do instead nothing");
@@ -235,7 +151,8 @@ describeOn("embedded18", () => {
   });
 
   test("what nobody can understand is passed over, on every channel", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     const [{ channel }] = (await scene.sql.query("select channel from pawl.seat")).rows as [{ channel: string }];
     for (const name of ["pawl", "pawl.work", channel])
@@ -246,14 +163,16 @@ describeOn("embedded18", () => {
   });
 
   test("the name of the channel is not seen by those who watch the server", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     const { rows } = await scene.sql.query("select query from pg_stat_activity a join pawl.seat s on strpos(a.query, s.channel) > 0");
     expect(rows).toEqual([]);
   });
 
   test("a seat is given up by a crash of the server, and the worker sits anew", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     // What recovery does to an unlogged table.
     await scene.sql.query("truncate pawl.seat");
@@ -263,7 +182,8 @@ describeOn("embedded18", () => {
   });
 
   test("whatever enqueues, seats and workers that stand up do at once, each job is handed over once or is ready", async () => {
-    await using scene = await Scene.open();
+    await using database = await migratedDatabase();
+    await using scene = await SeatScene.open(database.url);
     await scene.sit();
     await scene.leave();
     const rounds = again() ? 300 : 40;

@@ -1,4 +1,4 @@
-import { isPawlError } from "../../core/error.js";
+import { isPawlError, pawlError } from "../../core/error.js";
 import { jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
@@ -30,7 +30,10 @@ const ENQUEUE_ONE = hotStatement(
   select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling, false as handed from clock`,
 );
 
-/** The same with its wake-up ($9, $10), unless a worker sits and waits for it: then it is that one's ($11: if it may be). */
+/**
+ * The same with its wake-up ($9, $10), unless a worker sits and waits for it: then it is that one's ($11: if it may be), who begins
+ * it at once. Whoever enqueued it waits for the disk after that (FLUSH), instead of both.
+ */
 const ENQUEUE_AND_TELL = hotStatement(
   "enqueue",
   "enqueue_and_tell",
@@ -43,8 +46,12 @@ const ENQUEUE_AND_TELL = hotStatement(
   ),
   counted as (insert into pawl.delta (queue, task, ready, running) select $2::text, $5::text, 1 - n, n from (select count(*) as n from seat) s)
   select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling, exists (select from seat) as handed,
+    case when exists (select from seat) then set_config('synchronous_commit', 'off', true) end as lazily,
     case when exists (select from seat) then ${TELL_SEAT} else pg_notify($9::text, $10::text)::text end as told from clock`,
 );
+
+/** All that was committed before it is on disk by the time it is answered. It leaves nothing behind but a note in the log. */
+const FLUSH = hotStatement("enqueue", "flush", "select pg_logical_emit_message(true, 'pawl', 'enqueued')::text");
 
 function storing(): string {
   return `clock as materialized (
@@ -66,12 +73,21 @@ export interface StoredJobs {
 }
 
 export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredJobs> {
-  try {
-    return await store(db, on, job, ride);
-  } catch (error) {
+  const stored = await store(db, on, job, ride).catch((error: unknown) => {
     // A wake-up that the server will not take (its queue is full) is no reason not to store the job.
     if (ride === undefined || !isRefused(error)) throw error;
     return store(db, on, job);
+  });
+  if (stored.handed === true) await flush(on);
+  return stored;
+}
+
+/** If it fails, the job is there, and begun; whether it will be there after a crash nobody can say. */
+async function flush(on: Queryable): Promise<void> {
+  try {
+    await on.query(FLUSH);
+  } catch (error) {
+    throw pawlError("enqueue_unknown", { count: 1 }, error);
   }
 }
 

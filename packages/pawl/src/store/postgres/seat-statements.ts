@@ -13,21 +13,33 @@ const LONGEST = 7_900;
 
 /**
  * Sits, in place of an earlier seat ($2), and tells what lease came of that one. If it is not the one that is known ($9), there is
- * no new seat. $8: the number up to which all jobs that became ready were seen. Its commit need not wait for the disk: the table
- * does not outlive a crash.
+ * no new seat. $8: the number up to which all jobs that became ready were seen. $12: of the next lease, unless that of the earlier
+ * seat is left over. Its commit need not wait for the disk: the table does not outlive a crash.
  */
 export const SIT = hotStatement(
   "claim",
   "sit",
   `
-  with earlier as (delete from pawl.seat where id = $2::bigint and worker = $4::int returning lease),
+  with earlier as (delete from pawl.seat where id = $2::bigint and worker = $4::int returning lease, number),
   made as (
-    insert into pawl.seat (until, worker, listener, channel, duration_ms, bound, queues, tasks)
-    select ${NOW} + $3 * interval '1 millisecond', $4::int, $5::int, $6::text, $7::float8, $8::bigint, $10::text[], $11::text[]
+    insert into pawl.seat (until, worker, listener, channel, duration_ms, bound, queues, tasks, number)
+    select ${NOW} + $3 * interval '1 millisecond', $4::int, $5::int, $6::text, $7::float8, $8::bigint, $10::text[], $11::text[],
+      coalesce((select number from earlier where lease is null), $12::bigint)
     where not exists (select from earlier where lease <> coalesce($9::bigint, 0))
-    returning id
+    returning id, number
   )
-  select (select id::text from made) as seat, (select lease::text from earlier) as lease, ${ms(NOW)} as now, set_config('synchronous_commit', 'off', true)`,
+  select (select id::text from made) as seat, (select number::text from made) as number, (select lease::text from earlier) as lease, ${ms(NOW)} as now, set_config('synchronous_commit', 'off', true)`,
+);
+
+/**
+ * Numbers of leases to be. An enqueue that uses one is begun before it is on disk, so the number must be there already: or a
+ * server that crashed would give it out once more, and two jobs were under one lease. A sequence alone does not see to that, since
+ * of most of its numbers it writes nothing: hence the message, with which all that was written before goes to the disk.
+ */
+export const DRAW_NUMBERS = statement(
+  "draw_numbers",
+  `with drawn as materialized (select array_agg(nextval('pawl.lease_seq')::text) as numbers from generate_series(1, $1::int))
+   select numbers, pg_logical_emit_message(true, 'pawl', 'numbers')::text from drawn`,
 );
 
 /** Waits for an enqueue that is just taking it. */
@@ -63,14 +75,14 @@ export const TAKE_SEAT = `
     order by s.id limit ${JUDGED}
   ),
   seat as materialized (
-    select s.id, s.worker, s.channel, s.duration_ms from pawl.seat s
+    select s.id, s.number, s.worker, s.channel, s.duration_ms from pawl.seat s
     where s.id = any(array(select id from near)) and s.lease is null and ${noneIn("pawl.ready", "s.bound")} and ${noneIn("pawl.parcel", `s.bound - ${SEQ_STEP}`)}
       and exists (select from pg_stat_get_activity(s.listener))
     order by s.id limit 1 for update of s skip locked
   ),
   leased as (
-    insert into pawl.lease (claimed_at, until, worker, open, alone, jobs)
-    select c.now, c.now + s.duration_ms * interval '1 millisecond', s.worker, 1, false, array[t.id] from seat s cross join stored t cross join clock c
+    insert into pawl.lease (id, claimed_at, until, worker, open, alone, jobs)
+    select s.number, c.now, c.now + s.duration_ms * interval '1 millisecond', s.worker, 1, false, array[t.id] from seat s cross join stored t cross join clock c
     returning id
   ),
   taken as (update pawl.seat s set lease = l.id from leased l where s.id = (select id from seat)),
@@ -85,6 +97,8 @@ export const TELL_SEAT = `(select pg_notify(channel, case when octet_length(head
 
 export interface SeatRow {
   readonly seat: string | null;
+  /** of the lease that will come of it */
+  readonly number: string | null;
   readonly lease: LeaseId | null;
   readonly now: number;
 }

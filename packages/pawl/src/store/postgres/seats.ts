@@ -12,7 +12,7 @@ import type { Hints } from "./hints.js";
 import type { LaneBounds } from "./lane-bounds.js";
 import { laneOf } from "./pending.js";
 import { renew } from "./renew.js";
-import { HANDED, type HandedHead, type HandedRow, type SeatRow, SIT, STAND_UP } from "./seat-statements.js";
+import { DRAW_NUMBERS, HANDED, type HandedHead, type HandedRow, type SeatRow, SIT, STAND_UP } from "./seat-statements.js";
 import type { Workers } from "./workers.js";
 
 /** ms a seat is good for */
@@ -25,6 +25,9 @@ const LOOK_AGAIN = 1_000;
 /** ms after which what was handed over is late: it is renewed before it is begun */
 const LATE = 1_000;
 const MOST_KNOWN = 100;
+/** Numbers of leases drawn at a time, and how many are left when more are drawn. */
+const DRAWN = 200;
+const FEW = 20;
 
 /** A job as a message brings it (what was too long for one is left out), or as its rows say. */
 interface Arrival extends HandedHead {
@@ -40,11 +43,42 @@ export interface SeatsParts {
   readonly clock: Clock;
 }
 
+/** Numbers for the leases that come of seats, drawn ahead: a number that is drawn waits for the disk, and nobody sits meanwhile. */
+class LeaseNumbers {
+  #left: string[] = [];
+  #drawing: Promise<void> | undefined;
+
+  constructor(private readonly db: Db) {}
+
+  async take(): Promise<string> {
+    for (;;) {
+      const number = this.#left.shift();
+      // If that fails, it is tried again, and told, when none is left.
+      if (number !== undefined && this.#left.length < FEW) this.#draw().catch(() => {});
+      if (number !== undefined) return number;
+      await this.#draw();
+    }
+  }
+
+  #draw(): Promise<void> {
+    this.#drawing ??= this.db
+      .query<{ numbers: readonly string[] }>(DRAW_NUMBERS, [DRAWN])
+      .then(([row]) => void this.#left.push(...(row?.numbers ?? [])))
+      .finally(() => {
+        this.#drawing = undefined;
+      });
+    return this.#drawing;
+  }
+}
+
 /** The seats of the workers of this process, and what is said to it alone. */
 export class PostgresSeats implements Seats {
   readonly #byWorker = new Map<number, PostgresSeat>();
+  readonly #numbers: LeaseNumbers;
 
-  constructor(private readonly parts: SeatsParts) {}
+  constructor(private readonly parts: SeatsParts) {
+    this.#numbers = new LeaseNumbers(parts.db);
+  }
 
   of(options: SeatOptions): Seat {
     this.parts.hints.hearSeats({
@@ -53,7 +87,7 @@ export class PostgresSeats implements Seats {
         for (const seat of this.#byWorker.values()) seat.look();
       },
     });
-    return new PostgresSeat(this.parts, options, this.#byWorker);
+    return new PostgresSeat(this.parts, options, this.#byWorker, this.#numbers);
   }
 
   #hear(payload: string): void {
@@ -80,12 +114,15 @@ class PostgresSeat implements Seat {
   /** from the server's clock to ours: by ours it is no earlier */
   #offset = Number.POSITIVE_INFINITY;
   #worker: number | undefined;
+  /** a number that the last seat did not need */
+  #spare: string | undefined;
   readonly #steps: Loop;
 
   constructor(
     private readonly parts: SeatsParts,
     private readonly options: SeatOptions,
     private readonly byWorker: Map<number, PostgresSeat>,
+    private readonly numbers: LeaseNumbers,
   ) {
     const { clock } = parts;
     this.#steps = loop({ clock, step: () => this.#step(), onError: options.onError, backoff: { min: 50, max: LOOK_AGAIN } });
@@ -136,12 +173,16 @@ class PostgresSeat implements Seat {
   async #sitDown(worker: number, listener: number): Promise<LeaseId | undefined> {
     const { db, hints, bounds, clock } = this.parts;
     const { queues, tasks, duration } = this.options;
+    const next = this.#spare ?? (await this.numbers.take());
+    // Until it is known not to be: whoever hears no answer may have a seat with it.
+    this.#spare = undefined;
     const sentAt = clock.monotonic();
     const serves = [queues === undefined ? null : textArray(queues), textArray(tasks)];
     const last = [...this.#known].at(-1) ?? null;
-    const values = [db.now(), this.#seat, GOOD_FOR, worker, listener, hints.seatChannel, duration, bounds.seenUpTo, last, ...serves];
-    const [{ seat, lease, now }] = (await db.query<SeatRow>(SIT, values)) as [SeatRow];
+    const values = [db.now(), this.#seat, GOOD_FOR, worker, listener, hints.seatChannel, duration, bounds.seenUpTo, last, ...serves, next];
+    const [{ seat, number, lease, now }] = (await db.query<SeatRow>(SIT, values)) as [SeatRow];
     this.#seat = seat;
+    if (number !== next) this.#spare = next;
     // The server's clock was read after the question was sent.
     this.#offset = sentAt - now;
     return this.#news(lease);

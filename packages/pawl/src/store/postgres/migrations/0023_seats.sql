@@ -14,7 +14,9 @@ create unlogged table pawl.seat (
   tasks text[] not null,
   -- what was ready up to here was seen to be taken
   bound bigint not null,
-  -- once it is taken
+  -- of the lease that will be made of it: on disk before anybody could use it
+  number bigint not null,
+  -- the same, once it is taken
   lease bigint
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 
