@@ -21,6 +21,7 @@ describe("a problem over HTTP", () => {
 
   const enqueued = (body: object) => api.ask("POST", "/v1/jobs", { body });
   const letter = (input: unknown) => enqueued({ task: "letter", input });
+  const bulk = (body: object) => api.ask("POST", "/v1/bulk", { body: { verb: "cancel", filter: {}, ...body } });
   const batch = (body: object) => api.ask("POST", "/v1/jobs/batch", { body });
 
   test.each<[string, () => ReturnType<TestApp["ask"]>, string, string]>([
@@ -59,6 +60,27 @@ describe("a problem over HTTP", () => {
     ["a duration in a URL", () => api.ask("GET", `/v1/jobs/${NOBODY}/wait?timeout=soon`), "duration_invalid", "query/timeout"],
     ["what the library knows by a longer name", () => api.ask("GET", "/v1/series?step=90s"), "option_invalid", "query/step"],
     ["a filter in a URL", () => api.ask("GET", "/v1/jobs?dueFrom=soon"), "option_invalid", "query/dueFrom"],
+    [
+      "a filter that ends before it begins",
+      () => api.ask("GET", "/v1/jobs?dueFrom=2026-02-01&dueBefore=2026-01-01"),
+      "option_invalid",
+      "query/dueFrom",
+    ],
+    ["a name in a filter in a URL", () => api.ask("GET", "/v1/jobs?tag=%20"), "name_invalid", "query/tag"],
+    ["a time in the filter of a bulk operation", () => bulk({ filter: { dueFrom: "nonsense" } }), "option_invalid", "/filter/dueFrom"],
+    ["the other", () => bulk({ filter: { dueBefore: "nonsense" } }), "option_invalid", "/filter/dueBefore"],
+    [
+      "a bulk operation's filter that ends before it begins",
+      () => bulk({ filter: { dueFrom: "2026-02-01", dueBefore: "2026-01-01" } }),
+      "option_invalid",
+      "/filter/dueFrom",
+    ],
+    ["a tag of its filter", () => bulk({ filter: { tag: " " } }), "name_invalid", "/filter/tag"],
+    ["a key of its filter", () => bulk({ filter: { key: "a\u0001" } }), "name_invalid", "/filter/key"],
+    ["a fingerprint of its filter", () => bulk({ filter: { fingerprint: "4f1c" } }), "option_invalid", "/filter/fingerprint"],
+    ["a state that its verb is not for", () => bulk({ verb: "redrive", filter: { state: "ready" } }), "option_invalid", "/filter/state"],
+    ["its pace", () => bulk({ verb: "redrive", every: "soon" }), "duration_invalid", "/every"],
+    ["a pace that its verb has not", () => bulk({ every: "1s" }), "option_invalid", "/every"],
   ])("points to %s", async (_, ask, code, pointer) => {
     expect((await ask()).json()).toMatchObject({ status: 422, code, pointer });
   });

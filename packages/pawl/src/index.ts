@@ -31,7 +31,7 @@ export type { Lane } from "./core/lane.js";
 export { allowed, applies, LIFECYCLE, lifecycleTable, VERBS, type Verb } from "./core/lifecycle.js";
 export type { GateReason, JobLimit, LimitRule } from "./core/limit.js";
 export type { Limit, LimitKey } from "./core/limit-options.js";
-export { nearest } from "./core/option.js";
+export { checkPeriod, nearest } from "./core/option.js";
 export type { OutcomeKind } from "./core/outcome.js";
 export type {
   Policies,
@@ -63,6 +63,7 @@ export type { Counts, CountsOf, StateCounts } from "./scheduler/counts.js";
 export type { Depths, DepthsOf } from "./scheduler/depths.js";
 export type { Encryption, EncryptionOptions, MasterKeyView } from "./scheduler/encryption.js";
 export type { Explanation } from "./scheduler/explain.js";
+export { checkJobsFilter } from "./scheduler/filter.js";
 export type { ClusterEvents, EventBatch, EventPage, EventPosition, EventTail } from "./scheduler/follower.js";
 export type { KeyListing, KeyRing, Keys, KeysOptions, KeyView, NewKey, ShownKey } from "./scheduler/keys.js";
 export type { LimitListing, LimitsFilter, LimitsOperator, LimitsPage, LimitView } from "./scheduler/limits-view.js";

@@ -26,11 +26,12 @@ const REPEATED: ReadonlySet<NameKind> = new Set(["queue", "task", "tenant"]);
 const passed = new Map<string, Set<string>>();
 const REMEMBERED = 10_000;
 
-export function checkName(kind: NameKind, value: unknown): string {
+/** `option`: what the caller knows it by, if that is not its kind. */
+export function checkName(kind: NameKind, value: unknown, option?: string): string {
   const known = passed.get(kind);
   if (typeof value === "string" && known?.has(value)) return value;
   if (typeof value !== "string" || value.trim() === "" || value !== value.trim() || value.length > LONGEST[kind] || REFUSED.test(value)) {
-    throw pawlError("name_invalid", { what: kind, value: printable(value), max: LONGEST[kind] });
+    throw pawlError("name_invalid", { what: kind, value: printable(value), max: LONGEST[kind], ...(option === undefined ? {} : { option }) });
   }
   if (REPEATED.has(kind)) remember(kind, value);
   return value;

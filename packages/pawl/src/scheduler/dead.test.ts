@@ -58,6 +58,7 @@ describe("dead jobs", () => {
     [{ fingerprint: "4f1c" }, /filter\.fingerprint/],
     [{ dueFrom: "yesterday" }, /filter\.dueFrom/],
     [{ dueBefore: Number.NaN }, /filter\.dueBefore/],
+    [{ dueFrom: "2026-02-01", dueBefore: "2026-01-01" }, /filter\.dueFrom is invalid: it is after filter\.dueBefore/],
   ])("are not listed by %o", async (filter, says) => {
     const { scheduler } = await graveyard();
     await expect(scheduler.dead.list(filter)).rejects.toThrow(says);

@@ -24,16 +24,30 @@ export function checkFilter(scope: Scope, filter: JobsFilter = {}): { readonly s
     scope: narrow(scope, tenant),
     filter: {
       ...(state === undefined ? {} : { state: checkOneOf("filter.state", state, STATES) }),
-      ...(queue === undefined ? {} : { queue: checkName("queue", queue) }),
-      ...(task === undefined ? {} : { task: checkName("task", task) }),
-      ...(tag === undefined ? {} : { tag: checkName("tag", tag) }),
-      ...(key === undefined ? {} : { key: checkName("key", key) }),
+      ...(queue === undefined ? {} : { queue: checkName("queue", queue, "filter.queue") }),
+      ...(task === undefined ? {} : { task: checkName("task", task, "filter.task") }),
+      ...(tag === undefined ? {} : { tag: checkName("tag", tag, "filter.tag") }),
+      ...(key === undefined ? {} : { key: checkName("key", key, "filter.key") }),
       ...(failure === undefined ? {} : { failure: checkFailure(failure) }),
       ...(fingerprint === undefined ? {} : { fingerprint: checkFingerprint(fingerprint) }),
-      ...(dueFrom === undefined ? {} : { dueFrom: checkInstant("filter.dueFrom", dueFrom) }),
-      ...(dueBefore === undefined ? {} : { dueBefore: checkInstant("filter.dueBefore", dueBefore) }),
+      ...checkDue(dueFrom, dueBefore),
     },
   };
+}
+
+/** The same for a filter that is carried out later, by somebody else. */
+export function checkJobsFilter(filter: JobsFilter): void {
+  checkFilter("everyone", filter);
+}
+
+function checkDue(from: unknown, before: unknown): Pick<JobFilter, "dueFrom" | "dueBefore"> {
+  const due = {
+    ...(from === undefined ? {} : { dueFrom: checkInstant("filter.dueFrom", from) }),
+    ...(before === undefined ? {} : { dueBefore: checkInstant("filter.dueBefore", before) }),
+  };
+  if (due.dueFrom !== undefined && due.dueBefore !== undefined && due.dueFrom > due.dueBefore)
+    throw invalid("filter.dueFrom", "it is after filter.dueBefore");
+  return due;
 }
 
 export function checkPage(page: { readonly limit?: number; readonly after?: string } = {}): BoundedPage {
@@ -75,7 +89,7 @@ function checkFingerprint(value: unknown): Fingerprint {
 
 function narrow(scope: Scope, tenant: string | undefined): Scope {
   if (tenant === undefined) return scope;
-  checkName("tenant", tenant);
+  checkName("tenant", tenant, "filter.tenant");
   if (scope !== "everyone" && scope.tenant !== tenant) throw invalid("filter.tenant", `this scheduler acts for ${show(scope.tenant)} only`);
   return { tenant };
 }

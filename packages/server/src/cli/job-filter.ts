@@ -36,6 +36,10 @@ export function withFilter(command: Command, without: readonly (keyof FilterFlag
 }
 
 export function filterOf({ state, queue, task, tenant, tag, key, failure, group, since, until }: FilterFlags): JobsFilter {
+  const dueFrom = since === undefined ? undefined : instant("--since", since);
+  const dueBefore = until === undefined ? undefined : instant("--until", until);
+  if (dueFrom !== undefined && dueBefore !== undefined && dueFrom > dueBefore)
+    throw usage(`--since: ${since} is after --until ${until}`, "exchange them: --since is the earlier one");
   return {
     ...(state === undefined ? {} : { state }),
     ...(queue === undefined ? {} : { queue }),
@@ -45,8 +49,8 @@ export function filterOf({ state, queue, task, tenant, tag, key, failure, group,
     ...(key === undefined ? {} : { key }),
     ...(failure === undefined ? {} : { failure }),
     ...(group === undefined ? {} : { fingerprint: fingerprint(group) }),
-    ...(since === undefined ? {} : { dueFrom: instant("--since", since) }),
-    ...(until === undefined ? {} : { dueBefore: instant("--until", until) }),
+    ...(dueFrom === undefined ? {} : { dueFrom }),
+    ...(dueBefore === undefined ? {} : { dueBefore }),
   };
 }
 

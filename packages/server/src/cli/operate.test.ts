@@ -311,6 +311,7 @@ describe("the command line", () => {
       ["jobs", "list", "--since", "yesterday"],
       /--since: yesterday is neither a date nor a time ago\n +write --since 2026-11-15T12:00Z or --since 1h/,
     ],
+    [["jobs", "list", "--since", "1h", "--until", "2h"], /--since: 1h is after --until 2h\n +exchange them: --since is the earlier one/],
     [["jobs", "list", "-n", "0"], /--limit: 0 is not a whole number from 1 to 1,000/],
     [["jobs", "list", "--after", "x"], /after/],
     [["completion", "tcsh"], /Allowed choices are bash, zsh, fish/],

@@ -1,4 +1,18 @@
-import { type AnyTask, type Context, fateOf, type Jobs, type JobView, milliseconds, NonRetryable, type Pawl, type Scheduler, task } from "pawl";
+import {
+  type AnyTask,
+  type Context,
+  checkJobsFilter,
+  checkPeriod,
+  fateOf,
+  type Jobs,
+  type JobView,
+  milliseconds,
+  NonRetryable,
+  type Pawl,
+  pawlError,
+  type Scheduler,
+  task,
+} from "pawl";
 import { type BulkVerb, startBulk } from "./contract/bulk.js";
 import type { BodyOf } from "./contract/route.js";
 import { ANONYMOUS, type AuditLog } from "./guard.js";
@@ -52,9 +66,21 @@ export class BulkTask {
 
 const read = reader({ ...startBulk, params: undefined, query: undefined });
 
+/** What the shape of a request does not say. Of whoever asks for it, who hears of it; and of a job, which anybody may have made. */
+export function checkBulk({ verb, filter, every }: BulkInput): void {
+  checkJobsFilter(filter);
+  if (verb === "redrive" && filter.state !== undefined && filter.state !== "dead")
+    throw pawlError("option_invalid", { option: "filter.state", reason: "redrive is for dead jobs" });
+  if (every === undefined) return;
+  checkPeriod("every", every);
+  if (verb !== "redrive") throw pawlError("option_invalid", { option: "every", reason: "it is for redrive" });
+}
+
 function readInput(given: unknown): BulkInput {
   try {
-    return read({ params: {}, query: {}, body: given }).body as BulkInput;
+    const input = read({ params: {}, query: {}, body: given }).body as BulkInput;
+    checkBulk(input);
+    return input;
   } catch (error) {
     throw new NonRetryable("the input is no bulk operation", { cause: error });
   }
