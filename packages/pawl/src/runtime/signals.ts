@@ -18,3 +18,19 @@ export function onStopSignal(call: (signal: StopSignal, count: number) => void):
 export function exitOn(signal: StopSignal): void {
   process.exit(EXIT_CODES[signal]);
 }
+
+const leaving = new Set<() => void>();
+const leave = () => {
+  for (const call of leaving) call();
+};
+
+/** Calls back when the process ends by its own will, where nothing can be waited for any more, until the answer is called. */
+export function atExit(call: () => void): () => void {
+  // One listener for all: Node takes many for a leak.
+  if (leaving.size === 0) process.on("exit", leave);
+  leaving.add(call);
+  return () => {
+    leaving.delete(call);
+    if (leaving.size === 0) process.off("exit", leave);
+  };
+}

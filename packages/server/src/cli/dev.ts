@@ -24,8 +24,8 @@ async function dev(sources: Sources): Promise<void> {
   const configuration = await readConfiguration(sources);
   let parts: Parts | undefined;
   const stopped = untilStopped(() => {
-    parts?.worker?.kill();
     parts?.service.kill();
+    return parts?.worker?.kill();
   });
   parts = await startParts(configuration, sources);
   const { service, worker } = parts;

@@ -4,8 +4,8 @@ const ECHO = 300;
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 const EXIT_CODES: Readonly<Record<StopSignal, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
 
-/** Resolves at the first request to stop. At a second one, `giveUp` is called and the process ends at once. */
-export function untilStopped(giveUp: () => void): Promise<void> {
+/** Resolves at the first request to stop. At a second one, `giveUp` is called and the process ends as soon as that is done. */
+export function untilStopped(giveUp: () => void | Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     let first: number | undefined;
     for (const signal of Object.keys(EXIT_CODES) as StopSignal[]) {
@@ -15,8 +15,7 @@ export function untilStopped(giveUp: () => void): Promise<void> {
           first = now;
           resolve();
         } else if (now - first > ECHO) {
-          giveUp();
-          process.exit(EXIT_CODES[signal]);
+          void Promise.resolve(giveUp()).finally(() => process.exit(EXIT_CODES[signal]));
         }
       });
     }

@@ -15,7 +15,8 @@ export interface Spawning {
  */
 export class WorkerProcess {
   #current: ChildProcess | undefined;
-  readonly #going = new Set<Promise<unknown>>();
+  /** all that have not gone yet, with when they have */
+  readonly #going = new Map<ChildProcess, Promise<unknown>>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly spawning: Spawning) {}
@@ -41,11 +42,16 @@ export class WorkerProcess {
   async stop(): Promise<void> {
     await this.#last;
     this.#current?.kill("SIGTERM");
-    await Promise.all(this.#going);
+    await Promise.all(this.#going.values());
   }
 
-  kill(): void {
-    this.#current?.kill("SIGKILL");
+  /** Resolves when they are gone, which is at once: until then they count as users of an embedded store. */
+  async kill(): Promise<void> {
+    const left = [...this.#going.keys()].filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
+    // Not until they are "close": what they started may hold on to their pipes.
+    const gone = left.map((child) => once(child, "exit"));
+    for (const child of left) child.kill("SIGKILL");
+    await Promise.all(gone);
   }
 
   #spawn(): ChildProcess {
@@ -53,8 +59,10 @@ export class WorkerProcess {
     for (const stream of [child.stdout, child.stderr]) {
       if (stream !== null) createInterface({ input: stream }).on("line", (line) => this.spawning.hear(line));
     }
-    const gone = once(child, "close").finally(() => this.#going.delete(gone));
-    this.#going.add(gone);
+    this.#going.set(
+      child,
+      once(child, "close").finally(() => this.#going.delete(child)),
+    );
     return child;
   }
 }

@@ -84,6 +84,8 @@ interface Child {
   /** what startEmbedded answered in the child */
   readonly server: Promise<{ pid: number; started: boolean; connection: EmbeddedConnection }>;
   release(): Promise<void>;
+  /** it ends by itself, and does not leave before */
+  exit(): Promise<void>;
   /** kill -9 of it and of all it started, except what left its process group */
   killGroup(): Promise<void>;
 }
@@ -92,10 +94,11 @@ interface Child {
 function startInChild(path: string, options: { account?: Account; cwd?: string } = {}): Child {
   const script = `
     const { startEmbedded } = await import(${JSON.stringify(built)});
-    const server = await startEmbedded(${JSON.stringify(path)});
+    let server;
+    process.stdin.once("data", async (word) => { if (word.toString() === "release\\n") await server.release(); process.exit(0); });
+    server = await startEmbedded(${JSON.stringify(path)});
     const { pid, started, connection } = server;
-    console.log(JSON.stringify({ pid, started, connection }));
-    process.stdin.once("data", async () => { await server.release(); process.exit(0); });`;
+    console.log(JSON.stringify({ pid, started, connection }));`;
   const child = spawn(process.execPath, ["--input-type=module", "--eval", script], {
     cwd: options.cwd ?? repository,
     ...options.account,
@@ -113,13 +116,15 @@ function startInChild(path: string, options: { account?: Account; cwd?: string }
     void exited.then(() => reject(new Error(`the child ended: ${complaints}`)));
   });
   server.catch(() => {}); // a test that kills the child early does not wait for it
+  const end = async (word: string) => {
+    child.stdin.write(`${word}\n`);
+    await exited;
+    if (child.exitCode !== 0) throw new Error(complaints);
+  };
   return {
     server,
-    async release() {
-      child.stdin.write("release\n");
-      await exited;
-      if (child.exitCode !== 0) throw new Error(complaints);
-    },
+    release: () => end("release"),
+    exit: () => end("exit"),
     async killGroup() {
       process.kill(-(child.pid ?? 0), "SIGKILL");
       await exited;
@@ -179,6 +184,29 @@ describe.skipIf(!native.ok)("the embedded server", () => {
     expect(server).toMatchObject({ started: false, pid: theirs.pid, connection: theirs.connection });
     await server.release();
     expect(isAlive(theirs.pid)).toBe(false);
+  });
+
+  it("ends also when the last process exits without leaving, but not while another one is there", async () => {
+    const child = startInChild(usedFolder());
+    const { pid } = await child.server;
+    const server = await start();
+    await child.exit();
+    expect(await query(server.connection, "select 1")).toBe(1);
+
+    const last = startInChild(folder);
+    await last.server;
+    await server.release();
+    expect(isAlive(pid)).toBe(true);
+    await last.exit();
+    await eventually("the server is gone", () => !isAlive(pid));
+    expect(readPostmaster(join(folder, "postgres")), "by a shutdown, after which there is nothing to recover").toBeUndefined();
+  });
+
+  it("that a process was about to start ends with it", async () => {
+    const child = startInChild(usedFolder());
+    await eventually("a server starts", () => readPostmaster(join(folder, "postgres")) !== undefined);
+    await child.exit();
+    await eventually("no server is left", () => readPostmaster(join(folder, "postgres")) === undefined);
   });
 
   it("runs in two copies of one folder side by side", async () => {

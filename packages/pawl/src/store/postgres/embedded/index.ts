@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import pg from "pg";
 import { isPawlError, type PawlError, pawlError } from "../../../core/error.js";
+import { atExit } from "../../../runtime/signals.js";
 import { hangUp } from "../drivers/pg-hang-up.js";
 import { serverAccount } from "./account.js";
 import { findBinaries } from "./binaries.js";
@@ -8,9 +9,9 @@ import { discardEndpoint, type Endpoint, prepareEndpoint } from "./endpoint.js";
 import { knownEndpoint, openFolder, rememberEndpoint } from "./folder.js";
 import { checkData, DATABASE, initialise, USER } from "./initialise.js";
 import { launch, type Settings, trimLog } from "./launch.js";
-import { withLock } from "./lock.js";
-import { joinMembers, leaveMembers } from "./members.js";
-import { findPostmaster, stopPostmaster } from "./postmaster.js";
+import { withLock, withLockAtExit } from "./lock.js";
+import { joinMembers, leaveMembers, type Member } from "./members.js";
+import { dismissPostmaster, findPostmaster, stopPostmaster } from "./postmaster.js";
 import { isAlive } from "./processes.js";
 import type { Site } from "./site.js";
 import { type Deadline, deadlineIn, isPast, pause, until } from "./wait.js";
@@ -75,10 +76,17 @@ export async function startEmbedded(path: string, options: EmbeddedOptions = {})
   const locked = <T>(work: (deadline: Deadline) => Promise<T>) => withLock(folder, deadlineIn(timeoutMs), () => work(deadlineIn(timeoutMs)));
   const bringUpHere = (deadline: Deadline) => bringUp(site, options.settings ?? {}, deadline);
 
+  let member: Member | undefined;
+  // Whoever exits without leaving (a second Ctrl-C, an error nobody caught) leaves no server behind all the same.
+  const stay = atExit(() => leaveAtExit(site, member));
   const joined = await locked(async (deadline) => {
     openFolder(folder.path); // again, now that nobody else can make it theirs
     const server = await bringUpHere(deadline);
-    return { server, member: joinMembers(folder) };
+    member = joinMembers(folder);
+    return { server, member };
+  }).catch((error) => {
+    stay();
+    throw error;
   });
 
   let current = joined.server;
@@ -125,10 +133,23 @@ export async function startEmbedded(path: string, options: EmbeddedOptions = {})
     started: joined.server.started,
     ensureRunning,
     release() {
-      released ??= leave();
+      released ??= leave().finally(stay);
       return released;
     },
   };
+}
+
+/** `member` is undefined while it is still coming. What goes wrong here has nobody left to hear it; the next one adopts the server. */
+function leaveAtExit(site: Site, member: Member | undefined): void {
+  const { folder } = site;
+  try {
+    if (!existsSync(folder.path)) return;
+    withLockAtExit(folder, () => {
+      if (leaveMembers(folder, member)) dismissPostmaster(site);
+    });
+  } catch {
+    // as said
+  }
 }
 
 interface Running {

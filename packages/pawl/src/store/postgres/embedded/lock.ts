@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pawlError } from "../../../core/error.js";
 import type { Folder } from "./folder.js";
 import { isRunning, ownName, type ProcessName, pidOf } from "./processes.js";
-import { type Deadline, until } from "./wait.js";
+import { type Deadline, deadlineIn, isPast, until } from "./wait.js";
 
 /**
  * Runs the work while no other process, and no other caller in this one, holds the folder's lock.
@@ -23,10 +23,43 @@ export async function withLock<T>(folder: Folder, deadline: Deadline, work: () =
   }
 }
 
-async function acquire(folder: Folder, deadline: Deadline): Promise<() => void> {
-  // A file is linked to its place when it already names us: nobody sees a lock without a holder.
+/** ms that a process which ends waits for the lock, at most */
+const LAST_WAIT = 100;
+
+/**
+ * The same for a process that ends, whose loop turns no more. What it held itself is in nobody's way any more. Where another
+ * holds the lock for longer, the work is left: that one comes, and sees to the folder when it goes.
+ */
+export function withLockAtExit(folder: Folder, work: () => void): void {
+  if (holderOf(folder, newest(folder)) === ownName()) {
+    work();
+    return;
+  }
+  const claim = claimOn(folder);
+  try {
+    const deadline = deadlineIn(LAST_WAIT);
+    let taken = tryToTake(folder, claim);
+    while (!taken && !isPast(deadline)) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+      taken = tryToTake(folder, claim);
+    }
+    if (!taken) return;
+    work();
+    releaseLock(taken);
+  } finally {
+    fs.rmSync(claim, { force: true });
+  }
+}
+
+/** A file is linked to its place when it already names us: nobody sees a lock without a holder. */
+function claimOn(folder: Folder): string {
   const claim = join(folder.path, `lock.claim-${ownName()}-${randomBytes(4).toString("hex")}`);
   fs.writeFileSync(claim, ownName());
+  return claim;
+}
+
+async function acquire(folder: Folder, deadline: Deadline): Promise<() => void> {
+  const claim = claimOn(folder);
   try {
     const taken = await until(() => tryToTake(folder, claim), deadline);
     if (!taken) throw pawlError("folder_busy", { folder: folder.path, pid: pidOf(holderOf(folder, newest(folder))) });

@@ -19,7 +19,8 @@ export function joinMembers(folder: Folder): Member {
 }
 
 /** Answers whether nobody is left. Members whose process died without leaving count as gone. */
-export function leaveMembers(folder: Folder, member: Member): boolean {
+export function leaveMembers(folder: Folder, member: Member | undefined): boolean {
+  if (!fs.existsSync(folder.members)) return true;
   let left = 0;
   for (const each of fs.readdirSync(folder.members)) {
     const process = each.slice(0, each.lastIndexOf("-"));

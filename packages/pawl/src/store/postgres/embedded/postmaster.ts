@@ -57,16 +57,25 @@ export async function stopPostmaster(site: Site): Promise<void> {
   const { data } = site.folder;
   const server = findPostmaster(data);
   if (!server) return;
-  if (process.platform === "win32") {
-    const { file, args, options } = dataCommand(site, data, "pg_ctl", (path) => ["stop", "-D", path, "-m", "fast"]);
-    spawnSync(file, args, { ...options, stdio: "ignore" });
-    return;
-  }
+  askToStop(site, server);
   const gone = () => (isAlive(server.pid) ? undefined : true);
-  signal(server.pid, "SIGINT");
   if (await until(gone, deadlineIn(FAST_SHUTDOWN_MS))) return;
   signal(server.pid, "SIGQUIT");
   await until(gone, deadlineIn(IMMEDIATE_SHUTDOWN_MS));
+}
+
+/** The same by a process that ends and can wait for nothing: the server is asked, and ends by itself. */
+export function dismissPostmaster(site: Site): void {
+  const server = findPostmaster(site.folder.data);
+  if (server) askToStop(site, server);
+}
+
+function askToStop(site: Site, { pid }: Postmaster): void {
+  if (process.platform === "win32") {
+    // There a signal is a kill.
+    const { file, args, options } = dataCommand(site, site.folder.data, "pg_ctl", (path) => ["stop", "-D", path, "-m", "fast", "--no-wait"]);
+    spawnSync(file, args, { ...options, stdio: "ignore" });
+  } else signal(pid, "SIGINT");
 }
 
 /** Every process of a server works in its data folder; another folder's server may have got the same pid. */
