@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import type { Command } from "commander";
 import { type Configuration, readConfiguration, type Sources } from "../config/read.js";
 import { flagOf, type SettingName } from "../config/settings.js";
 import { printLines } from "../live/lines.js";
+import { ledTo } from "../serve/led-to.js";
 import { type Service, startService } from "../serve/service.js";
-import { folderOf, loadTaskFiles } from "../serve/task-files.js";
+import { filesOf, folderOf, loadTaskFiles } from "../serve/task-files.js";
 import { watchFolders } from "../serve/watch.js";
 import { WorkerProcess } from "../serve/worker-process.js";
 import { configured } from "./configured.js";
@@ -97,7 +98,13 @@ function workerArgs({ flags, usual, file }: Sources, { origin }: Configuration):
 
 function reloadOnChange({ settings: { tasks = [] } }: Configuration, worker: WorkerProcess | undefined): () => void {
   if (tasks.length === 0) print(`tasks       none yet: say where they are, as in pawl dev ${USUAL}`);
-  return watchFolders(tasks.map(folderOf), async (files) => {
+  // By the names that a watcher has for them.
+  const tasksIn = (files: readonly string[]) =>
+    ledTo(
+      tasks.flatMap((place) => filesOf(place).map((file) => relative("", file))),
+      files,
+    );
+  return watchFolders(tasks.map(folderOf), tasksIn, async (files) => {
     const what = files.length > 3 ? `${files.slice(0, 3).join(", ")} and ${files.length - 3} more` : files.join(", ");
     if (worker === undefined) print(`changed     ${what}; start again to load it: this store serves one process`);
     else print((await worker.replace()) ? `reloaded    ${what}` : `kept        the tasks there were: ${what} does not load`);

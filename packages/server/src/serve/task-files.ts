@@ -55,6 +55,11 @@ export function filesOf(place: string): readonly string[] {
   return modulesIn(folder).filter((file) => pattern.test(relative(folder, file).split(sep).join("/")));
 }
 
+/** Whether it is code, by its name. That of tests and of types holds no tasks, but is code as well if it is imported. */
+export function isModule(file: string): boolean {
+  return MODULE.test(file);
+}
+
 /** The folder that a change at the place happens in. */
 export function folderOf(place: string): string {
   const star = place.indexOf("*");
@@ -68,7 +73,7 @@ function modulesIn(folder: string): readonly string[] {
     .flatMap((entry) => {
       const path = join(folder, entry.name);
       if (entry.isDirectory()) return SKIPPED.has(entry.name) ? [] : modulesIn(path);
-      return MODULE.test(entry.name) && !NO_MODULE.test(basename(path)) ? [path] : [];
+      return isModule(entry.name) && !NO_MODULE.test(basename(path)) ? [path] : [];
     })
     .sort();
 }

@@ -5,9 +5,17 @@ import { join, relative } from "node:path";
 const LOOK = 300;
 const IGNORED = new Set(["node_modules", ".git", "dist"]);
 
-/** Calls back when files in the folders have changed and are quiet again, until the answer is called. */
-export function watchFolders(folders: readonly string[], changed: (files: readonly string[]) => void): () => void {
+/**
+ * Calls back when files in the folders have changed and are quiet again, until the answer is called. Only those count that
+ * `matter`, which is given all there are: before the change or after it.
+ */
+export function watchFolders(
+  folders: readonly string[],
+  matter: (files: readonly string[]) => ReadonlySet<string>,
+  changed: (files: readonly string[]) => void,
+): () => void {
   let before = snapshotOf(folders);
+  let mattered = matter([...before.keys()]);
   const seen = new Set<string>();
   const timer = setInterval(() => {
     const now = snapshotOf(folders);
@@ -16,9 +24,11 @@ export function watchFolders(folders: readonly string[], changed: (files: readon
     for (const file of differing) seen.add(file);
     // Editors write in several steps: it is over when a look finds nothing new.
     if (differing.length > 0 || seen.size === 0) return;
-    const files = [...seen].sort();
+    const matters = matter([...now.keys()]);
+    const files = [...seen].filter((file) => mattered.has(file) || matters.has(file)).sort();
     seen.clear();
-    changed(files);
+    mattered = matters;
+    if (files.length > 0) changed(files);
   }, LOOK);
   timer.unref();
   return () => clearInterval(timer);
