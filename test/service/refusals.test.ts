@@ -75,8 +75,8 @@ describe("pawl check", { timeout: 120_000 }, () => {
     ];
     const wrong = [
       expect.stringMatching(/^pawl: .*broken\.mjs: it cannot be loaded: /),
-      expect.stringMatching(/^pawl: keys\.pepper: it cannot be read: .*ENOENT/),
-      expect.stringMatching(/^pawl: tls\.cert: certificate and key do not serve: /),
+      expect.stringMatching(/^pawl: --keys-pepper: it cannot be read: .*ENOENT/),
+      expect.stringMatching(/^pawl: --tls-cert: certificate and key do not serve: /),
     ];
     for (const command of ["check", "serve"]) expect(await refused(command, "--store", "memory:", ...args)).toEqual(wrong);
   });
@@ -95,12 +95,32 @@ describe("pawl check", { timeout: 120_000 }, () => {
     writeFileSync(file, JSON.stringify(config));
     const wrong = [
       expect.stringMatching(/^pawl: pawl\.config\.json: tracing\.setup: it cannot be loaded: /),
-      expect.stringMatching(/^pawl: audit\.key: it cannot be read: .*ENOENT/),
-      expect.stringMatching(/^pawl: tls\.cert: ENOENT/),
-      expect.stringMatching(/^pawl: tls\.key: .*ENOENT/),
+      expect.stringMatching(/^pawl: pawl\.config\.json: audit\.key: it cannot be read: .*ENOENT/),
+      expect.stringMatching(/^pawl: pawl\.config\.json: tls\.cert: ENOENT/),
+      expect.stringMatching(/^pawl: pawl\.config\.json: tls\.key: .*ENOENT/),
       expect.stringMatching(/^pawl: pawl\.config\.json: queues\.slow\.retri: there is no such option \(did you mean retry\?\)/),
     ];
     for (const command of ["check", "serve"]) expect(await refused(command, "--config", file)).toEqual(wrong);
+  });
+
+  test("calls a secret that cannot be read what whoever gave it calls it: a flag, a variable, a place in the file", async () => {
+    using folder = temporaryFolder();
+    mkdirSync(folder.path, { recursive: true });
+    const file = join(folder.path, "pawl.config.json");
+    writeFileSync(file, JSON.stringify({ encryption: { keys: ["file:nowhere"] } }));
+    await using child = new Child(builtPawl(), ["check", "--config", file, "--store-password", "env:NOWHERE"], {
+      PAWL_STORE: "command:there-is-no-such-program",
+      PAWL_STORE_LISTEN_URL: "env:NOWHERE",
+      PAWL_KEYS_PEPPER: "file:nowhere",
+    });
+    expect(await child.exit()).toBe(78);
+    expect(child.lines.map((line) => line.replace(/^pawl: (.*): it cannot be read: .*/, "$1"))).toEqual([
+      "PAWL_STORE",
+      "PAWL_STORE_LISTEN_URL",
+      "--store-password",
+      "pawl.config.json: encryption.keys",
+      "PAWL_KEYS_PEPPER",
+    ]);
   });
 
   test("knows a pepper that is too short before a start would", async () => {

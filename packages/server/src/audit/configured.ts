@@ -1,20 +1,21 @@
 import type { Pawl } from "pawl";
-import { ConfigError, reasonOf } from "../config/problem.js";
+import { ConfigError, reasonOf, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import type { Secrets } from "../secrets/secrets.js";
 import { AnchorWriter, anchorKey } from "./anchor-writer.js";
 
 /** The key that anchors are signed with, if the settings ask for any. */
-export async function anchorKeyOf({ settings, origin }: Configuration, secrets: Secrets): Promise<string | undefined> {
-  const { "audit.key": reference } = settings;
+export async function anchorKeyOf(configuration: Configuration, secrets: Secrets): Promise<string | undefined> {
+  const { "audit.key": reference } = configuration.settings;
   if (reference === undefined) return undefined;
-  const key = await secrets.read("audit.key", reference);
+  const where = whereOf(configuration, "audit.key");
+  const key = await secrets.read(where, reference);
   try {
     anchorKey(key);
     return key;
   } catch (error) {
     const help = "openssl genpkey -algorithm ed25519 makes one";
-    throw new ConfigError([{ where: origin("audit.key") ?? "audit.key", what: `what is kept there is no key: ${reasonOf(error)}`, help }]);
+    throw new ConfigError([{ where, what: `what is kept there is no key: ${reasonOf(error)}`, help }]);
   }
 }
 
@@ -32,7 +33,7 @@ export async function anchorsOf(
     await writer.start();
     return writer;
   } catch (error) {
-    const where = origin("audit.anchors") ?? "audit.anchors";
+    const where = whereOf({ origin }, "audit.anchors");
     throw new ConfigError([{ where, what: reasonOf(error), help: "give a file that can be written to, and the Ed25519 key it was begun with" }]);
   }
 }

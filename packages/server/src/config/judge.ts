@@ -1,7 +1,7 @@
 import type { Environment } from "../secrets/secret.js";
 import { Unfit } from "./kinds.js";
 import { holdsPassword } from "./place.js";
-import type { Problem } from "./problem.js";
+import { type Problem, whereOf } from "./problem.js";
 import { flagOf, type SettingName, type Settings } from "./settings.js";
 import { isLoopback, withTls } from "./store-url.js";
 
@@ -37,7 +37,7 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Judgeme
   if (settings.auth === "none" && !isLoopback(host)) {
     yield {
       of: ["roles", "listen", "auth"],
-      where: origin("listen") ?? "listen",
+      where: whereOf({ origin }, "listen"),
       what: `${host} can be reached from other machines, and nobody would have to show a key`,
       help: `say ${flagOf("auth")} keys, or listen on 127.0.0.1`,
     };
@@ -45,7 +45,7 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Judgeme
   if (settings.trustedProxies?.some(({ prefix }) => prefix === 0)) {
     yield {
       of: ["roles", "trustedProxies"],
-      where: origin("trustedProxies") ?? "trustedProxies",
+      where: whereOf({ origin }, "trustedProxies"),
       what: "everybody would be believed to be a proxy, and could come from any address they like",
       help: "name the networks that the proxies are in",
     };
@@ -53,7 +53,7 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Judgeme
   if (settings.auth === "keys" && settings["keys.pepper"] === undefined) {
     yield {
       of: ["roles", "auth", "keys.pepper"],
-      where: origin("auth") ?? "auth",
+      where: whereOf({ origin }, "auth"),
       what: "keys are hashed with a secret, and there is none",
       help: `give it with ${flagOf("keys.pepper")} file:PATH, the same for every process`,
     };
@@ -63,7 +63,7 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Judgeme
 function needing({ origin }: Origins) {
   return (name: SettingName, other: SettingName): Judgement => ({
     of: [name, other],
-    where: origin(name) ?? name,
+    where: whereOf({ origin }, name),
     what: `it needs ${other}`,
     help: `give that with ${flagOf(other)}`,
   });
@@ -90,7 +90,7 @@ function* ofStore(settings: Settings, { origin, by }: Origins): Iterable<Judgeme
     for (const name of OF_POSTGRES.filter((one) => settings[one] !== undefined)) {
       yield {
         of: ["store.url", name],
-        where: origin(name) ?? name,
+        where: whereOf({ origin }, name),
         what: "it is for a Postgres of yours, and the store is none",
         help: "leave it out, or say --store postgres://…",
       };
@@ -100,7 +100,7 @@ function* ofStore(settings: Settings, { origin, by }: Origins): Iterable<Judgeme
   for (const name of ["store.url", "store.listenUrl"] as const) {
     const one = settings[name];
     if (one?.kind !== "postgres") continue;
-    const where = origin(name) ?? name;
+    const where = whereOf({ origin }, name);
     const of = [name, "store.tls", "store.ca"] as const;
     // The environment of a process is its own; its flags and files are read by others.
     if (holdsPassword(one.url) && by(name) !== "environment") {

@@ -7,6 +7,11 @@ export interface Problem {
   readonly help: string;
 }
 
+/** What to call a setting that something is wrong with: the flag, variable or place that it was given by, or else its name. */
+export function whereOf<Name extends string>({ origin }: { origin(name: Name): string | undefined }, name: Name): string {
+  return origin(name) ?? name;
+}
+
 /** Everything that is wrong, together: who mends one thing should not meet the next at the next start. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";

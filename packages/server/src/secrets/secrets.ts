@@ -18,14 +18,12 @@ export class Secrets {
     return secret;
   }
 
-  /** The value of a setting; if it cannot be had, that is what is wrong with the setting. */
-  async read(setting: string, reference: Reference): Promise<string> {
+  /** The value of a setting; if it cannot be had, that is what is wrong `where` the setting was given. */
+  async read(where: string, reference: Reference): Promise<string> {
     try {
       return await this.at(reference).read();
     } catch (error) {
-      throw new ConfigError([
-        { where: setting, what: `it cannot be read: ${reasonOf(error)}`, help: `see that ${nameOf(reference)} is there for this user` },
-      ]);
+      throw new ConfigError([{ where, what: `it cannot be read: ${reasonOf(error)}`, help: `see that ${nameOf(reference)} is there for this user` }]);
     }
   }
 

@@ -1,8 +1,8 @@
 import { listens } from "../config/judge.js";
+import { whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
-import type { Settings } from "../config/settings.js";
 import type { Secrets } from "../secrets/secrets.js";
-import { type CertificatePlaces, readCertificates, watchCertificates } from "../tls/certificates.js";
+import { type CertificatePlaces, type CertificateSetting, readCertificates, watchCertificates } from "../tls/certificates.js";
 import { Front } from "./front.js";
 
 export interface Door {
@@ -12,9 +12,10 @@ export interface Door {
 }
 
 /** Opens the door, if there is to be one. Its certificates are those of the files, also after they were renewed. */
-export async function openDoor({ settings, origin }: Configuration, secrets: Secrets, trouble: (error: unknown) => void): Promise<Door | undefined> {
+export async function openDoor(configuration: Configuration, secrets: Secrets, trouble: (error: unknown) => void): Promise<Door | undefined> {
+  const { settings, origin } = configuration;
   if (!listens(settings, { origin })) return undefined;
-  const places = certificatePlaces(settings, secrets);
+  const places = certificatePlaces(configuration, secrets);
   const front = new Front(places === undefined ? undefined : { secure: await readCertificates(places), askClients: places.clientCa !== undefined });
   const address = await front.listen(settings.listen, origin("listen"));
   const unwatch = places === undefined ? () => {} : watchCertificates(places, (secure) => front.renew(secure), trouble);
@@ -28,8 +29,9 @@ export async function openDoor({ settings, origin }: Configuration, secrets: Sec
   };
 }
 
-export function certificatePlaces(settings: Settings, secrets: Secrets): CertificatePlaces | undefined {
-  const { "tls.cert": cert, "tls.key": key, "tls.clientCa": clientCa } = settings;
+export function certificatePlaces(configuration: Configuration, secrets: Secrets): CertificatePlaces | undefined {
+  const { "tls.cert": cert, "tls.key": key, "tls.clientCa": clientCa } = configuration.settings;
   if (cert === undefined || key === undefined) return undefined;
-  return { cert, key: secrets.at(key), ...(clientCa === undefined ? {} : { clientCa }) };
+  const where = (name: CertificateSetting) => whereOf(configuration, name);
+  return { cert, key: secrets.at(key), ...(clientCa === undefined ? {} : { clientCa }), where };
 }

@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import { isPawlError, type OpenOptions, open } from "pawl";
 import { anchorKeyOf } from "../audit/configured.js";
-import { ConfigError, together } from "../config/problem.js";
+import { ConfigError, together, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import { SETTINGS, type SettingName } from "../config/settings.js";
 import { withoutHelp } from "../errors/message-of.js";
@@ -27,7 +27,7 @@ type Code = Required<Pick<OpenOptions, "tasks">> & Pick<OpenOptions, "schedules"
 /** Looks for all that the settings lead to, and begins nothing: what is wrong with any of it is told together. */
 export async function prepare(configuration: Configuration, secrets: Secrets): Promise<Prepared> {
   const { settings } = configuration;
-  const places = certificatePlaces(settings, secrets);
+  const places = certificatePlaces(configuration, secrets);
   const [tracing, code, target, anchorKey] = await together(
     // Before the code of tasks, so that what it patches or reads of OpenTelemetry is there.
     () => tracingOf(configuration),
@@ -50,9 +50,9 @@ export async function prepare(configuration: Configuration, secrets: Secrets): P
 }
 
 async function codeOf(configuration: Configuration): Promise<Code> {
-  const { settings, origin } = configuration;
+  const { settings } = configuration;
   if (settings.tasks === undefined) return { tasks: [] };
-  const { tasks, schedules } = await loadTaskFiles(settings.tasks, origin("tasks") ?? "tasks");
+  const { tasks, schedules } = await loadTaskFiles(settings.tasks, whereOf(configuration, "tasks"));
   const code = { tasks, ...(schedules.length === 0 ? {} : { schedules }) };
   await rehearse(configuration, { ...code, anyTask: true });
   return code;
@@ -79,7 +79,7 @@ async function rehearse({ file, origin }: Configuration, options: OpenOptions): 
     if (!isPawlError(error)) throw error;
     const option = String(error.details.option ?? "tasks");
     const inFile = file === undefined ? option : `${basename(file)}: ${option}`;
-    const where = option in SETTINGS ? (origin(option as SettingName) ?? option) : inFile;
+    const where = option in SETTINGS ? whereOf({ origin }, option as SettingName) : inFile;
     const what = error.code === "option_invalid" ? String(error.details.reason) : withoutHelp(error);
     throw new ConfigError([{ where, what, help: error.help }]);
   }

@@ -1,7 +1,7 @@
 import { type OpenOptions, SHORTEST_PEPPER } from "pawl";
 import { Unfit } from "../config/kinds.js";
 import type { StorePlace } from "../config/place.js";
-import { ConfigError, reasonOf, together } from "../config/problem.js";
+import { ConfigError, reasonOf, together, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import type { SettingName } from "../config/settings.js";
 import { withTls } from "../config/store-url.js";
@@ -18,12 +18,14 @@ export interface StoreTarget {
 }
 
 /** Where the store is and how it is reached, with the secrets that takes. */
-export async function storeTarget({ settings, origin }: Configuration, secrets: Secrets): Promise<StoreTarget> {
+export async function storeTarget(configuration: Configuration, secrets: Secrets): Promise<StoreTarget> {
+  const { settings } = configuration;
+  const where = (name: SettingName) => whereOf(configuration, name);
   const { "store.engine": engine, "store.migrate": migrate, "store.schema": schema, "store.connections": connections } = settings;
   const reference = settings["store.password"];
   // Read again for every connection, so that it may be changed while this runs.
   const password = reference === undefined ? undefined : () => secrets.at(reference).read();
-  const urlOf = (name: SettingName, place: StorePlace) => openedUrl(place, { where: origin(name) ?? name, name, configuration: settings, secrets });
+  const urlOf = (name: SettingName, place: StorePlace) => openedUrl(place, { where: where(name), settings, secrets });
   const listen = settings["store.listenUrl"];
   const pepper = settings["keys.pepper"];
   const masters = settings["encryption.keys"];
@@ -31,9 +33,9 @@ export async function storeTarget({ settings, origin }: Configuration, secrets: 
   const [url, listenUrl] = await together(
     () => urlOf("store.url", settings["store.url"]),
     async () => (listen === undefined ? undefined : urlOf("store.listenUrl", listen)),
-    async () => reference && secrets.read("store.password", reference),
-    async () => masters && mastersAt(masters, secrets),
-    async () => pepper && checkPepper(pepper, origin("keys.pepper"), secrets),
+    async () => reference && secrets.read(where("store.password"), reference),
+    async () => masters && mastersAt(masters, where("encryption.keys"), secrets),
+    async () => pepper && checkPepper(pepper, where("keys.pepper"), secrets),
   );
   return {
     url,
@@ -43,7 +45,7 @@ export async function storeTarget({ settings, origin }: Configuration, secrets: 
       ...(pepper === undefined ? {} : { keys: { pepper: () => secrets.at(pepper).read() } }),
       checkTarget: checkerBy(targetRules(settings)),
       ...(settings.redact === undefined ? {} : { redact: settings.redact }),
-      ...(masters === undefined ? {} : { encryption: { keys: () => mastersAt(masters, secrets) } }),
+      ...(masters === undefined ? {} : { encryption: { keys: () => mastersAt(masters, where("encryption.keys"), secrets) } }),
       postgres: {
         patience: "forever",
         ...(password === undefined ? {} : { password }),
@@ -61,29 +63,28 @@ export function targetRules({ "push.allow": allow = [], "push.plain": plain = fa
 }
 
 /** As they are now: a key that is put before the others is used from then on. */
-function mastersAt(references: readonly Reference[], secrets: Secrets): Promise<readonly string[]> {
-  return Promise.all(references.map((reference) => secrets.read("encryption.keys", reference)));
+function mastersAt(references: readonly Reference[], where: string, secrets: Secrets): Promise<readonly string[]> {
+  return Promise.all(references.map((reference) => secrets.read(where, reference)));
 }
 
-async function checkPepper(reference: Reference, where = "keys.pepper", secrets: Secrets): Promise<void> {
-  if (Buffer.byteLength(await secrets.read("keys.pepper", reference)) >= SHORTEST_PEPPER) return;
+async function checkPepper(reference: Reference, where: string, secrets: Secrets): Promise<void> {
+  if (Buffer.byteLength(await secrets.read(where, reference)) >= SHORTEST_PEPPER) return;
   throw wrong(where, `what is kept there is shorter than ${SHORTEST_PEPPER} bytes`, "openssl rand -base64 32 makes one");
 }
 
 interface Opening {
   readonly where: string;
-  readonly name: SettingName;
-  readonly configuration: Configuration["settings"];
+  readonly settings: Configuration["settings"];
   readonly secrets: Secrets;
 }
 
-async function openedUrl(place: StorePlace, { where, name, configuration, secrets }: Opening): Promise<string> {
+async function openedUrl(place: StorePlace, { where, settings, secrets }: Opening): Promise<string> {
   if (place.kind === "memory") return "memory:";
   if (place.kind === "folder") return place.folder;
-  const url = place.kind === "postgres" ? place.url : await secrets.read(name, place.reference);
+  const url = place.kind === "postgres" ? place.url : await secrets.read(where, place.reference);
   if (!/^postgres(ql)?:\/\//i.test(url)) throw wrong(where, "what is kept there is no postgres:// URL", "keep one there");
   try {
-    return withTls(url, { tls: configuration["store.tls"], ca: configuration["store.ca"] });
+    return withTls(url, { tls: settings["store.tls"], ca: settings["store.ca"] });
   } catch (error) {
     throw error instanceof Unfit ? wrong(where, error.what, error.help) : wrong(where, reasonOf(error), "correct the URL");
   }

@@ -1,7 +1,7 @@
 import { type TracerProvider, trace } from "@opentelemetry/api";
 import type { Tracing } from "pawl";
 import { importModule, whyNot } from "../config/file.js";
-import { ConfigError } from "../config/problem.js";
+import { ConfigError, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import type { RequestTracing } from "../http/request-trace.js";
 import { otelRequests } from "../telemetry/request-span.js";
@@ -21,7 +21,7 @@ export interface ServiceTracing {
  */
 export async function tracingOf({ settings, origin }: Configuration): Promise<ServiceTracing | undefined> {
   const { "tracing.setup": setup, "tracing.roots": roots } = settings;
-  if (setup !== undefined) await setUp(setup, origin("tracing.setup") ?? "tracing.setup");
+  if (setup !== undefined) await setUp(setup, whereOf({ origin }, "tracing.setup"));
   const provider = registered();
   if (provider === undefined) {
     if (setup === undefined) return undefined;

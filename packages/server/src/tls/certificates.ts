@@ -9,24 +9,28 @@ export interface CertificatePlaces {
   readonly key: Secret;
   /** if set, a certificate of these is asked of every client */
   readonly clientCa?: string;
+  /** what whoever gave them knows them by */
+  where(name: CertificateSetting): string;
 }
+
+export type CertificateSetting = "tls.cert" | "tls.key" | "tls.clientCa";
 
 /** How often the files are looked at, in ms: a renewed certificate is in use soon after. */
 const LOOK = 2_000;
 
 /** The certificates as they are now; fails with what is wrong with them. */
-export async function readCertificates({ cert, key, clientCa }: CertificatePlaces): Promise<SecureContextOptions> {
+export async function readCertificates({ cert, key, clientCa, where }: CertificatePlaces): Promise<SecureContextOptions> {
   const [chain, secret, ca] = await together(
-    () => file("tls.cert", cert),
-    () => key.read().catch((error: unknown) => wrong("tls.key", reasonOf(error))),
-    async () => (clientCa === undefined ? undefined : file("tls.clientCa", clientCa)),
+    () => file(where("tls.cert"), cert),
+    () => key.read().catch((error: unknown) => wrong(where("tls.key"), reasonOf(error))),
+    async () => (clientCa === undefined ? undefined : file(where("tls.clientCa"), clientCa)),
   );
   const secure: SecureContextOptions = { cert: chain, key: secret, ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" };
   try {
     // Says whether they are certificates at all, and whether the key is that of this one.
     createSecureContext(secure);
   } catch (error) {
-    wrong("tls.cert", `certificate and key do not serve: ${reasonOf(error)}`);
+    wrong(where("tls.cert"), `certificate and key do not serve: ${reasonOf(error)}`);
   }
   return secure;
 }
