@@ -100,6 +100,11 @@ describe("the configuration", () => {
     ]);
   });
 
+  test.each(["constructor", "__proto__"])("knows no setting %s, though every object has one", async (name) => {
+    write("pawl.config.json", `{ "${name}": "x" }`);
+    expect(await complaints({})).toEqual([expect.stringContaining(`pawl.config.json: ${name}: there is no such setting`)]);
+  });
+
   test("knows a variable for every setting, and leaves alone what Kubernetes, references and clients put there", async () => {
     const kubernetes = {
       PAWL_SERVICE_HOST: "10.0.0.1",

@@ -103,7 +103,7 @@ function ofFile(file: ConfigFile, problems: Problem[]): { values: Map<SettingNam
   }
   const take = (name: string, value: unknown, known: readonly string[]) => {
     if (value === undefined) return;
-    if (name in SETTINGS) values.set(name as SettingName, { where: at(name), by: "file", value, folder: file.folder });
+    if (Object.hasOwn(SETTINGS, name)) values.set(name as SettingName, { where: at(name), by: "file", value, folder: file.folder });
     else problems.push({ where: at(name), what: "there is no such setting", help: meant(name, known) ?? `there are ${known.join(", ")}` });
   };
   const { queues, ...rest } = file.value;

@@ -62,6 +62,7 @@ describe("a secret", () => {
   test("is read from the environment it was given", async () => {
     expect(await secretAt("env:NAME", { NAME: "from env" }).read()).toBe("from env");
     await expect(secretAt("env:NAME").read()).rejects.toThrow("there is no variable NAME in the environment");
+    await expect(secretAt("env:constructor").read()).rejects.toThrow("there is no variable constructor in the environment");
   });
 
   test("is what a command prints, asked again after a minute, without a shell", async () => {

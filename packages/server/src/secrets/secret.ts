@@ -90,7 +90,7 @@ async function textOf(reference: Reference, env: Environment): Promise<string> {
       return text;
     }
     case "env": {
-      const text = env[reference.name];
+      const text = Object.hasOwn(env, reference.name) ? env[reference.name] : undefined;
       if (text === undefined) throw new Error(`there is no variable ${reference.name} in the environment`);
       return text;
     }

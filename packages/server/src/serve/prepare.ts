@@ -79,7 +79,7 @@ async function rehearse({ file, origin }: Configuration, options: OpenOptions): 
     if (!isPawlError(error)) throw error;
     const option = String(error.details.option ?? "tasks");
     const inFile = file === undefined ? option : `${basename(file)}: ${option}`;
-    const where = option in SETTINGS ? whereOf({ origin }, option as SettingName) : inFile;
+    const where = Object.hasOwn(SETTINGS, option) ? whereOf({ origin }, option as SettingName) : inFile;
     const what = error.code === "option_invalid" ? String(error.details.reason) : withoutHelp(error);
     throw new ConfigError([{ where, what, help: error.help }]);
   }

@@ -52,7 +52,7 @@ export class AttemptTallies {
   /** Of the tasks seen here, as far as there is an objective for them. */
   *objectives(of: Readonly<Record<string, number>>): Generator<Sample> {
     for (const task of this.#times.keys()) {
-      const ms = of[task] ?? of["*"];
+      const ms = Object.hasOwn(of, task) ? of[task] : of["*"];
       if (ms !== undefined) yield { labels: { task }, value: ms / 1_000 };
     }
   }

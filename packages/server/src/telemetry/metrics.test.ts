@@ -209,6 +209,14 @@ describe("metrics", () => {
     expect(await world.read("pawl_job_objective_seconds")).toEqual({ '{task="fine"}': 60, '{task="broken"}': 1.5 });
   });
 
+  test("set no objective for a task whose name every object knows", async () => {
+    const named = task<number, void>("constructor", () => {});
+    await using world = await measured({ tasks: [named] }, { objectives: { broken: 1_500 } });
+    await world.pawl.enqueue(named, 1);
+    await world.drain();
+    expect(await world.read("pawl_job_objective_seconds")).toEqual({});
+  });
+
   test("are all exposed, with their type and help", async () => {
     await using world = await measured();
     const text = await world.metrics.text();
