@@ -22,6 +22,13 @@ export function checkBoolean(option: string, value: unknown): boolean {
   throw invalid(option, `${show(value)} is neither true nor false`);
 }
 
+/** One that every store can hold: Postgres has no NUL, and half of a surrogate pair is no UTF-8. */
+export function checkText(option: string, value: unknown): string {
+  if (typeof value !== "string") throw invalid(option, `${show(value)} is not a text`);
+  if (value.includes("\u0000") || !value.isWellFormed()) throw invalid(option, "it holds a NUL character or half of a surrogate pair");
+  return value;
+}
+
 export function checkWhole(option: string, value: unknown, min: number, max: number): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
   throw invalid(option, `${show(value)} is not a whole number from ${min} to ${max}`);

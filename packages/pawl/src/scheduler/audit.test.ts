@@ -92,7 +92,8 @@ describe("the audit log", () => {
     ];
     for (const entry of bad) await expect(world.pawl.audit.record(entry as NewAudit)).rejects.toMatchObject({ code: "option_invalid" });
     await expect(world.pawl.audit.list({ actr: "a" } as never)).rejects.toThrow(/did you mean actor/);
-    await expect(world.pawl.audit.list({ actor: 1 } as never)).rejects.toMatchObject({ code: "option_invalid" });
+    for (const actor of [1, "a\u0000", "\ud800"])
+      await expect(world.pawl.audit.list({ actor } as never)).rejects.toMatchObject({ code: "option_invalid", details: { option: "query.actor" } });
     await expect(world.pawl.audit.list({}, { limit: 1e9 })).rejects.toMatchObject({ code: "option_invalid" });
   });
 });

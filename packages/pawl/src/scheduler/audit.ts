@@ -4,7 +4,7 @@ import { sha256 } from "../runtime/digest.js";
 import { newToken } from "../runtime/identity.js";
 import type { Store } from "../store/port.js";
 import type { AuditFilter, AuditHead } from "../store/port-audit.js";
-import { checkArray, checkInstant, checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./check.js";
+import { checkArray, checkInstant, checkKeys, checkObject, checkOneOf, checkText, checkWhole, invalid } from "./check.js";
 import type { Instant } from "./schedule.js";
 
 /** An entry of the audit log as people see it. */
@@ -112,8 +112,7 @@ function checkQuery(query: AuditQuery): AuditFilter & { readonly tenant: string 
   const texts = Object.fromEntries(
     (["actor", "action", "subject"] as const).flatMap((field) => {
       const value: unknown = query[field];
-      if (value !== undefined && typeof value !== "string") throw invalid(`query.${field}`, `${show(value)} is not a text`);
-      return value === undefined ? [] : [[field, value]];
+      return value === undefined ? [] : [[field, checkText(`query.${field}`, value)]];
     }),
   );
   return {

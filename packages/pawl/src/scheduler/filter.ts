@@ -5,7 +5,7 @@ import { checkName } from "../core/name.js";
 import type { Scope } from "../store/port.js";
 import type { JobFilter } from "../store/port-jobs.js";
 import type { PartRequest } from "../store/port-pages.js";
-import { checkInstant, checkKeys, checkObject, checkOneOf, checkPageKeys, checkWhole, invalid, show } from "./check.js";
+import { checkInstant, checkKeys, checkObject, checkOneOf, checkPageKeys, checkText, checkWhole, invalid, show } from "./check.js";
 import { idOf } from "./given.js";
 import type { BoundedPage } from "./pages.js";
 import type { JobsFilter } from "./scheduler.js";
@@ -78,7 +78,7 @@ function checkAfter(after: string): JobId {
 
 /** A kind, or the class of what was thrown: no name of ours, so no rule for names. */
 function checkFailure(failure: unknown): string {
-  if (typeof failure === "string" && failure !== "" && failure.length <= 200 && !failure.includes("\u0000") && failure.isWellFormed()) return failure;
+  if (typeof failure === "string" && failure !== "" && failure.length <= 200) return checkText("filter.failure", failure);
   throw invalid("filter.failure", `${show(failure)} is no kind or class of failures`);
 }
 

@@ -6,7 +6,7 @@ import { isSealed, SEALED_VALUE } from "../core/sealed.js";
 import type { Scope, Store } from "../store/port.js";
 import type { Change, RedriveOptions } from "../store/port-jobs.js";
 import type { PartRequest } from "../store/port-pages.js";
-import { checkDuration, checkKeys, checkObject, invalid, show, told } from "./check.js";
+import { checkDuration, checkKeys, checkObject, checkText, invalid, show, told } from "./check.js";
 import type { Enqueuer } from "./enqueuer.js";
 import { type Explanation, explainJob } from "./explain.js";
 import { checkFilter, checkPage, checkPart } from "./filter.js";
@@ -173,8 +173,7 @@ const LONGEST_REASON = 1_000;
 
 function checkReason(reason: unknown): string {
   if (typeof reason !== "string" || reason.trim() === "") throw invalid("reason", `${show(reason)} says nothing`);
-  if (reason.includes("\u0000") || !reason.isWellFormed()) throw invalid("reason", "it holds a NUL character or half of a surrogate pair");
-  return reason.slice(0, LONGEST_REASON);
+  return checkText("reason", reason).slice(0, LONGEST_REASON);
 }
 
 /** What cannot be an id is as unknown as one that is nobody's. */
