@@ -4,7 +4,7 @@ import { sha256 } from "../runtime/digest.js";
 import { newToken } from "../runtime/identity.js";
 import type { Store } from "../store/port.js";
 import type { AuditFilter, AuditHead } from "../store/port-audit.js";
-import { checkArray, checkInstant, checkKeys, checkObject, checkOneOf, checkText, checkWhole, invalid } from "./check.js";
+import { checkArray, checkInstant, checkKeys, checkObject, checkOneOf, checkText, checkWhole } from "./check.js";
 import type { Instant } from "./schedule.js";
 
 /** An entry of the audit log as people see it. */
