@@ -173,12 +173,13 @@ describeOn("embedded18", () => {
   });
 
   describe.concurrent("wake-ups", () => {
-    // A worker that polls this rarely starts a job soon only if it is woken.
+    // A worker that polls this rarely starts a job soon only if it is woken, by a message or by a pulse of its own process.
     const RARELY = { ...STEADY.work, poll: "2m" } as const;
+    const WITHOUT_PULSES = { maintenance: false } as const;
 
     it("return when the listener's connection is ended, and nothing enqueued meanwhile waits for the poll (C1)", async () => {
       await using stage = await freshStage();
-      await stage.worker(RARELY, STEADY.open);
+      await stage.worker(RARELY, WITHOUT_PULSES);
       const soon = async () => stage.started((await stage.enqueue("quick")).id, 10_000);
       await soon();
       await stage.rows(
@@ -192,7 +193,7 @@ describeOn("embedded18", () => {
     it("return within 13 s when the listener's connection falls silent, and polling serves meanwhile (C1)", async () => {
       const proxied = await proxiedStage();
       await using stage = proxied.stage;
-      await stage.worker(RARELY, STEADY.open);
+      await stage.worker(RARELY, WITHOUT_PULSES);
       await stage.started((await stage.enqueue("quick")).id);
       await eventually("it has proved that it hears", async () => stage.pawl.info().then(({ hearsOthers }) => hearsOthers));
       const listeners = async () =>
@@ -222,6 +223,19 @@ describeOn("embedded18", () => {
       await stage.drained();
       await stage.check();
     });
+
+    it("that are never sent are made up for by the pulse: a job of a transaction of the caller's does not wait for the poll", async () => {
+      await using stage = await freshStage();
+      await stage.worker(RARELY, STEADY.open);
+      // One after the other, so that it has looked and found nothing before each.
+      for (let n = 0; n < 3; n++) {
+        await stage.client.query("begin");
+        const { id } = await stage.enqueue("quick", {}, { tx: stage.client });
+        await stage.client.query("commit");
+        await stage.started(id, 10_000);
+        await stage.drained();
+      }
+    });
   });
 });
 
@@ -235,7 +249,7 @@ describeOn("pgbouncer", () => {
     await stage.drained();
     expect((await deaf.stop()).code).toBe(0);
 
-    const hearing = await open(stage.url, { tasks: childTasks(stage.sink), postgres: { listenUrl: stage.directUrl } });
+    const hearing = await open(stage.url, { tasks: childTasks(stage.sink), maintenance: false, postgres: { listenUrl: stage.directUrl } });
     try {
       await hearing.work({ poll: "2m" });
       await stage.started((await stage.enqueue("quick")).id, 10_000);

@@ -107,6 +107,8 @@ export type Hint =
   | { readonly kind: "intent" }
   | { readonly kind: "finished"; readonly jobs: readonly JobId[] }
   | { readonly kind: "lanes" }
+  /** work may have come: look for it */
+  | { readonly kind: "look" }
   /** somebody begins to watch, or goes on watching, what happens */
   | { readonly kind: "watch" }
   /** there is more to read of what happened */

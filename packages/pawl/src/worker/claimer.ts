@@ -146,7 +146,7 @@ export class Claimer implements Claims {
 
   hear(hint: Hint): void {
     if (!this.#open) return;
-    if (hint.kind === "lanes") this.#poll?.wake();
+    if (hint.kind === "lanes" || hint.kind === "look") this.#poll?.wake();
     if (hint.kind !== "ready") return;
     this.#heard = ++this.#stamp;
     this.#sitter?.hear();

@@ -48,6 +48,7 @@ import { log, recall, record } from "./records.js";
 import { intents, RENEW, renew } from "./renew.js";
 import { type RenewalData, threadRenewer } from "./renewal.js";
 import { postgresReplies } from "./replies.js";
+import { Rest } from "./rest.js";
 import { restore } from "./restore.js";
 import { postgresSchedules } from "./schedules.js";
 import { PostgresSeats } from "./seats.js";
@@ -90,7 +91,13 @@ export function postgresStore({
   const low = new LowWaters();
   const standings = new Standings((tenant) => readStanding(db, tenant));
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
+  const rest = new Rest(
+    clock.monotonic,
+    () => bounds.seenUpTo,
+    () => hints.hears(),
+  );
   hints.on((hint) => {
+    if (hint.kind === "ready" || hint.kind === "lanes") rest.hear();
     if (hint.kind !== "ready") return;
     for (const lane of hint.lanes) {
       bounds.wake(lane);
@@ -193,8 +200,14 @@ export function postgresStore({
     jobs,
     batches,
     leases: {
-      claim: (request) => claim(claiming, request),
-      claimLimited: (request) => claimLimited(claiming, request),
+      claim(request) {
+        rest.claims();
+        return claim(claiming, request);
+      },
+      claimLimited(request) {
+        rest.claims();
+        return claimLimited(claiming, request);
+      },
       claimSuspect: async (request) => (await claimSuspect(db, workers, request)) ?? claimLimitedSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
@@ -218,7 +231,7 @@ export function postgresStore({
     lanes: {
       live(queues, tasks) {
         hints.hearWork();
-        return live(db, bounds, queues, tasks);
+        return rest.look(() => live(db, bounds, queues, tasks));
       },
       async pause(kind, name) {
         await pauseLanes(db, kind, name);
@@ -251,7 +264,10 @@ export function postgresStore({
     purges: postgresPurges(db, (hint) => hints.give(hint)),
     schedules: postgresSchedules({ db, low, hint: (hint) => hints.give(hint), stored }),
     duties: {
-      pulse: () => pulse(db, low),
+      pulse: () =>
+        pulse(db, low, (last) => {
+          if (rest.pulsed(last)) hints.tell({ kind: "look" });
+        }),
       async promote(limit) {
         const { lanes, ...report } = await promote(db, low, limit);
         ready(lanes);

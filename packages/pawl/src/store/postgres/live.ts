@@ -1,10 +1,10 @@
 import type { Lane } from "../../core/lane.js";
-import type { LiveLanes } from "../port-lanes.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, hotStatement } from "./db.js";
 import type { FreshLane, Head, LaneBounds } from "./lane-bounds.js";
 import { SEQ_STEP } from "./parcels.js";
 import { laneOf } from "./pending.js";
+import type { Looked } from "./rest.js";
 
 const LANE = "(r.queue, r.band, r.tenant, r.task)";
 
@@ -16,7 +16,7 @@ function between(from: string, to: string): string {
 }
 
 /** The last number given out; a sequence that has given out none says 1 all the same. */
-const LAST_SEQ = "(select case when is_called then last_value else 0 end from pawl.ready_seq)";
+export const LAST_SEQ = "(select case when is_called then last_value else 0 end from pawl.ready_seq)";
 
 /**
  * Looks for work: the head of every known lane from its bound on, and unknown lanes in the gaps between known ones
@@ -86,7 +86,7 @@ function headOf({ a, queue, packed }: Pick<LiveRow, "a" | "packed"> & { readonly
   return { seq: a === null ? undefined : Number(a), packed, front: queue === null ? undefined : Number(queue) };
 }
 
-export async function live(db: Db, bounds: LaneBounds, queues: readonly string[] | undefined, tasks: readonly string[]): Promise<LiveLanes> {
+export async function live(db: Db, bounds: LaneBounds, queues: readonly string[] | undefined, tasks: readonly string[]): Promise<Looked> {
   const known = bounds.known();
   const rows = await db.query<LiveRow>(LIVE, [
     textArray(known.map(({ lane }) => lane.queue)),
@@ -117,5 +117,9 @@ export async function live(db: Db, bounds: LaneBounds, queues: readonly string[]
     served.has(task) &&
     (queues === undefined || queues.includes(queue)) &&
     !(paused.size > 0 && (paused.has(`queue:${queue}`) || paused.has(`task:${task}`) || paused.has(`tenant:${tenant}`)));
-  return { lanes: bounds.live().filter(open), suspects: suspects.some(open), mark: policies };
+  const lanes = bounds.live();
+  return {
+    live: { lanes: lanes.filter(open), suspects: suspects.some(open), mark: policies },
+    nothing: lanes.length === 0 && suspects.length === 0,
+  };
 }

@@ -1,5 +1,6 @@
 import type { Pulse } from "../port-duties.js";
 import { type Db, ms, NOW, statement } from "./db.js";
+import { LAST_SEQ } from "./live.js";
 import type { LowWaters } from "./low-water.js";
 
 const PULSE = statement(
@@ -13,6 +14,7 @@ const PULSE = statement(
     (select ${ms("at")} from pawl.knock where at >= to_timestamp($7::float8 / 1000) order by at limit 1) as knock,
     (select id::float8 from pawl.delta where id >= $5::float8::bigint order by id limit 1) as delta,
     (select last_value::float8 from pawl.delta_id_seq) as last_delta,
+    ${LAST_SEQ}::float8 as last_ready,
     ${ms("statement_timestamp()")} - ${ms("pg_postmaster_start_time()")} as up_for,
     exists (select from pawl.intent) as intents,
     exists (select from pawl.dependency where not verified) as unverified,
@@ -32,6 +34,7 @@ interface PulseRow {
   readonly unverified: boolean;
   readonly delta: number | null;
   readonly last_delta: number;
+  readonly last_ready: number;
   readonly up_for: number;
   readonly epoch: string | null;
   readonly watched_for: number;
@@ -39,7 +42,8 @@ interface PulseRow {
   readonly xmax: string;
 }
 
-export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
+/** `onReady` hears the last number that a job drew which became ready. */
+export async function pulse(db: Db, low: LowWaters, onReady: (last: number) => void): Promise<Pulse> {
   const [found] = await db.query<PulseRow>(PULSE, [
     db.now(),
     low.scheduled.value,
@@ -57,6 +61,7 @@ export async function pulse(db: Db, low: LowWaters): Promise<Pulse> {
   low.tick.saw(row.now, row.tick ?? undefined, xmin, xmax);
   low.knock.saw(row.now, row.knock ?? undefined, xmin, xmax);
   low.delta.saw(row.last_delta, row.delta ?? undefined, xmin, xmax);
+  onReady(row.last_ready);
   return {
     now: row.now,
     intents: row.intents,

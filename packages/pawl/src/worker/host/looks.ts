@@ -25,8 +25,8 @@ export class Looks implements Pick<LaneStore, "live"> {
   ) {
     this.#unhear = store.onHint((hint) => {
       if (hint.kind === "ready") for (const lane of hint.lanes) this.#hinted.set(laneKey(lane), lane);
-      // A pause, a policy: what was seen may be wrong.
-      if (hint.kind === "lanes") this.#seen = undefined;
+      // A pause, a policy, a job that nobody told of: what was seen may be wrong.
+      if (hint.kind === "lanes" || hint.kind === "look") this.#seen = undefined;
     });
   }
 
