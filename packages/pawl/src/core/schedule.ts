@@ -49,6 +49,8 @@ export interface ScheduleRecord extends ScheduleRef {
   /** how often it was changed */
   readonly revision: number;
   readonly app?: string;
+  /** what the code of its application says, where it was changed at run time */
+  readonly declared?: Definition;
   /** since when the code of its application no longer has it */
   readonly missingSince?: number;
   readonly pausedSince?: number;

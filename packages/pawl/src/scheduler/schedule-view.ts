@@ -11,6 +11,8 @@ export interface ScheduleView extends ScheduleTimes {
   readonly queue: string;
   /** the application whose code it is part of; absent: made at run time */
   readonly app?: string;
+  /** it was changed at run time, and is not what that code says */
+  readonly overridden?: true;
   /** since when that code no longer has it */
   readonly missingSince?: Date;
   readonly pausedSince?: Date;
@@ -22,7 +24,7 @@ export interface ScheduleView extends ScheduleTimes {
 }
 
 export function scheduleView(record: ScheduleRecord): ScheduleView {
-  const { name, tenant, definition, app, missingSince, pausedSince, next, revision, createdAt, changedAt } = record;
+  const { name, tenant, definition, app, declared, missingSince, pausedSince, next, revision, createdAt, changedAt } = record;
   const { task, queue } = definition.job.lane;
   return {
     name,
@@ -31,6 +33,7 @@ export function scheduleView(record: ScheduleRecord): ScheduleView {
     queue,
     ...timesOf(definition),
     ...(app === undefined ? {} : { app }),
+    ...(declared === undefined ? {} : { overridden: true }),
     ...(missingSince === undefined ? {} : { missingSince: new Date(missingSince) }),
     ...(pausedSince === undefined ? {} : { pausedSince: new Date(pausedSince) }),
     ...(next === undefined ? {} : { next: new Date(next) }),

@@ -1,13 +1,15 @@
 import type { IdTail } from "../core/id.js";
 import type { Enqueued } from "../core/job.js";
 import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../core/schedule.js";
+import type { PutAnswer } from "../core/schedule-put.js";
 import type { Scope } from "./port.js";
 
 export interface ScheduleStore {
   /**
    * Makes and changes schedules, all of them or none. One that is there with the same definition stays as it is, its
    * pause and its next tick included; one that is changed begins anew from now. With `app` they are the code of that
-   * application: schedules it had and has no more are marked as missing, and go on ticking.
+   * application: schedules it had and has no more are marked as missing, and go on ticking. Whose word holds where code and
+   * people differ is `afterPut`'s to say.
    */
   put(
     entries: readonly SchedulePut[],
@@ -49,7 +51,7 @@ export interface Backfill {
 export interface SchedulePut extends ScheduleRef {
   readonly definition: Definition;
 }
-export type SchedulePutAnswer = "created" | "changed" | "unchanged";
+export type SchedulePutAnswer = PutAnswer;
 export interface ScheduleFilter {
   readonly missing?: boolean;
   readonly paused?: boolean;

@@ -133,7 +133,9 @@ async function listSchedules({ out, pawl }: Session, { tenant, paused, missing, 
           ? { text: "paused", style: "yellow" }
           : view.missingSince !== undefined
             ? { text: "not in the code", style: "yellow" }
-            : "",
+            : view.overridden
+              ? "not as in the code"
+              : "",
       ]),
     );
     if (schedules.length === 0) out.note("no schedules");

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { Definition } from "../../core/schedule.js";
 import { account, catchUp, definition, get, jobs, put, REF, tick } from "./schedule-world.js";
 import { missedTickTests } from "./schedules-missed.js";
 import type { Test } from "./suite.js";
@@ -84,6 +85,39 @@ export function scheduleTests(test: Test): void {
     expect(await catchUp(w)).toBe(2);
     expect((await w.store.schedules.put([a, b], "shop")).answers).toEqual(["unchanged", "unchanged"]);
     expect((await w.store.schedules.list("everyone", { missing: true }, { limit: 10 })).schedules).toEqual([]);
+  });
+
+  test("what is changed at run time outlives deploys that say what they said, and is still the code's to drop", async (w) => {
+    const [coded, changed, recoded] = [MINUTE, HOUR, 2 * HOUR].map((every) => definition({ rule: { kind: "every", every } })) as [
+      Definition,
+      Definition,
+      Definition,
+    ];
+    const deploy = (...code: Definition[]) =>
+      w.store.schedules.put(
+        code.map((definition) => ({ ...REF, definition })),
+        "shop",
+      );
+    const atRunTime = (definition: Definition) => w.store.schedules.put([{ ...REF, definition }]);
+    await deploy(coded);
+    expect((await atRunTime(changed)).answers).toEqual(["changed"]);
+    const overridden = await get(w);
+    expect(overridden).toMatchObject({ app: "shop", definition: { rule: changed.rule }, declared: { rule: coded.rule }, revision: 2 });
+    w.clock.advance(10 * MINUTE);
+    expect((await deploy(coded)).answers).toEqual(["unchanged"]);
+    expect(await get(w)).toEqual(overridden);
+    expect((await deploy()).missing).toEqual([REF]);
+    expect((await deploy(coded)).answers).toEqual(["unchanged"]);
+    expect(await get(w)).toEqual(overridden);
+    expect((await deploy(recoded)).answers).toEqual(["changed"]);
+    const { declared, ...again } = await get(w);
+    expect(declared).toBeUndefined();
+    expect(again).toMatchObject({ app: "shop", definition: { rule: recoded.rule }, revision: 3 });
+    await deploy();
+    expect((await atRunTime(recoded)).answers).toEqual(["unchanged"]);
+    const { app, missingSince } = await get(w);
+    expect([app, missingSince], "whoever puts what the code dropped has it").toEqual([undefined, undefined]);
+    expect((await deploy()).missing).toEqual([]);
   });
 
   test("schedules are listed by tenant and name, a page at a time", async (w) => {

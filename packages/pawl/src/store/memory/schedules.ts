@@ -3,6 +3,7 @@ import { type Enqueued, isFinished, type NewJob } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
 import { type FiredTick, jobOfTick, openJobs, type ScheduleRecord, type ScheduleRef, seedOf, type TickWay } from "../../core/schedule.js";
 import { duePlan, firstTick, type PlannedFire } from "../../core/schedule-plan.js";
+import { afterPut } from "../../core/schedule-put.js";
 import { plannedAt } from "../../core/schedule-rule.js";
 import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, ScheduleStore, TickEntry } from "../port-schedules.js";
 import { erase, lastOf } from "./endings.js";
@@ -101,23 +102,22 @@ export function memorySchedules(tables: Tables): ScheduleStore {
   };
 }
 
-function putOne(tables: Tables, { tenant, name, definition }: SchedulePut, app: string | undefined): SchedulePutAnswer {
+function putOne(tables: Tables, { tenant, name, definition: given }: SchedulePut, app: string | undefined): SchedulePutAnswer {
   const ref = { tenant, name };
   const old = tables.schedules.get(seedOf(ref));
-  const owner = app === undefined ? {} : { app };
-  if (old !== undefined && JSON.stringify(old.record.definition) === JSON.stringify(definition)) {
-    const { missingSince: _, app: before, ...record } = old.record;
-    old.record = { ...record, ...(before === undefined ? {} : { app: before }), ...owner };
-    return "unchanged";
+  const { answer, ...standing } = afterPut(old?.record, given, app);
+  if (old !== undefined && answer === "unchanged") {
+    const { missingSince: _, app: __, declared: ___, ...record } = old.record;
+    old.record = { ...record, ...standing };
+    return answer;
   }
   const { now } = tables;
-  const { next, looksAt } = firstTick(definition, seedOf(ref), now);
+  const { next, looksAt } = firstTick(standing.definition, seedOf(ref), now);
   const pausedSince = old?.record.pausedSince;
   const record: ScheduleRecord = {
     ...ref,
-    definition,
+    ...standing,
     revision: (old?.record.revision ?? 0) + 1,
-    ...owner,
     ...(pausedSince === undefined ? {} : { pausedSince }),
     ...(next === undefined ? {} : { next }),
     ...(looksAt === undefined || pausedSince !== undefined ? {} : { looksAt }),
@@ -127,7 +127,7 @@ function putOne(tables: Tables, { tenant, name, definition }: SchedulePut, app: 
   hint(tables, record.looksAt);
   if (old !== undefined) old.record = record;
   else tables.schedules.set(seedOf(ref), { record, open: [], fired: new Map(), triggered: new Map(), gaps: [] });
-  return old === undefined ? "created" : "changed";
+  return answer;
 }
 
 function flagMissing(tables: Tables, entries: readonly SchedulePut[], app: string): readonly ScheduleRef[] {

@@ -1,6 +1,7 @@
 import type { JobId } from "../../core/id.js";
 import { type Definition, type ScheduleRecord, type ScheduleRef, seedOf } from "../../core/schedule.js";
 import { firstTick } from "../../core/schedule-plan.js";
+import { afterPut, type Standing } from "../../core/schedule-put.js";
 import { plannedAt } from "../../core/schedule-rule.js";
 import type { Scope } from "../port.js";
 import type { ScheduleFilter, SchedulePage, SchedulePut, SchedulePutAnswer } from "../port-schedules.js";
@@ -12,7 +13,7 @@ import { readFor } from "./wall.js";
 
 /** Schedules as such: made, changed, paused, listed. What they do when their time comes is in `schedules-tick.ts`. */
 
-const COLUMNS = `s.id::text, s.tenant, s.name, s.definition::text, s.revision, s.app, array_to_string(s.open, ',') as open,
+const COLUMNS = `s.id::text, s.tenant, s.name, s.definition::text, s.declared::text, s.revision, s.app, array_to_string(s.open, ',') as open,
   ${ms("s.next")} as next, ${ms("s.looks_at")} as looks_at, ${ms("s.created_at")} as created_at, ${ms("s.changed_at")} as changed_at,
   ${ms("s.missing_since")} as missing_since, ${ms("s.paused_since")} as paused_since`;
 
@@ -21,6 +22,7 @@ interface Row {
   readonly tenant: string;
   readonly name: string;
   readonly definition: string;
+  readonly declared: string | null;
   readonly revision: number;
   readonly app: string | null;
   readonly open: string;
@@ -40,13 +42,14 @@ export interface ScheduleRow {
 }
 
 function rowOf(row: Row): ScheduleRow {
-  const { tenant, name, revision, app, next, looks_at, missing_since, paused_since } = row;
+  const { tenant, name, declared, revision, app, next, looks_at, missing_since, paused_since } = row;
   const record: ScheduleRecord = {
     tenant,
     name,
     definition: JSON.parse(row.definition) as Definition,
     revision,
     ...(app === null ? {} : { app }),
+    ...(declared === null ? {} : { declared: JSON.parse(declared) as Definition }),
     ...(missing_since === null ? {} : { missingSince: missing_since }),
     ...(paused_since === null ? {} : { pausedSince: paused_since }),
     ...(next === null ? {} : { next }),
@@ -101,23 +104,26 @@ const LOCK_MANY = statement(
   `select ${COLUMNS} from pawl.schedule s join unnest($1::text[], $2::text[]) as g(tenant, name) on s.tenant = g.tenant and s.name = g.name
    order by s.id for update of s`,
 );
-const GIVEN = `unnest($3::text[], $4::text[], $5::text[], $6::bool[], $7::float8[], $8::float8[]) as g(tenant, name, definition, keeps, next, looks_at)`;
+const GIVEN = `unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bool[], $8::float8[], $9::float8[])
+   as g(tenant, name, app, declared, definition, keeps, next, looks_at)`;
 const INSERT = statement(
   "insert_schedules",
   `insert into pawl.schedule (tenant, name, definition, revision, app, keeps, next, looks_at, created_at, changed_at)
-   select g.tenant, g.name, g.definition::json, 1, $2, g.keeps, to_timestamp(g.next / 1000), to_timestamp(g.looks_at / 1000), c.now, c.now
+   select g.tenant, g.name, g.definition::json, 1, g.app, g.keeps, to_timestamp(g.next / 1000), to_timestamp(g.looks_at / 1000), c.now, c.now
    from ${GIVEN}, (select to_timestamp($1::float8 / 1000) as now) c`,
 );
 const UPDATE = statement(
   "update_schedules",
-  `update pawl.schedule s set definition = g.definition::json, revision = s.revision + 1, app = $2, keeps = g.keeps, missing_since = null,
-     next = to_timestamp(g.next / 1000), looks_at = case when s.paused_since is null then to_timestamp(g.looks_at / 1000) end,
-     changed_at = to_timestamp($1::float8 / 1000)
+  `update pawl.schedule s set definition = g.definition::json, declared = g.declared::json, revision = s.revision + 1, app = g.app, keeps = g.keeps,
+     missing_since = null, next = to_timestamp(g.next / 1000),
+     looks_at = case when s.paused_since is null then to_timestamp(g.looks_at / 1000) end, changed_at = to_timestamp($1::float8 / 1000)
    from ${GIVEN} where s.tenant = g.tenant and s.name = g.name`,
 );
 const ADOPT = statement(
   "adopt_schedules",
-  "update pawl.schedule s set app = coalesce($2, s.app), missing_since = null where id = any($1::bigint[]) and (missing_since is not null or app is distinct from coalesce($2, app))",
+  `update pawl.schedule s set app = g.app, declared = g.declared::json, missing_since = null
+   from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as g(tenant, name, app, declared) where s.tenant = g.tenant and s.name = g.name
+     and (s.missing_since is not null or s.app is distinct from g.app or s.declared::text is distinct from g.declared)`,
 );
 const FLAG = statement(
   "flag_schedules",
@@ -138,23 +144,17 @@ export function putSchedules(db: Db, entries: readonly SchedulePut[], app: strin
     await tx.query(LOCK_PUTS);
     const tenants = textArray(entries.map(({ tenant }) => tenant));
     const names = textArray(entries.map(({ name }) => name));
-    const there = new Map((await tx.query<Row>(LOCK_MANY, [tenants, names])).map((row) => [seedOf(row), row]));
+    const there = new Map((await tx.query<Row>(LOCK_MANY, [tenants, names])).map((row) => [seedOf(row), rowOf(row)]));
     // After the wait for the locks: a time from before it may be one that the duties no longer look at.
     const { now } = await readSpan(db, tx);
-    const answers = entries.map((entry): SchedulePutAnswer => {
-      const row = there.get(seedOf(entry));
-      if (row === undefined) return "created";
-      return row.definition === JSON.stringify(entry.definition) ? "unchanged" : "changed";
-    });
-    const write = async (which: typeof INSERT, answer: SchedulePutAnswer): Promise<readonly number[]> => {
-      const given = entries.filter((_, index) => answers[index] === answer);
+    const outcomes = entries.map((entry) => ({ ...entry, ...afterPut(there.get(seedOf(entry))?.record, entry.definition, app) }));
+    const of = (answer: SchedulePutAnswer) => outcomes.filter((one) => one.answer === answer);
+    const write = async (which: typeof INSERT, given: typeof outcomes): Promise<readonly number[]> => {
       if (given.length === 0) return [];
       const firsts = given.map((entry) => firstTick(entry.definition, seedOf(entry), now));
       await tx.query(which, [
         now,
-        app ?? null,
-        textArray(given.map(({ tenant }) => tenant)),
-        textArray(given.map(({ name }) => name)),
+        ...standingsOf(given),
         textArray(given.map(({ definition }) => JSON.stringify(definition))),
         plainArray(given.map(({ definition }) => definition.keep !== undefined)),
         plainArray(firsts.map(({ next }) => next)),
@@ -162,13 +162,27 @@ export function putSchedules(db: Db, entries: readonly SchedulePut[], app: strin
       ]);
       return firsts.flatMap(({ looksAt }) => looksAt ?? []);
     };
-    const times = [...(await write(INSERT, "created")), ...(await write(UPDATE, "changed"))];
-    const same = entries.flatMap((entry, index) => (answers[index] === "unchanged" ? (there.get(seedOf(entry)) as Row).id : []));
-    if (same.length > 0) await tx.query(ADOPT, [plainArray(same), app ?? null]);
+    const times = [...(await write(INSERT, of("created"))), ...(await write(UPDATE, of("changed")))];
+    const same = of("unchanged");
+    if (same.length > 0) await tx.query(ADOPT, standingsOf(same));
     const missing = app === undefined ? [] : await tx.query<{ tenant: string; name: string }>(FLAG, [now, app, tenants, names]);
     const ordered = missing.map(({ tenant, name }) => ({ tenant, name })).sort((a, b) => (seedOf(a) < seedOf(b) ? -1 : 1));
-    return { answers, missing: ordered, ...(times.length === 0 ? {} : { dueIn: times.reduce((a, b) => Math.min(a, b)) - now }) };
+    return {
+      answers: outcomes.map(({ answer }) => answer),
+      missing: ordered,
+      ...(times.length === 0 ? {} : { dueIn: times.reduce((a, b) => Math.min(a, b)) - now }),
+    };
   });
+}
+
+/** Which schedules, and whose they are: what every write of them begins with. */
+function standingsOf(given: readonly (ScheduleRef & Standing)[]): readonly string[] {
+  return [
+    textArray(given.map(({ tenant }) => tenant)),
+    textArray(given.map(({ name }) => name)),
+    textArray(given.map(({ app }) => app)),
+    textArray(given.map(({ declared }) => declared && JSON.stringify(declared))),
+  ];
 }
 
 const PAUSE = statement(

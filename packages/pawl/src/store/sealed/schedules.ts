@@ -1,4 +1,4 @@
-import type { ScheduleRecord } from "../../core/schedule.js";
+import type { Definition, ScheduleRecord, ScheduleRef } from "../../core/schedule.js";
 import type { SchedulePut, ScheduleStore } from "../port-schedules.js";
 import { inputPlace, Opener, Sealer, schedulePlace } from "./sealer.js";
 import type { Vault } from "./vault.js";
@@ -11,17 +11,25 @@ export function sealedSchedules(schedules: ScheduleStore, vault: Vault): Schedul
   const opened = async (records: readonly ScheduleRecord[]): Promise<readonly ScheduleRecord[]> => {
     const opener = await Opener.of(
       vault,
-      records.map(({ definition }) => definition.job.input),
+      records.flatMap(definitionsOf).map(({ job }) => job.input),
     );
-    return records.map((record) => withInput(record, opener.text(record.definition.job.input, placeOf(record), record.tenant)));
+    return records.map((record) => {
+      const open = (definition: Definition) => withInput(definition, opener.text(definition.job.input, placeOf(record, definition), record.tenant));
+      const { definition, declared } = record;
+      return { ...record, definition: open(definition), ...(declared === undefined ? {} : { declared: open(declared) }) };
+    });
   };
 
   const sealed = async (entry: SchedulePut, sealer: Sealer): Promise<SchedulePut> => {
     const { tenant, name, definition } = entry;
     const stored = await schedules.get({ tenant, name });
-    const known = stored && (await opened([stored]))[0];
-    const same = stored?.definition.job.lane.task === definition.job.lane.task && known?.definition.job.input === definition.job.input;
-    return withInput(entry, same ? (stored as ScheduleRecord).definition.job.input : sealer.seal(definition.job.input, tenant, placeOf(entry)));
+    const known = stored === undefined ? [] : (await opened([stored])).flatMap(definitionsOf);
+    const same = known.findIndex(({ job }) => job.lane.task === definition.job.lane.task && job.input === definition.job.input);
+    const before = stored && definitionsOf(stored)[same];
+    return {
+      ...entry,
+      definition: withInput(definition, before?.job.input ?? sealer.seal(definition.job.input, tenant, placeOf(entry, definition))),
+    };
   };
 
   return {
@@ -52,10 +60,15 @@ export function sealedSchedules(schedules: ScheduleStore, vault: Vault): Schedul
   };
 }
 
-function placeOf({ name, definition }: Pick<ScheduleRecord, "name" | "definition">) {
-  return schedulePlace(definition.job.lane.task, name);
+/** What it is, and what its code says, if that is something else. */
+function definitionsOf({ definition, declared }: ScheduleRecord): readonly Definition[] {
+  return declared === undefined ? [definition] : [definition, declared];
 }
 
-function withInput<S extends Pick<ScheduleRecord, "definition">>(of: S, input: string): S {
-  return { ...of, definition: { ...of.definition, job: { ...of.definition.job, input } } };
+function placeOf({ name }: ScheduleRef, { job }: Definition) {
+  return schedulePlace(job.lane.task, name);
+}
+
+function withInput(definition: Definition, input: string): Definition {
+  return { ...definition, job: { ...definition.job, input } };
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isSealed } from "../../core/sealed.js";
 import { type PawlOptions, startPawl } from "../../pawl.js";
 import { batchRequest } from "../../scheduler/once.js";
+import { schedule } from "../../scheduler/schedule.js";
 import { type AnyTask, task } from "../../worker/task.js";
 import { memoryStore } from "../memory/index.js";
 import type { Store } from "../port.js";
@@ -200,6 +201,30 @@ describe("a store in which what jobs hold is sealed", () => {
     await pawl.work();
     expect(await (await pawl.schedules.trigger("hourly")).result()).toMatchObject({ charged: MARKER });
     expect(await (await pawl.schedules.trigger("hourly", { input: { card: "other" } })).result()).toMatchObject({ charged: "other" });
+  });
+
+  test("a schedule that was changed at run time is known by code that says what it said, though that is sealed too", async () => {
+    const store = memoryStore();
+    const keys = [key()];
+    const deploy = (every: string) => start(store, keys, [charge], { schedules: [schedule("hourly", charge, { every, input: { card: MARKER } })] });
+    {
+      await using pawl = await deploy("1h");
+      expect(await pawl.schedules.update("hourly", { input: { card: `${MARKER} of people` } })).toBe("changed");
+      expect(await pawl.schedules.get("hourly")).toMatchObject({ app: "default", overridden: true, revision: 2 });
+    }
+    {
+      await using pawl = await deploy("1h");
+      expect(await pawl.schedules.get("hourly")).toMatchObject({ app: "default", overridden: true, revision: 2 });
+      expect(JSON.stringify(await store.schedules.list(EVERYONE, {}, { limit: 5 }))).not.toContain(MARKER);
+      await pawl.work();
+      expect(await (await pawl.schedules.trigger("hourly")).result()).toMatchObject({ charged: `${MARKER} of people` });
+    }
+    await using pawl = await deploy("2h");
+    const view = await pawl.schedules.get("hourly");
+    expect(view).toMatchObject({ app: "default", every: 7_200_000, revision: 3 });
+    expect(view).not.toHaveProperty("overridden");
+    await pawl.work();
+    expect(await (await pawl.schedules.trigger("hourly")).result()).toMatchObject({ charged: MARKER });
   });
 
   test("a redriven job opens with the input it was given, and its history with the one before", async () => {

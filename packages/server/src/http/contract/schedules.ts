@@ -56,6 +56,7 @@ const Schedule = shown<ScheduleView>(
     jitter: optional(Type.Integer()),
     keep: optional(Type.Object({ succeeded: optional(Type.Integer()), dead: optional(Type.Integer()) })),
     app: optional(Type.String()),
+    overridden: optional(Type.Boolean()),
     missingSince: optional(Time),
     pausedSince: optional(Time),
     next: optional(Time),

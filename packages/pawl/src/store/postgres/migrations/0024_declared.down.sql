@@ -1,0 +1,1 @@
+alter table pawl.schedule drop column declared;

@@ -1,0 +1,3 @@
+-- oldest: 18
+-- What the code of its application says of a schedule that was changed at run time. Null: what it is.
+alter table pawl.schedule add column declared json;
