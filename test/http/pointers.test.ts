@@ -55,6 +55,15 @@ describe("a problem over HTTP", () => {
       "duration_invalid",
       "/options/delay",
     ],
+    [
+      "the path of a limit that its schema has no field for",
+      () =>
+        api.ask("PUT", "/v1/tasks/lost", {
+          body: { limits: [{ key: "too", concurrency: 1 }], inputSchema: { additionalProperties: false, properties: { to: {} } } },
+        }),
+      "option_invalid",
+      "/limits/0/key",
+    ],
     ["a field that is missing in a body", () => enqueued({ input: 1 }), "field_invalid", "/task"],
     ["a field inside a field", () => enqueued({ task: "any", throttle: { key: "k", per: "soon" } }), "duration_invalid", "/throttle/per"],
     ["a duration in a URL", () => api.ask("GET", `/v1/jobs/${NOBODY}/wait?timeout=soon`), "duration_invalid", "query/timeout"],

@@ -134,6 +134,31 @@ describe("pawl check", { timeout: 120_000 }, () => {
       );
   });
 
+  test("notes limits whose path the schema of their task does not know, and refuses those that it rules out", async () => {
+    using folder = temporaryFolder();
+    mkdirSync(folder.path, { recursive: true });
+    const file = join(folder.path, "mail.mjs");
+    const schema = (more: object) =>
+      `{ "~standard": { version: 1, vendor: "test", validate: (value) => ({ value }), jsonSchema: { input: () => (${JSON.stringify({ properties: { to: {} }, ...more })}) } } }`;
+    const write = (more: object) =>
+      writeFileSync(
+        file,
+        `export const mail = { name: "mail", options: { limits: [{ key: "too", concurrency: 1 }] }, schema: ${schema(more)}, handler() {} };`,
+      );
+    write({});
+    await using child = pawl("check", "--store", "memory:", "--tasks", file);
+    expect(await child.exit()).toBe(0);
+    expect(child.lines.toSorted()).toEqual([
+      'note: mail.limits[0].key: "too" leads nowhere: the input\'s schema has no "too" (did you mean to?) there; jobs without it are not limited',
+      "the configuration is good",
+    ]);
+    write({ additionalProperties: false });
+    for (const command of ["check", "serve"])
+      expect(await refused(command, "--store", "memory:", "--tasks", file)).toEqual([
+        expect.stringMatching(/^pawl: mail\.limits\[0\]\.key: "too" leads nowhere: /),
+      ]);
+  });
+
   test("says that all is good, and which file it read", async () => {
     using folder = temporaryFolder();
     mkdirSync(folder.path, { recursive: true });

@@ -66,6 +66,7 @@ export type { Explanation } from "./scheduler/explain.js";
 export { checkJobsFilter } from "./scheduler/filter.js";
 export type { ClusterEvents, EventBatch, EventPage, EventPosition, EventTail } from "./scheduler/follower.js";
 export type { KeyListing, KeyRing, Keys, KeysOptions, KeyView, NewKey, ShownKey } from "./scheduler/keys.js";
+export { doubtfulLimits } from "./scheduler/limits.js";
 export type { LimitListing, LimitsFilter, LimitsOperator, LimitsPage, LimitView } from "./scheduler/limits-view.js";
 export type {
   BatchJob,

@@ -92,7 +92,8 @@ export function told(value: unknown): string | number {
   return typeof value === "number" ? value : show(value);
 }
 
-function meant(given: unknown, choices: readonly string[]): string {
+/** In words, inside a sentence: which of the choices that may have been. */
+export function meant(given: unknown, choices: readonly string[]): string {
   const near = typeof given === "string" ? nearest(given, choices) : undefined;
   return near === undefined ? "" : ` (did you mean ${near}?)`;
 }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { RetryAfter } from "../core/failure.js";
 import { openTest } from "../testing/open.js";
 import { task } from "../worker/task.js";
+import { doubtfulLimits } from "./limits.js";
 
 interface Call {
   readonly account: string;
@@ -28,6 +29,27 @@ describe("limits of a task", () => {
     );
     expect(await world.drain()).toMatchObject({ succeeded: 20, parked: 0 });
     expect(most).toBe(2);
+  });
+
+  it("are refused when a path leads to a field that the input's schema rules out, in code and at run time", async () => {
+    const limits = [{ key: "user.idd", concurrency: 1 }];
+    const strict = task("strict", { input: z.object({ user: z.strictObject({ id: z.string() }) }), limits }, () => {});
+    const says = {
+      code: "option_invalid",
+      message: expect.stringMatching(/strict\.limits\[0\]\.key is invalid: "user\.idd" leads nowhere.*did you mean id/),
+    };
+    await expect(openTest({ tasks: [strict] })).rejects.toMatchObject(says);
+    await using world = await openTest({ tasks: [] });
+    const inputSchema = { properties: { user: { properties: { id: {} }, additionalProperties: false } } };
+    await expect(world.pawl.tasks.define("strict", { limits, inputSchema })).rejects.toMatchObject(says);
+    expect(await world.pawl.tasks.get("strict")).not.toHaveProperty("defaults");
+  });
+
+  it("are doubted where the schema would take that field, and does not name it", async () => {
+    const open = task("open", { input: z.object({ id: z.string() }), limits: [{ key: "idd", concurrency: 1 }] }, () => {});
+    expect(doubtfulLimits(open)).toMatchObject([{ option: "limits[0].key", reason: expect.stringMatching(/did you mean id/) }]);
+    await using world = await openTest({ tasks: [open] });
+    expect(await world.pawl.tasks.get("open")).toMatchObject({ registered: true });
   });
 
   it("give every job its token by time, and drain waits for it", async () => {

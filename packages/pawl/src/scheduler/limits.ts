@@ -1,4 +1,7 @@
+import { jsonSchemaOf } from "../core/json-schema.js";
 import { type CheckedLimit, checkLimits, type LimitKey, limitsOf } from "../core/limit-options.js";
+import { type LostPath, lostPaths } from "../core/limit-path.js";
+import type { AnyTask } from "../worker/task.js";
 import type { Plan, TaskLike } from "./plan.js";
 
 const checked = new WeakMap<TaskLike, readonly CheckedLimit[]>();
@@ -17,4 +20,9 @@ export function withLimits(plan: Plan, task: TaskLike, input: unknown, own: Read
   if (task.options.limits === undefined && own === undefined) return plan;
   const limits = limitsOf(task.name, limitsOfTask(task), input, own);
   return limits === undefined ? plan : { ...plan, options: { ...plan.options, limits } };
+}
+
+/** Paths of a task's limits that its schema does not know, though it would take them: misspelt, most likely. */
+export function doubtfulLimits({ options, schema }: AnyTask): readonly Pick<LostPath, "option" | "reason">[] {
+  return lostPaths(options.limits, jsonSchemaOf(schema)).filter(({ certain }) => !certain);
 }

@@ -1,5 +1,6 @@
 import { pawlError } from "../core/error.js";
 import { jsonSchemaOf } from "../core/json-schema.js";
+import { checkLimitPaths } from "../core/limit-path.js";
 import { checkName } from "../core/name.js";
 import { checkBoolean } from "../core/option.js";
 import type { TaskRecord } from "../core/task.js";
@@ -42,7 +43,9 @@ export class Registry {
   records(): readonly TaskRecord[] {
     return [...this.#tasks.values()].map(({ name, options, schema }) => {
       const inputSchema = jsonSchemaOf(schema);
-      return { name, defaults: { ...storedDefaults(options, name), ...(inputSchema === undefined ? {} : { inputSchema }) } };
+      const defaults = storedDefaults(options, name);
+      checkLimitPaths(name, defaults.limits, inputSchema);
+      return { name, defaults: { ...defaults, ...(inputSchema === undefined ? {} : { inputSchema }) } };
     });
   }
 

@@ -1,5 +1,6 @@
 import { breakerRule } from "../core/breaker-check.js";
 import type { JsonSchema, SchemaCompiler } from "../core/json-schema.js";
+import { checkLimitPaths } from "../core/limit-path.js";
 import { checkName } from "../core/name.js";
 import { checkBoolean } from "../core/option.js";
 import type { StoredDefaults } from "../core/task.js";
@@ -70,6 +71,7 @@ export class KnownTasks extends NamedLanes<"task", TaskView> implements Tasks {
       ...storedDefaults(options, name),
       ...(inputSchema === undefined ? {} : { inputSchema: this.#checkSchema(inputSchema) }),
     };
+    checkLimitPaths(name, defaults.limits, defaults.inputSchema);
     await this.store.tasks.publish([{ name, defaults }]);
     this.registry.directory.forget(name);
   }

@@ -14,6 +14,7 @@ export function build(command: Command, act: Act): void {
 /** `pawl check`: everything a start would find wrong with the configuration, without starting anything. */
 async function check(sources: Sources): Promise<void> {
   const configuration = await readConfiguration(sources);
-  await prepare(configuration, new Secrets(sources.env));
+  const { notes } = await prepare(configuration, new Secrets(sources.env));
+  for (const note of notes) process.stderr.write(`note: ${note}\n`);
   process.stdout.write(`the configuration is good${configuration.file === undefined ? "" : `: ${configuration.file}`}\n`);
 }

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { isPawlError, type OpenOptions, open } from "pawl";
+import { type AnyTask, doubtfulLimits, isPawlError, type OpenOptions, open } from "pawl";
 import { anchorKeyOf } from "../audit/configured.js";
 import { ConfigError, together, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
@@ -20,6 +20,8 @@ export interface Prepared {
   /** for `open`, with the tasks of the user's files */
   readonly options: OpenOptions & Code;
   readonly anchorKey: string | undefined;
+  /** what is not wrong, but is not what somebody meant, most likely */
+  readonly notes: readonly string[];
 }
 
 type Code = Required<Pick<OpenOptions, "tasks">> & Pick<OpenOptions, "schedules">;
@@ -46,7 +48,7 @@ export async function prepare(configuration: Configuration, secrets: Secrets): P
     maintenance: settings.roles.includes("maintenance"),
     ...(tracing === undefined ? {} : { tracing: tracing.jobs }),
   };
-  return { tracing, target, options, anchorKey };
+  return { tracing, target, options, anchorKey, notes: code.tasks.flatMap(notesOn) };
 }
 
 async function codeOf(configuration: Configuration): Promise<Code> {
@@ -56,6 +58,11 @@ async function codeOf(configuration: Configuration): Promise<Code> {
   const code = { tasks, ...(schedules.length === 0 ? {} : { schedules }) };
   await rehearse(configuration, { ...code, anyTask: true });
   return code;
+}
+
+/** A limit that no job is under would hurt when it is needed. */
+function notesOn(task: AnyTask): readonly string[] {
+  return doubtfulLimits(task).map(({ option, reason }) => `${task.name}.${option}: ${reason}; jobs without it are not limited`);
 }
 
 function defaultsOf({ settings, queues }: Configuration): Pick<OpenOptions, "keep" | "queues"> {

@@ -45,7 +45,8 @@ export async function startService(configuration: Configuration, world: World): 
   const { settings } = configuration;
   const secrets = new Secrets(world.env);
   const say = (line: string) => world.say(secrets.clean(line));
-  const { tracing, target, options, anchorKey } = await prepare(configuration, secrets);
+  const { tracing, target, options, anchorKey, notes } = await prepare(configuration, secrets);
+  for (const note of notes) say(`note        ${note}`);
   const door = await openDoor(configuration, secrets, (error) => say(`tls         ${reasonOf(error)}`));
   // Said at once: it is answered there, if only that the store is not there yet.
   if (door !== undefined) say(`listening   ${door.address}`);
