@@ -2,7 +2,7 @@ import type { AnyRoute, Method } from "../../packages/server/src/http/contract/r
 import type { Chance } from "../support/seed.ts";
 
 /** Names that every object knows: a table that is asked for one of them by what a caller says answers with a function. */
-const INHERITED = [...Object.getOwnPropertyNames(Object.prototype), "prototype"];
+export const INHERITED = [...Object.getOwnPropertyNames(Object.prototype), "prototype"];
 
 const TEXTS = [
   "",
@@ -177,7 +177,8 @@ export class Hostile {
 
   /** What is right, with one thing in it that is not, at any depth. */
   spoilt(right: unknown): unknown {
-    if (typeof right !== "object" || right === null || this.often(0.2)) return this.anything();
+    if (typeof right === "string" && this.often(0.7)) return this.nasty();
+    if (typeof right !== "object" || right === null || this.often(0.1)) return this.anything();
     if (Array.isArray(right)) {
       const at = this.chance.between(0, right.length - 1);
       return right.map((item, place) => (place === at ? this.spoilt(item) : item));
