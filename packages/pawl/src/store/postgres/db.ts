@@ -40,6 +40,9 @@ export function hotStatement(hot: Hot, name: string, text: string): Statement {
 }
 
 /** The store's instant in a statement whose first parameter is `Db.now()`. */
+/** Which server answers: a standby that was promoted is another one, and so is one that was restarted. */
+export const SERVER = "extract(epoch from pg_postmaster_start_time())::text";
+
 export const NOW = "coalesce(to_timestamp($1::float8 / 1000), statement_timestamp())";
 /** An instant as JavaScript's ms. */
 export function ms(instant: string): string {

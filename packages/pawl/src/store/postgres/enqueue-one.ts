@@ -1,5 +1,5 @@
 import { isPawlError, pawlError } from "../../core/error.js";
-import { jobId } from "../../core/id.js";
+import { type JobId, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
@@ -50,8 +50,11 @@ const ENQUEUE_AND_TELL = hotStatement(
     case when exists (select from seat) then ${TELL_SEAT} else pg_notify($9::text, $10::text)::text end as told from clock`,
 );
 
-/** All that was committed before it is on disk by the time it is answered. It leaves nothing behind but a note in the log. */
-const FLUSH = hotStatement("enqueue", "flush", "select pg_logical_emit_message(true, 'pawl', 'enqueued')::text");
+/**
+ * All that was committed before it is on disk by the time it is answered; it leaves nothing behind but a note in the log. It asks for
+ * the job as well: the server may have crashed since, and come back without it.
+ */
+const FLUSH = hotStatement("enqueue", "flush", "select pg_logical_emit_message(true, 'pawl', 'enqueued')::text from pawl.job where id = $1::uuid");
 
 function storing(): string {
   return `clock as materialized (
@@ -73,31 +76,31 @@ export interface StoredJobs {
 }
 
 export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredJobs> {
-  const stored = await store(db, on, job, ride).catch((error: unknown) => {
+  const at = await store(db, on, job, ride).catch((error: unknown) => {
     // A wake-up that the server will not take (its queue is full) is no reason not to store the job.
     if (ride === undefined || !isRefused(error)) throw error;
     return store(db, on, job);
   });
-  if (stored.handed === true) await flush(on);
-  return stored;
+  const id = jobId(clampDue(at.now, at), job.tail);
+  if (at.handed) await flush(on, id);
+  return { now: at.now, answers: [{ kind: "created", id }], handed: at.handed };
 }
 
-/** If it fails, the job is there, and begun; whether it will be there after a crash nobody can say. */
-async function flush(on: Queryable): Promise<void> {
-  try {
-    await on.query(FLUSH);
-  } catch (error) {
+/** If it fails, the job may be there, and begun; whether it will be there after a crash nobody can say. */
+async function flush(on: Queryable, id: JobId): Promise<void> {
+  const rows = await on.query(FLUSH, [id]).catch((error: unknown) => {
     throw pawlError("enqueue_unknown", { count: 1 }, error);
-  }
+  });
+  if (rows.length === 0) throw pawlError("enqueue_unknown", { count: 1 });
 }
 
-async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredJobs> {
+async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredRow> {
   const { queue, band, tenant, task } = job.lane;
   const values = [db.now(), queue, band, tenant, task, job.tail, job.input, optionsText(job) ?? null];
-  const [at] = (await (ride === undefined
+  const [at] = await (ride === undefined
     ? on.query<StoredRow>(ENQUEUE_ONE, values)
-    : on.query<StoredRow>(ENQUEUE_AND_TELL, [...values, ride.channel, ride.payload, job.options?.atMostOnce !== true]))) as [StoredRow];
-  return { now: at.now, answers: [{ kind: "created", id: jobId(clampDue(at.now, at), job.tail) }], handed: at.handed };
+    : on.query<StoredRow>(ENQUEUE_AND_TELL, [...values, ride.channel, ride.payload, job.options?.atMostOnce !== true]));
+  return at as StoredRow;
 }
 
 interface StoredRow extends Span {

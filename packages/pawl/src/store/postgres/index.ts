@@ -105,6 +105,16 @@ export function postgresStore({
     }
   });
   let closed = false;
+  let server: string | undefined;
+  /** Nothing that was known of one server need be true of another. */
+  const onServer = (which: string): void => {
+    if (server !== undefined && server !== which) {
+      bounds.forget();
+      low.forget();
+      rest.hear();
+    }
+    server = which;
+  };
 
   const ready = (lanes: readonly Lane[]): void => {
     if (lanes.length > 0) hints.give({ kind: "ready", lanes: distinct(lanes) });
@@ -231,7 +241,7 @@ export function postgresStore({
     lanes: {
       live(queues, tasks) {
         hints.hearWork();
-        return rest.look(() => live(db, bounds, queues, tasks));
+        return rest.look(() => live({ db, bounds, onServer }, queues, tasks));
       },
       async pause(kind, name) {
         await pauseLanes(db, kind, name);
@@ -265,8 +275,11 @@ export function postgresStore({
     schedules: postgresSchedules({ db, low, hint: (hint) => hints.give(hint), stored }),
     duties: {
       pulse: () =>
-        pulse(db, low, (last) => {
-          if (rest.pulsed(last)) hints.tell({ kind: "look" });
+        pulse(db, low, {
+          server: onServer,
+          ready(last) {
+            if (rest.pulsed(last)) hints.tell({ kind: "look" });
+          },
         }),
       async promote(limit) {
         const { lanes, ...report } = await promote(db, low, limit);

@@ -14,7 +14,7 @@ function process() {
     look(live: readonly Lane[] = []) {
       const known = bounds.known();
       const heads = known.map((one) => (live.includes(one.lane) ? { seq: ++seq, packed: false, front: undefined } : undefined));
-      bounds.saw({ known, heads, fresh: [], seq, xmin: seq, xmax: seq });
+      bounds.saw({ known, heads, fresh: [], seq, horizon: { xmin: seq, xact: seq } });
     },
     claim(from: Lane, jobs: number) {
       bounds.from(from);

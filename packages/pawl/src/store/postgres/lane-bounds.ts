@@ -1,6 +1,6 @@
 import { compareLanes, type Lane, type LaneKey, laneKey } from "../../core/lane.js";
 import type { Quota } from "../../core/offer.js";
-import { SafePoint } from "./safe-point.js";
+import { type Horizon, SafePoint } from "./safe-point.js";
 
 /**
  * Numbers of the front of a lane, where jobs are that waited at a gate, begin here and stay below zero; those of all others
@@ -79,7 +79,7 @@ const MOST_HEARD = 10_000;
 export class LaneBounds {
   readonly #entries = new Map<LaneKey, Entry>();
   readonly #seen = new Map<Lane, Entry>();
-  readonly #safe = new SafePoint();
+  #safe = new SafePoint();
   constructor(readonly monotonic: () => number) {}
 
   from(lane: Lane): From {
@@ -170,10 +170,9 @@ export class LaneBounds {
     readonly known: readonly { readonly lane: Lane }[];
     readonly fresh: readonly FreshLane[];
     readonly seq: number;
-    readonly xmin: number;
-    readonly xmax: number;
+    readonly horizon: Horizon;
   }): void {
-    const safe = this.#safe.observe(found.seq, found.xmin, found.xmax);
+    const safe = this.#safe.observe(found.seq, found.horizon);
     const now = this.monotonic();
     const empty: Entry[] = [];
     found.known.forEach(({ lane }, index) => {
@@ -212,6 +211,13 @@ export class LaneBounds {
       this.#seen.set(lane, entry);
     }
     return entry;
+  }
+
+  /** Another server answers, which may lack what the last one had: what was gone can be there again. */
+  forget(): void {
+    this.#safe = new SafePoint();
+    this.#entries.clear();
+    this.#seen.clear();
   }
 
   live(): readonly Lane[] {

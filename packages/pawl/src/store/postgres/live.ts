@@ -1,6 +1,6 @@
 import type { Lane } from "../../core/lane.js";
 import { plainArray, textArray } from "./arrays.js";
-import { type Db, hotStatement } from "./db.js";
+import { type Db, hotStatement, SERVER } from "./db.js";
 import type { FreshLane, Head, LaneBounds } from "./lane-bounds.js";
 import { SEQ_STEP } from "./parcels.js";
 import { laneOf } from "./pending.js";
@@ -22,14 +22,17 @@ export const LAST_SEQ = "(select case when is_called then last_value else 0 end 
  * Looks for work: the head of every known lane from its bound on, and unknown lanes in the gaps between known ones
  * (a loose index scan that jumps from lane to lane). Both stay inside what can be live, so the cost does not grow
  * with dead rows. $1–$5 and $7: known lanes with bounds; the gaps lie between them, with sentinels at both ends. $6: a number
- * up to which everything was seen: if none was given out since, no lane can be new, and the gaps are left alone. Lanes have
- * fronts only where jobs are under limits.
+ * up to which everything was seen: if none was given out since, no lane can be new, and the gaps are left alone. If one was, an id is
+ * drawn after it, by which a later look knows that all was seen (see SafePoint). Lanes have fronts only where jobs are under limits.
  */
 const LIVE = hotStatement(
   "claim",
   "live",
   `
-  with recursive known as materialized (
+  with recursive mark as materialized (
+    select seq, case when seq <> $6::bigint then pg_current_xact_id()::text end as xact from (select ${LAST_SEQ} as seq offset 0) as read
+  ),
+  known as materialized (
     select * from unnest($1::text[], $2::int2[], $3::text[], $4::text[], $5::bigint[], $7::bigint[]) with ordinality as k(queue, band, tenant, task, bound, front, no)
   ),
   edges as materialized (
@@ -45,7 +48,7 @@ const LIVE = hotStatement(
   walk as (
     select g.q2, g.b2, g.t2, g.k2, f.queue, f.band, f.tenant, f.task, f.packed, f.front from gap g cross join lateral (
       ${between('(g.q1 collate "C", g.b1, g.t1 collate "C", g.k1 collate "C")', '(g.q2 collate "C", g.b2, g.t2 collate "C", g.k2 collate "C")')}
-    ) f where g.q2 is not null and ${LAST_SEQ} <> $6::bigint
+    ) f where g.q2 is not null and (select seq from mark) <> $6::bigint
     union all
     select w.q2, w.b2, w.t2, w.k2, f.queue, f.band, f.tenant, f.task, f.packed, f.front from walk w cross join lateral (
       ${between("(w.queue, w.band, w.tenant, w.task)", '(w.q2 collate "C", w.b2, w.t2 collate "C", w.k2 collate "C")')}
@@ -66,7 +69,7 @@ const LIVE = hotStatement(
   union all select 'pause', null, kind, name, null, null, null, null, null from pawl.pause
   union all (select distinct 'suspect', null::int, null, queue, null::int2, tenant, task, null::bool, null::bool from pawl.suspect)
   union all select 'policies', null, mark::text, null, null, null, null, null, null from pawl.policy_mark
-  union all select 'mark', null, ${LAST_SEQ}::text, pg_snapshot_xmin(s)::text, null, pg_snapshot_xmax(s)::text, null, null, null from pg_current_snapshot() s`,
+  union all select 'mark', null, m.seq::text, pg_snapshot_xmin(s)::text, null, coalesce(m.xact, ''), ${SERVER}, null, null from mark m cross join pg_current_snapshot() s`,
 );
 
 interface LiveRow {
@@ -86,7 +89,15 @@ function headOf({ a, queue, packed }: Pick<LiveRow, "a" | "packed"> & { readonly
   return { seq: a === null ? undefined : Number(a), packed, front: queue === null ? undefined : Number(queue) };
 }
 
-export async function live(db: Db, bounds: LaneBounds, queues: readonly string[] | undefined, tasks: readonly string[]): Promise<Looked> {
+export interface LiveParts {
+  readonly db: Db;
+  readonly bounds: LaneBounds;
+  /** hears which server answered, before its answer counts */
+  readonly onServer: (server: string) => void;
+}
+
+export async function live(parts: LiveParts, queues: readonly string[] | undefined, tasks: readonly string[]): Promise<Looked> {
+  const { db, bounds, onServer } = parts;
   const known = bounds.known();
   const rows = await db.query<LiveRow>(LIVE, [
     textArray(known.map(({ lane }) => lane.queue)),
@@ -111,7 +122,9 @@ export async function live(db: Db, bounds: LaneBounds, queues: readonly string[]
     else if (row.what === "policies") policies = row.a as string;
     else mark = row;
   }
-  bounds.saw({ heads, known, fresh, seq: Number(mark?.a ?? 0), xmin: Number(mark?.queue ?? 0), xmax: Number(mark?.tenant ?? 0) });
+  const { a: seq, queue: xmin, tenant: xact, task: server } = mark as LiveRow;
+  onServer(server);
+  bounds.saw({ heads, known, fresh, seq: Number(seq), horizon: { xmin: Number(xmin), xact: xact === "" ? undefined : Number(xact) } });
   const served = new Set(tasks);
   const open = ({ queue, task, tenant }: Omit<Lane, "band">): boolean =>
     served.has(task) &&

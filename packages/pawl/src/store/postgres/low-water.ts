@@ -1,4 +1,4 @@
-import { SafePoint } from "./safe-point.js";
+import { type Horizon, SafePoint } from "./safe-point.js";
 
 /** How far a statement's own clock, or a number drawn early, may lag behind the id of its transaction, generously. */
 const CLOCK_MARGIN = 5_000;
@@ -20,15 +20,17 @@ class LowWater {
   }
 
   /** `reading`: what everything written from now on is above. `head`: the smallest one seen, undefined if none. */
-  saw(reading: number, head: number | undefined, xmin: number, xmax: number): void {
-    if (reading < this.#last) {
-      // The server's clock went back (another one was promoted, perhaps): nothing known about times holds.
-      this.#safe = new SafePoint();
-      this.#value = 0;
-    }
+  saw(reading: number, head: number | undefined, horizon: Horizon): void {
+    // The server's clock went back: nothing known about times holds.
+    if (reading < this.#last) this.forget();
     this.#last = reading;
-    const safe = this.#safe.observe(reading - this.margin, xmin, xmax);
+    const safe = this.#safe.observe(reading - this.margin, horizon);
     this.#value = Math.max(this.#value, Math.min(head ?? safe, safe));
+  }
+
+  forget(): void {
+    this.#safe = new SafePoint();
+    this.#value = 0;
   }
 }
 
@@ -40,4 +42,15 @@ export class LowWaters {
   readonly tick = new LowWater(CLOCK_MARGIN);
   readonly knock = new LowWater(CLOCK_MARGIN);
   readonly delta = new LowWater(NUMBER_MARGIN);
+  #pulses = 0;
+
+  /** An id of a transaction is drawn by one pulse in five: often enough, and the rest of them write nothing. */
+  isTurn(): boolean {
+    return this.#pulses++ % 5 === 0;
+  }
+
+  /** Another server answers, which may lack what the last one had: what was gone can be there again. */
+  forget(): void {
+    for (const one of [this.scheduled, this.lease, this.timer, this.tick, this.knock, this.delta]) one.forget();
+  }
 }

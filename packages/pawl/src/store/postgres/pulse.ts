@@ -1,5 +1,5 @@
 import type { Pulse } from "../port-duties.js";
-import { type Db, ms, NOW, statement } from "./db.js";
+import { type Db, ms, NOW, SERVER, statement } from "./db.js";
 import { LAST_SEQ } from "./live.js";
 import type { LowWaters } from "./low-water.js";
 
@@ -19,7 +19,7 @@ const PULSE = statement(
     exists (select from pawl.intent) as intents,
     exists (select from pawl.dependency where not verified) as unverified,
     w.epoch, ${ms("w.until")} - ${ms(NOW)} as watched_for,
-    pg_snapshot_xmin(s)::text as xmin, pg_snapshot_xmax(s)::text as xmax
+    ${SERVER} as server, pg_snapshot_xmin(s)::text as xmin, case when $8::bool then pg_current_xact_id()::text end as xact
   from pg_current_snapshot() s left join pawl.watch w on w.until > ${NOW}`,
 );
 
@@ -38,12 +38,21 @@ interface PulseRow {
   readonly up_for: number;
   readonly epoch: string | null;
   readonly watched_for: number;
+  readonly server: string;
   readonly xmin: string;
-  readonly xmax: string;
+  readonly xact: string | null;
 }
 
-/** `onReady` hears the last number that a job drew which became ready. */
-export async function pulse(db: Db, low: LowWaters, onReady: (last: number) => void): Promise<Pulse> {
+/** What a pulse tells the store itself. */
+export interface PulseListener {
+  /** which server answered */
+  server(server: string): void;
+  /** the last number that a job drew which became ready */
+  ready(last: number): void;
+}
+
+export async function pulse(db: Db, low: LowWaters, listener: PulseListener): Promise<Pulse> {
+  const drawsId = low.isTurn();
   const [found] = await db.query<PulseRow>(PULSE, [
     db.now(),
     low.scheduled.value,
@@ -52,16 +61,18 @@ export async function pulse(db: Db, low: LowWaters, onReady: (last: number) => v
     low.delta.value,
     low.tick.value,
     low.knock.value,
+    drawsId,
   ]);
   const row = found as PulseRow;
-  const [xmin, xmax] = [Number(row.xmin), Number(row.xmax)];
-  low.scheduled.saw(row.now, row.scheduled ?? undefined, xmin, xmax);
-  low.lease.saw(row.now, row.lease ?? undefined, xmin, xmax);
-  low.timer.saw(row.now, row.timer ?? undefined, xmin, xmax);
-  low.tick.saw(row.now, row.tick ?? undefined, xmin, xmax);
-  low.knock.saw(row.now, row.knock ?? undefined, xmin, xmax);
-  low.delta.saw(row.last_delta, row.delta ?? undefined, xmin, xmax);
-  onReady(row.last_ready);
+  listener.server(row.server);
+  const horizon = { xmin: Number(row.xmin), xact: row.xact === null ? undefined : Number(row.xact) };
+  low.scheduled.saw(row.now, row.scheduled ?? undefined, horizon);
+  low.lease.saw(row.now, row.lease ?? undefined, horizon);
+  low.timer.saw(row.now, row.timer ?? undefined, horizon);
+  low.tick.saw(row.now, row.tick ?? undefined, horizon);
+  low.knock.saw(row.now, row.knock ?? undefined, horizon);
+  low.delta.saw(row.last_delta, row.delta ?? undefined, horizon);
+  listener.ready(row.last_ready);
   return {
     now: row.now,
     intents: row.intents,

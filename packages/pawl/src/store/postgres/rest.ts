@@ -41,6 +41,8 @@ export class Rest {
       return this.#nothing.live;
     const heard = this.#heard;
     const { live, nothing } = await ask();
+    // Others that look at the same time may have seen less.
+    if (!nothing) this.#heard++;
     this.#nothing = nothing && heard === this.#heard ? { at, live } : undefined;
     return live;
   }

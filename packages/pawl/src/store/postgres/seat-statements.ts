@@ -1,7 +1,7 @@
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { Lane } from "../../core/lane.js";
 import { FIELD, over } from "./claim-statements.js";
-import { hotStatement, ms, NOW, statement } from "./db.js";
+import { hotStatement, ms, NOW, SERVER, statement } from "./db.js";
 import { SEQ_STEP } from "./parcels.js";
 
 /** The newest seats, which are all that an enqueue looks at: however many dead rows a pinned snapshot keeps, it passes by no more. */
@@ -13,7 +13,7 @@ const LONGEST = 7_900;
 
 /**
  * Sits, in place of an earlier seat ($2), and tells what lease came of that one. If it is not the one that is known ($9), there is
- * no new seat. $8: the number up to which all jobs that became ready were seen. $12: of the next lease, unless that of the earlier
+ * no new seat, and none either at another server than the one that gave the number ($13). $8: the number up to which all jobs that became ready were seen. $12: of the next lease, unless that of the earlier
  * seat is left over. Its commit need not wait for the disk: the table does not outlive a crash.
  */
 export const SIT = hotStatement(
@@ -25,7 +25,7 @@ export const SIT = hotStatement(
     insert into pawl.seat (until, worker, listener, channel, duration_ms, bound, queues, tasks, number)
     select ${NOW} + $3 * interval '1 millisecond', $4::int, $5::int, $6::text, $7::float8, $8::bigint, $10::text[], $11::text[],
       coalesce((select number from earlier where lease is null), $12::bigint)
-    where not exists (select from earlier where lease <> coalesce($9::bigint, 0))
+    where not exists (select from earlier where lease <> coalesce($9::bigint, 0)) and ${SERVER} = $13::text
     returning id, number
   )
   select (select id::text from made) as seat, (select number::text from made) as number, (select lease::text from earlier) as lease, ${ms(NOW)} as now, set_config('synchronous_commit', 'off', true)`,
@@ -34,12 +34,13 @@ export const SIT = hotStatement(
 /**
  * Numbers of leases to be. An enqueue that uses one is begun before it is on disk, so the number must be there already: or a
  * server that crashed would give it out once more, and two jobs were under one lease. A sequence alone does not see to that, since
- * of most of its numbers it writes nothing: hence the message, with which all that was written before goes to the disk.
+ * of most of its numbers it writes nothing: hence the message, with which all that was written before goes to the disk. A standby
+ * that is promoted may not know of it, and would give them out: so they are good at that server only.
  */
 export const DRAW_NUMBERS = statement(
   "draw_numbers",
   `with drawn as materialized (select array_agg(nextval('pawl.lease_seq')::text) as numbers from generate_series(1, $1::int))
-   select numbers, pg_logical_emit_message(true, 'pawl', 'numbers')::text from drawn`,
+   select numbers, ${SERVER} as server, pg_logical_emit_message(true, 'pawl', 'numbers')::text from drawn`,
 );
 
 /** Waits for an enqueue that is just taking it. */

@@ -43,14 +43,20 @@ export interface SeatsParts {
   readonly clock: Clock;
 }
 
+/** Of a lease to be, at the server that gave it. */
+interface LeaseNumber {
+  readonly number: string;
+  readonly server: string;
+}
+
 /** Numbers for the leases that come of seats, drawn ahead: a number that is drawn waits for the disk, and nobody sits meanwhile. */
 class LeaseNumbers {
-  #left: string[] = [];
+  #left: LeaseNumber[] = [];
   #drawing: Promise<void> | undefined;
 
   constructor(private readonly db: Db) {}
 
-  async take(): Promise<string> {
+  async take(): Promise<LeaseNumber> {
     for (;;) {
       const number = this.#left.shift();
       // If that fails, it is tried again, and told, when none is left.
@@ -60,10 +66,17 @@ class LeaseNumbers {
     }
   }
 
+  /** Another server answers. */
+  forget(): void {
+    this.#left = [];
+  }
+
   #draw(): Promise<void> {
     this.#drawing ??= this.db
-      .query<{ numbers: readonly string[] }>(DRAW_NUMBERS, [DRAWN])
-      .then(([row]) => void this.#left.push(...(row?.numbers ?? [])))
+      .query<{ numbers: readonly string[]; server: string }>(DRAW_NUMBERS, [DRAWN])
+      .then((rows) => {
+        for (const { numbers, server } of rows) this.#left.push(...numbers.map((number) => ({ number, server })));
+      })
       .finally(() => {
         this.#drawing = undefined;
       });
@@ -115,7 +128,7 @@ class PostgresSeat implements Seat {
   #offset = Number.POSITIVE_INFINITY;
   #worker: number | undefined;
   /** a number that the last seat did not need */
-  #spare: string | undefined;
+  #spare: LeaseNumber | undefined;
   readonly #steps: Loop;
 
   constructor(
@@ -166,7 +179,7 @@ class PostgresSeat implements Seat {
       this.#unheard = undefined;
     }
     if (!this.#wanted) return undefined;
-    return listener === undefined ? LOOK_AGAIN : Math.min(LONGEST_SIT, this.options.duration * SIT_ANEW);
+    return listener === undefined || this.#seat === null ? LOOK_AGAIN : Math.min(LONGEST_SIT, this.options.duration * SIT_ANEW);
   }
 
   /** Sits in place of the seat it had. If a lease came of that one which is not known, answers it, and does not sit. */
@@ -179,10 +192,24 @@ class PostgresSeat implements Seat {
     const sentAt = clock.monotonic();
     const serves = [queues === undefined ? null : textArray(queues), textArray(tasks)];
     const last = [...this.#known].at(-1) ?? null;
-    const values = [db.now(), this.#seat, GOOD_FOR, worker, listener, hints.seatChannel, duration, bounds.seenUpTo, last, ...serves, next];
+    const values = [
+      db.now(),
+      this.#seat,
+      GOOD_FOR,
+      worker,
+      listener,
+      hints.seatChannel,
+      duration,
+      bounds.seenUpTo,
+      last,
+      ...serves,
+      next.number,
+      next.server,
+    ];
     const [{ seat, number, lease, now }] = (await db.query<SeatRow>(SIT, values)) as [SeatRow];
     this.#seat = seat;
-    if (number !== next) this.#spare = next;
+    if (seat === null && lease === null) this.numbers.forget();
+    else if (number !== next.number) this.#spare = next;
     // The server's clock was read after the question was sent.
     this.#offset = sentAt - now;
     return this.#news(lease);

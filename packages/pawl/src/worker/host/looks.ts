@@ -17,6 +17,8 @@ export class Looks implements Pick<LaneStore, "live"> {
   readonly #hinted = new Map<LaneKey, Lane>();
   #seen: { readonly at: number; readonly tasks: ReadonlySet<string>; readonly live: LiveLanes } | undefined;
   #looking: Promise<void> | undefined;
+  /** what was seen by looks that began before is not believed any more */
+  #changedAt = Number.NEGATIVE_INFINITY;
   readonly #unhear: () => void;
 
   constructor(
@@ -26,7 +28,7 @@ export class Looks implements Pick<LaneStore, "live"> {
     this.#unhear = store.onHint((hint) => {
       if (hint.kind === "ready") for (const lane of hint.lanes) this.#hinted.set(laneKey(lane), lane);
       // A pause, a policy, a job that nobody told of: what was seen may be wrong.
-      if (hint.kind === "lanes" || hint.kind === "look") this.#seen = undefined;
+      if (hint.kind === "lanes" || hint.kind === "look") this.#changedAt = clock.monotonic();
     });
   }
 
@@ -52,7 +54,7 @@ export class Looks implements Pick<LaneStore, "live"> {
   #covers(tasks: readonly string[], calledAt: number): boolean {
     const seen = this.#seen;
     if (seen === undefined || !tasks.every((task) => seen.tasks.has(task))) return false;
-    return seen.at >= calledAt || this.clock.monotonic() < seen.at + BELIEVED;
+    return seen.at >= calledAt || (seen.at > this.#changedAt && this.clock.monotonic() < seen.at + BELIEVED);
   }
 
   async #look(): Promise<void> {
