@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { JobId } from "../../core/id.js";
 import type { Test } from "./suite.js";
 import { ANA, BOB, FAILED, LEASE, lane, MINUTE, RELEASED, START } from "./world.js";
 
@@ -57,6 +58,16 @@ export function claimTests(test: Test): void {
     const [a1, a2, b1] = [await w.add(), await w.add(), await w.add({ task: "b" })];
     expect(await w.claimIds({ lanes: [lane({ task: "b" }), lane()], limit: 2 })).toEqual([b1, a1]);
     expect(await w.claimIds({ lanes: [lane({ task: "b" }), lane()], limit: 2 })).toEqual([a2]);
+  });
+
+  test("a batch in a lane offered later does not come before a job alone in one offered earlier", async (w) => {
+    const ids = (await w.enqueue({ task: "b" }, { task: "b" }, {})).map((one) => (one as { id: JobId }).id);
+    const [b1, b2, alone] = ids as [JobId, JobId, JobId];
+    const offered = { lanes: [lane(), lane({ task: "b" }), lane({ task: "c" })] };
+    const last = await w.add({ task: "c" });
+    expect(await w.claimIds({ ...offered, limit: 1 })).toEqual([alone]);
+    expect(await w.claimIds({ ...offered, limit: 1 })).toEqual([b1]);
+    expect(await w.claimIds({ ...offered, limit: 2 })).toEqual([b2, last]);
   });
 
   test("only the lanes offered give: another queue, priority, tenant or task does not", async (w) => {

@@ -27,8 +27,8 @@ function answer({ parcels, packed, left }: { readonly parcels: string; readonly 
  * Takes the next jobs of each offered lane, from the lane's lower bound on, under one new lease. A lane's jobs are rows
  * of `ready` and parcels, in one order. Parcels are few: they are locked first, and say up to where rows can matter.
  * - what is locked is materialized, or the planner may run its LIMIT more than once;
- * - rows and parcels are merged by `lined` only in lanes that have parcels: how much of each the lane's quota takes, and
- *   then (`dealt`) the claim's limit. The rows of other lanes have what that leaves;
+ * - where there are parcels, they and the rows of all lanes are merged by `lined`: how much of each the lane's quota takes,
+ *   and then (`dealt`) the claim's limit, in the order lanes were offered. Rows alone are in order as they were picked;
  * - lanes that are known to have no parcels are not asked for them (`packed`);
  * - rows behind a parcel of their lane that is not locked here (`fence`: another holds it, or it was not asked for) wait
  *   for it, or one job enqueued after thousands would be started before them;
@@ -117,7 +117,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     ) q
   ),
   picked as materialized (
-    select o.no, o.quota, f.no is not null as mixed${offeredLane}, p.* from offered o left join full_at f on f.no = o.no left join fence e on e.no = o.no cross join lateral (
+    select o.no, o.quota, exists (select from locked) as mixed${offeredLane}, p.* from offered o left join full_at f on f.no = o.no left join fence e on e.no = o.no cross join lateral (
       select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
       where ${ofLane("r")} and r.seq >= o.bound and r.seq < coalesce(least(f.full, e.seq), 9223372036854775807)
       order by r.seq limit o.quota for update skip locked
@@ -144,7 +144,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   ),
   taken as materialized (
     ${fronts ? `select no, id, seq, spent, crashes, tid${lane} from front union all` : ""}
-    (select no, id, seq, spent, crashes, tid${lane} from picked where not mixed limit ${limit} - (select coalesce(sum(given), 0) from dealt))
+    select no, id, seq, spent, crashes, tid${lane} from picked where not mixed
     union all select no, id, seq, spent, crashes, tid${lane} from dealt where id is not null
     union all
     select d.no, u.id, d.seq + u.place - 1, 0, 0, null${lane}
