@@ -129,6 +129,25 @@ describe("admission", () => {
     expect([gates.get(a)?.closed, gates.get(b)?.closed]).toEqual([false, true]);
   });
 
+  it("stays closed to those who wait there, and looks at nobody once it is full, whoever comes through another gate", () => {
+    const here: JobLimit = { limit: "here", key: "k", rule: { concurrency: 9 } };
+    const there: JobLimit = { limit: "there", key: "k", rule: { concurrency: 2, rate: { limit: 1, per: 1_000, burst: 3 } } };
+    const [a, b] = [gateKey("acme", here), gateKey("acme", there)];
+    const gates = new Map([
+      [a, gateOf(here.rule)],
+      [b, gateOf(there.rule)],
+    ]);
+    const comes = [{ job: 1, passes: passesOf("acme", [here, there]), keepsTurn: false }];
+    const waits = [{ job: 2, passes: passesOf("acme", [{ ...there, cost: 3 }]), keepsTurn: false }];
+    letIn(a, comes, gates, 0);
+    expect(letIn(b, waits, gates, 0)).toMatchObject({ waiting: [{ job: 2, reason: "rate" }] });
+    (gates.get(b) as Gate).held = 0;
+    letIn(a, comes, gates, 0);
+    expect(gates.get(b)?.closed, "there is a place, and no token yet").toBe(true);
+    letIn(a, comes, gates, 0);
+    expect(letIn(b, waits, gates, 0)).toMatchObject({ admitted: [], waiting: [], closed: true });
+  });
+
   it("is closed while its key rests, and says until when", () => {
     const gates = new Map([[KEY, gateOf({ concurrency: 9 }, { pausedUntil: 50 })]]);
     expect(pass(passes({ concurrency: 9 }), false, gates, 49)).toMatchObject({ reason: "key_paused", until: 50 });

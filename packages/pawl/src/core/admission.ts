@@ -110,6 +110,11 @@ export function lookedAt(gate: Gate): void {
   gate.closed = roomOf(gate, 1) === 0;
 }
 
+/** Somebody passed it. Where others wait, they go on waiting: it stays closed, whoever came through another gate. */
+function stillOpen(gate: Gate): void {
+  if (!gate.closed) lookedAt(gate);
+}
+
 /** A job at the head of a line, with what it must pass. */
 export interface InLine<Job> {
   readonly job: Job;
@@ -142,16 +147,18 @@ export interface Round<Job> {
  * nobody's way here; one that this gate is closed to ends the round, so that nobody overtakes it. Changes the gates.
  */
 export function letIn<Job>(gate: GateKey, line: readonly InLine<Job>[], gates: ReadonlyMap<GateKey, Gate>, now: number): Round<Job> {
-  const waited = gates.get(gate)?.closed === true;
+  const own = gates.get(gate) as Gate;
+  const waited = own.closed;
   const admitted: Round<Job>["admitted"][number][] = [];
   const waiting: Round<Job>["waiting"][number][] = [];
   const knocks = new Map<GateKey, number>();
   for (const { job, passes, keepsTurn } of line) {
+    // Its last place was taken through another gate: as at every full one, nobody is looked at.
+    if (own.rule.serial !== true && roomOf(own, 1) === 0) return { admitted, waiting, waited, knocks, closed: true };
     const verdict = pass(passes, keepsTurn, gates, now);
     if (verdict.kind === "admitted") {
       admitted.push({ job, slots: verdict.slots });
-      // Where they have waited, those behind it in this line have, too.
-      for (const { gate: passed } of passes) if (passed !== gate || !waited) lookedAt(gates.get(passed) as Gate);
+      for (const { gate: passed } of passes) stillOpen(gates.get(passed) as Gate);
       continue;
     }
     const { at, reason, slots, until } = verdict;

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../core/id.js";
-import { addMany, under } from "./limit-world.js";
+import type { JobLimit } from "../../core/limit.js";
+import { addMany, states, under } from "./limit-world.js";
 import type { Test } from "./suite.js";
 import { ANA, LEASE, lane, SECOND, type Spec, SUCCEEDED, type World } from "./world.js";
 
@@ -94,6 +95,28 @@ export function frontTests(test: Test): void {
     await w.store.limits.admit(10);
     expect(await w.claimIds()).toEqual([waits, plain]);
   });
+
+  // Of the gates of a job one is looked at before the other, by name.
+  for (const limit of ["account", "zone"]) {
+    test(`one that waits for a token has waited, whoever is let in meanwhile that needs one and waited for its ${limit}`, async (w) => {
+      const own: JobLimit = { limit, key: "a", rule: { concurrency: 1 } };
+      const rated: JobLimit = { limit: "per key", key: "k", rule: { rate: { limit: 1, per: SECOND, burst: 3 } } };
+      const other = { lanes: [lane({ task: "other" })] };
+      const holder = await w.add({ task: "other", options: { limits: [own] } });
+      const both = await w.add({ options: { limits: [own, rated] } });
+      await w.add({ options: { limits: [rated] } });
+      const dear = await w.add({ options: { limits: [{ ...rated, cost: 3 }] } });
+      await w.run(holder, SUCCEEDED, undefined, other);
+      expect(await states(w, [both, dear])).toEqual(["ready", "parked"]);
+      await w.holdAll();
+      const [between] = await addMany(w, 1);
+      expect(await w.claimIds(), "the rest's turn").toEqual([between]);
+      const [plain] = await addMany(w, 1);
+      w.clock.advance(3 * SECOND);
+      await w.store.limits.admit(10);
+      expect(await w.claimIds()).toEqual([dear, plain]);
+    });
+  }
 
   test("a lane that has a front and nothing else has work, and says how many are ahead", async (w) => {
     const ids = await addMany(w, 4, TWO);

@@ -1,12 +1,12 @@
 import { expect } from "vitest";
 import type { JobId } from "../../core/id.js";
 import type { JobOptions } from "../../core/job.js";
-import type { LimitRule } from "../../core/limit.js";
+import type { JobLimit, LimitRule } from "../../core/limit.js";
 import { addMany, GATE, holders, ONE, SERIAL, states, TWO, under } from "./limit-world.js";
 import { limitExitTests } from "./limits-exits.js";
 import { limitRuleTests } from "./limits-rules.js";
 import type { Test } from "./suite.js";
-import { lane, SECOND, SUCCEEDED } from "./world.js";
+import { lane, MINUTE, SECOND, SUCCEEDED } from "./world.js";
 
 export function limitTests(test: Test): void {
   concurrencyTests(test);
@@ -130,6 +130,16 @@ function severalTests(test: Test): void {
     await w.run(third);
     expect(await w.state(second)).toBe("ready");
     expect(await holders(w, { limit: "region", key: "eu" })).toEqual([second]);
+  });
+
+  test("one that waits for a token waits for that, whoever takes the last place of its key through another", async (w) => {
+    const region: JobLimit = { limit: "region", key: "eu", rule: { concurrency: 2, rate: { limit: 1, per: MINUTE, burst: 3 } } };
+    await w.add({ options: { limits: [region] } });
+    const dear = await w.add({ options: { limits: [{ ...region, cost: 3 }] } });
+    expect(await w.get(dear)).toMatchObject({ parkedFor: "rate" });
+    const other = await w.add({ options: { limits: [{ limit: "account", key: "a", rule: ONE }, region] } });
+    expect(await w.state(other)).toBe("ready");
+    expect(await w.get(dear)).toMatchObject({ state: "parked", parkedFor: "rate", parkedAt: { limit: "region", key: "eu" } });
   });
 
   test("jobs that one limit keeps back are in nobody's way at another", async (w) => {
