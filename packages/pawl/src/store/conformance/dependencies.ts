@@ -149,6 +149,19 @@ export function dependencyTests(test: Test): void {
     expect(await w.get(half)).toMatchObject({ state: "blocked", waitsFor: [b] });
   });
 
+  test("a job whose parents have succeeded before is work that the next look finds, also where all was at rest", async (w) => {
+    const parent = await w.add();
+    await w.run(parent);
+    const look = async () => (await w.store.lanes.live(undefined, ["work", "child"])).lanes;
+    // A store may spare looks once one found nothing and a pulse has seen nothing new.
+    for (let looks = 0; looks < 3; looks++) {
+      expect(await look()).toEqual([]);
+      await w.store.duties.pulse();
+    }
+    await w.add({ ...CHILD, after: [parent] });
+    expect(await look()).toEqual([lane(CHILD)]);
+  });
+
   test("a parent that died before counts by the newcomer's rule at once", async (w) => {
     const parent = await w.add();
     await w.run(parent, KILLED);

@@ -199,7 +199,8 @@ export function postgresStore({
       if (answers[index]?.kind !== "created") return;
       const wait = Math.max(0, (job.runAt ?? now + (job.delay ?? 0)) - now);
       if (wait > 0) dueIn = Math.min(dueIn, wait);
-      else if (job.dependsOn === undefined) lanes.add(job.lane);
+      // One that depends on others may be ready as well: they may be done.
+      else lanes.add(job.lane);
     });
     ready([...lanes]);
     if (Number.isFinite(dueIn)) hints.give({ kind: "scheduled", dueIn });
