@@ -1,15 +1,15 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isPawlError } from "../../packages/pawl/src/core/error.js";
+import { open, task } from "../../packages/pawl/src/index.js";
 import type { ClaimedJob } from "../../packages/pawl/src/store/port-leases.js";
 import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
-import type { Queryable } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
-import { enqueueOne } from "../../packages/pawl/src/store/postgres/enqueue-one.js";
+import { Flusher } from "../../packages/pawl/src/store/postgres/flusher.js";
 import { eventually } from "../support/eventually.js";
 import { type PrivateServer, startPrivateServer } from "../support/private-server.js";
-import { LEASE, newJob, SeatScene } from "../support/seat-scene.js";
+import { LEASE, SeatScene } from "../support/seat-scene.js";
 
 const native = nativePostgres();
 /** Of so many one meets the moment in which a job is begun and nothing of it is on disk. */
@@ -71,22 +71,47 @@ describe.skipIf(!native.ok)(`a Postgres of our own${native.ok ? "" : ` (${native
   it("that crashed and is back when the enqueue comes to see its job on disk: it is not acknowledged if the job is gone", async () => {
     await using database = await server.database();
     await using scene = await SeatScene.open(database.url);
-    await scene.sit();
+    const [there, gone] = [await scene.enqueue(), await scene.enqueue()];
+    // What a crash does to a commit that is not on disk.
+    await scene.sql.query("delete from pawl.job where id = $1", [gone]);
     const db = openDb(pgDriver({ config: { connectionString: database.url }, prepare: "auto", statementTimeout: 30_000 }), { place: "here" });
     try {
-      const on: Queryable = {
-        async query(statement, values) {
-          // What a crash does to a commit that is not on disk.
-          if (statement.name === "pawl_flush") await scene.sql.query("delete from pawl.job where id = $1", values as unknown[]);
-          return db.query(statement, values);
-        },
-      };
-      const ride = { channel: "pawl.work", payload: "{}" };
-      await expect(enqueueOne(db, on, newJob(), ride)).rejects.toMatchObject({ code: "enqueue_unknown" });
-      expect(await scene.handed(), "though it was begun").toBeDefined();
+      const flusher = new Flusher(db);
+      const answers = await Promise.allSettled([there, gone, there].map((id) => flusher.onDisk(id)));
+      expect(answers).toMatchObject([{ status: "fulfilled" }, { status: "rejected", reason: { code: "enqueue_unknown" } }, { status: "fulfilled" }]);
     } finally {
       await db.driver.close();
     }
+  });
+
+  it("whose disk, or standby, stands still: jobs that come one by one go on being begun, and are acknowledged when it is back", async () => {
+    await using database = await server.database();
+    const sql = new pg.Pool({ connectionString: database.url, max: 1 });
+    const begun: number[] = [];
+    const tasks = [task("call", (n: number) => void begun.push(n))];
+    const producer = await open(database.url, { tasks, maintenance: false });
+    const consumer = await open(database.url, { tasks, maintenance: false });
+    const standby = async (name: string) => {
+      await sql.query(`alter system set synchronous_standby_names = '${name}'`);
+      await sql.query("select pg_reload_conf()");
+    };
+    let acknowledged = 0;
+    const enqueued: Promise<unknown>[] = [];
+    try {
+      await consumer.work();
+      for (let n = 0; n < 12; n++) {
+        await eventually("it sits", async () => (await sql.query("select from pawl.seat where lease is null")).rows.length > 0);
+        if (n === 2) await standby("nobody");
+        enqueued.push(producer.enqueue("call", n).then(() => acknowledged++));
+        await eventually(`job ${n} is begun`, () => begun.includes(n));
+      }
+      expect(acknowledged).toBeLessThanOrEqual(2);
+    } finally {
+      await standby("");
+      await Promise.all(enqueued);
+      await Promise.all([producer.close(), consumer.close(), sql.end()]);
+    }
+    expect(acknowledged).toBe(12);
   });
 
   it("that is restarted: numbers that were drawn before it are used no more, since a standby in its place would not know of them", async () => {

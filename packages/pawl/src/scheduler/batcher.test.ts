@@ -50,6 +50,29 @@ describe("single enqueues", () => {
     expect(sizes(calls)).toEqual([1, 1, 3]);
   });
 
+  test("wait for no batch that takes long: two more go out, and so on", async () => {
+    const { calls, store } = slowStore();
+    const clock = virtualClock();
+    const batcher = new Batcher(store, clock);
+    const add = async (tail: string) => {
+      void batcher.add(job(tail));
+      await clock.quiet();
+    };
+    for (const tail of ["a", "b", "c"]) await add(tail);
+    expect(sizes(calls)).toEqual([1, 1]);
+    await clock.advance(10);
+    expect(sizes(calls)).toEqual([1, 1, 1]);
+    for (const tail of ["d", "e"]) await add(tail);
+    expect(sizes(calls)).toEqual([1, 1, 1, 1]);
+    // One that comes back late makes no room twice.
+    calls[0]?.answer();
+    await clock.quiet();
+    expect(sizes(calls)).toEqual([1, 1, 1, 1]);
+    calls[2]?.answer();
+    await clock.quiet();
+    expect(sizes(calls)).toEqual([1, 1, 1, 1, 1]);
+  });
+
   test("never make a batch over the limit", async () => {
     const { calls, store } = slowStore();
     const clock = virtualClock();

@@ -15,15 +15,21 @@ type StoreBatch = (jobs: readonly NewJob[]) => Promise<readonly (Enqueued | Pawl
 
 /** Two: while one batch is being committed the next is on its way, and what arrives meanwhile makes the third larger. */
 const IN_FLIGHT = 2;
+/** ms after which a batch holds up no other: the disk, or a standby, stands still */
+const PATIENCE = 10;
+/** All that may be on their way at once. */
+const MOST_IN_FLIGHT = 64;
 
 /**
  * Joins single enqueues into batches: those of one turn of the event loop go out together, and while two batches are
- * on their way the rest gathers. Callers are checked before they come here, and the store answers for each job, so
+ * on their way, and none of them for long, the rest gathers. Callers are checked before they come here, and the store answers for each job, so
  * that no caller's mistake is another's error; a batch that fails as a whole fails each of them.
  */
 export class Batcher {
   #waiting: Waiting[] = [];
   #inFlight = 0;
+  /** of those, the ones that the next batch waits for */
+  #young = 0;
   #planned = false;
   #idle: (() => void)[] = [];
 
@@ -47,12 +53,34 @@ export class Batcher {
   }
 
   #plan(): void {
-    if (this.#planned || this.#inFlight >= IN_FLIGHT) return;
+    if (this.#planned || !this.#mayFly) return;
     this.#planned = true;
     this.clock.soon(() => {
       this.#planned = false;
-      while (this.#waiting.length > 0 && this.#inFlight < IN_FLIGHT) void this.#send();
+      while (this.#waiting.length > 0 && this.#mayFly) void this.#send();
     });
+  }
+
+  get #mayFly(): boolean {
+    return this.#young < IN_FLIGHT && this.#inFlight < MOST_IN_FLIGHT;
+  }
+
+  /** One more is on its way; answers what to call when it is back. */
+  #takeOff(): () => void {
+    this.#inFlight++;
+    this.#young++;
+    let young = true;
+    const grow = () => {
+      if (young) this.#young--;
+      young = false;
+      if (this.#waiting.length > 0) this.#plan();
+    };
+    const cancel = this.clock.after(PATIENCE, grow);
+    return () => {
+      cancel();
+      this.#inFlight--;
+      grow();
+    };
   }
 
   async #send(): Promise<void> {
@@ -60,7 +88,7 @@ export class Batcher {
     const count = howMany(all, this.limit);
     const batch = count === all.length ? all : all.slice(0, count);
     this.#waiting = count === all.length ? [] : all.slice(count);
-    this.#inFlight++;
+    const land = this.#takeOff();
     try {
       const answers = await this.store(batch.map(({ job }) => job));
       for (const [i, waiting] of batch.entries()) {
@@ -71,9 +99,8 @@ export class Batcher {
     } catch (error) {
       for (const { job, reject } of batch) reject(ownError(error, job));
     } finally {
-      this.#inFlight--;
-      if (this.#waiting.length > 0) this.#plan();
-      else if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
+      land();
+      if (this.#waiting.length === 0 && this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
 }

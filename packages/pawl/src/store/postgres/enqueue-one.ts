@@ -1,5 +1,5 @@
-import { isPawlError, pawlError } from "../../core/error.js";
-import { type JobId, jobId } from "../../core/id.js";
+import { isPawlError } from "../../core/error.js";
+import { jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
@@ -32,7 +32,7 @@ const ENQUEUE_ONE = hotStatement(
 
 /**
  * The same with its wake-up ($9, $10), unless a worker sits and waits for it: then it is that one's ($11: if it may be), who begins
- * it at once. Whoever enqueued it waits for the disk after that (FLUSH), instead of both.
+ * it at once. Whoever enqueued it waits for the disk after that (`Flusher`), instead of both.
  */
 const ENQUEUE_AND_TELL = hotStatement(
   "enqueue",
@@ -50,12 +50,6 @@ const ENQUEUE_AND_TELL = hotStatement(
     case when exists (select from seat) then ${TELL_SEAT} else pg_notify($9::text, $10::text)::text end as told from clock`,
 );
 
-/**
- * All that was committed before it is on disk by the time it is answered; it leaves nothing behind but a note in the log. It asks for
- * the job as well: the server may have crashed since, and come back without it.
- */
-const FLUSH = hotStatement("enqueue", "flush", "select pg_logical_emit_message(true, 'pawl', 'enqueued')::text from pawl.job where id = $1::uuid");
-
 function storing(): string {
   return `clock as materialized (
     select at.now, floor_ms, ceiling_ms from pawl.span, (select ${NOW} as now) at limit 1
@@ -71,7 +65,7 @@ function storing(): string {
 export interface StoredJobs {
   readonly answers: readonly Enqueued[];
   readonly now: number;
-  /** of one alone: it is in a worker's hands already, who was told */
+  /** of one alone: it is in a worker's hands already, who was told, and may not be on disk */
   readonly handed?: boolean;
 }
 
@@ -81,17 +75,7 @@ export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride
     if (ride === undefined || !isRefused(error)) throw error;
     return store(db, on, job);
   });
-  const id = jobId(clampDue(at.now, at), job.tail);
-  if (at.handed) await flush(on, id);
-  return { now: at.now, answers: [{ kind: "created", id }], handed: at.handed };
-}
-
-/** If it fails, the job may be there, and begun; whether it will be there after a crash nobody can say. */
-async function flush(on: Queryable, id: JobId): Promise<void> {
-  const rows = await on.query(FLUSH, [id]).catch((error: unknown) => {
-    throw pawlError("enqueue_unknown", { count: 1 }, error);
-  });
-  if (rows.length === 0) throw pawlError("enqueue_unknown", { count: 1 });
+  return { now: at.now, answers: [{ kind: "created", id: jobId(clampDue(at.now, at), job.tail) }], handed: at.handed };
 }
 
 async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredRow> {

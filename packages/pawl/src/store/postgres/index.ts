@@ -27,6 +27,7 @@ import { DriverError } from "./errors.js";
 import { postgresEvents } from "./events.js";
 import { expire } from "./expire.js";
 import { postgresExplain } from "./explain.js";
+import { Flusher } from "./flusher.js";
 import { Hints } from "./hints.js";
 import { postgresIngest } from "./ingest.js";
 import { sameKnocks } from "./knocks.js";
@@ -89,6 +90,7 @@ export function postgresStore({
   const bounds = new LaneBounds(clock.monotonic);
   const claiming = { db, workers, bounds, guess: new ParcelGuess(parcels), held };
   const low = new LowWaters();
+  const flusher = new Flusher(db);
   const standings = new Standings((tenant) => readStanding(db, tenant));
   const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
   const rest = new Rest(
@@ -183,6 +185,7 @@ export function postgresStore({
     );
     if (ride === undefined) await stored(batch, answers, now);
     else if (handed !== true) hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
+    for (const answer of handed === true ? answers : []) if (answer.kind === "created") await flusher.onDisk(answer.id);
     return answers;
   }
 
