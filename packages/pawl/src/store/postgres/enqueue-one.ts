@@ -1,5 +1,5 @@
 import { isPawlError } from "../../core/error.js";
-import { jobId } from "../../core/id.js";
+import { type JobId, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
@@ -65,8 +65,8 @@ function storing(): string {
 export interface StoredJobs {
   readonly answers: readonly Enqueued[];
   readonly now: number;
-  /** of one alone: it is in a worker's hands already, who was told, and may not be on disk */
-  readonly handed?: boolean;
+  /** the one that is in a worker's hands already, who was told; it may not be on disk */
+  readonly handed?: JobId;
 }
 
 export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredJobs> {
@@ -75,7 +75,8 @@ export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride
     if (ride === undefined || !isRefused(error)) throw error;
     return store(db, on, job);
   });
-  return { now: at.now, answers: [{ kind: "created", id: jobId(clampDue(at.now, at), job.tail) }], handed: at.handed };
+  const id = jobId(clampDue(at.now, at), job.tail);
+  return { now: at.now, answers: [{ kind: "created", id }], ...(at.handed ? { handed: id } : {}) };
 }
 
 async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredRow> {

@@ -184,8 +184,8 @@ export function postgresStore({
       guarded ? db.transaction((own) => enqueueApart(db, own, batch, parcels)) : enqueuePlain(db, db, batch, parcels, ride),
     );
     if (ride === undefined) await stored(batch, answers, now);
-    else if (handed !== true) hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
-    for (const answer of handed === true ? answers : []) if (answer.kind === "created") await flusher.onDisk(answer.id);
+    else if (handed === undefined) hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
+    else await flusher.onDisk(handed);
     return answers;
   }
 

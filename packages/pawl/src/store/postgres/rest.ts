@@ -2,7 +2,7 @@ import type { LiveLanes } from "../port-lanes.js";
 
 /** ms for which the last pulse is believed: two of them, and some */
 const PULSE_BELIEVED = 2_500;
-/** ms after which it is looked all the same: suspects and policies of which the wake-up was lost no pulse tells of */
+/** ms after which it is looked all the same: of a policy that was changed no pulse tells, if its wake-up was lost */
 const LONGEST = 10_000;
 /** ms after a claim for which whoever made it looks for itself, with its poll */
 const BUSY = 900;
