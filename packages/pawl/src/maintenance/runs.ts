@@ -3,7 +3,10 @@ import type { Clock } from "../runtime/clock.js";
 import { type Loop, loop } from "../runtime/loop.js";
 import type { Duty } from "./duty.js";
 
-/** A full batch is followed by the next at once; work that trickles in is gathered for this long (ms). */
+/**
+ * A full batch is followed by the next at once; work that trickles in is gathered for as long as the last run took, up to
+ * this (ms): so a duty is at it for half of its time at most, and what it costs a busy store it costs less often.
+ */
 const GATHER = 4;
 const PATIENCE = 60_000;
 
@@ -11,7 +14,7 @@ const PATIENCE = 60_000;
 export class Runs {
   readonly #loop: Loop;
   #dueAt = Number.POSITIVE_INFINITY;
-  #ranAt = Number.NEGATIVE_INFINITY;
+  #restsUntil = Number.NEGATIVE_INFINITY;
 
   constructor(
     readonly duty: Duty,
@@ -40,7 +43,7 @@ export class Runs {
 
   async #step(): Promise<number | undefined> {
     const began = this.clock.monotonic();
-    const wait = Math.max(this.#dueAt, this.#ranAt + GATHER) - began;
+    const wait = Math.max(this.#dueAt, this.#restsUntil) - began;
     if (wait > 0) return wait === Number.POSITIVE_INFINITY ? undefined : wait;
     const dueAt = this.#dueAt;
     this.#dueAt = Number.POSITIVE_INFINITY;
@@ -48,7 +51,7 @@ export class Runs {
       const { count, nextIn } = await this.duty.run();
       const now = this.clock.monotonic();
       if (nextIn !== undefined) this.#dueAt = Math.min(this.#dueAt, now + nextIn);
-      this.#ranAt = nextIn === 0 ? Number.NEGATIVE_INFINITY : now;
+      this.#restsUntil = nextIn === 0 ? Number.NEGATIVE_INFINITY : now + Math.min(GATHER, Math.max(1, now - began));
       if (count > 0 && this.bus.hears("duty.ran")) this.bus.emit("duty.ran", { duty: this.duty.name, count, duration: now - began });
     } catch (error) {
       // Still due: the loop comes back after its back-off.

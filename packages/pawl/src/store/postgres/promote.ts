@@ -8,6 +8,9 @@ import type { LowWaters } from "./low-water.js";
 /**
  * Moves what is due, oldest first; several processes share the work by skipping each other's rows. A job with a pause
  * asked of it is parked. ready.seq is drawn after the delete, which assigns the transaction's id (see SafePoint).
+ *
+ * It does not wait for the disk: what a crash takes back is still scheduled, and due. Whoever claims one of the jobs waits
+ * for the disk, which then has this, too.
  */
 const PROMOTE = statement(
   "promote",
@@ -29,29 +32,33 @@ const PROMOTE = statement(
     select null, id, band, spent, crashes, 'paused', queue, tenant, task from taken where id in (select job from paused)),
   counted as (insert into pawl.delta (queue, task, scheduled, ready, parked)
     select queue, task, -count(*), count(*) filter (where id not in (select job from paused)), count(*) filter (where id in (select job from paused)) from taken group by queue, task)
-  select queue, band, tenant, task, count(*)::int as jobs, null as gate from taken group by queue, band, tenant, task
-  union all select null, null, null, null, 0, gate from knocked_at`,
+  select queue, band, tenant, task, count(*)::int as jobs, null as gate, null::float8 as next, null as lazily from taken group by queue, band, tenant, task
+  union all select null, null, null, null, 0, gate, null, null from knocked_at
+  union all select null, null, null, null, 0, null, (
+    select ${ms("s.run_at")} - ${ms(NOW)} from pawl.scheduled s
+    where to_timestamp($3::float8 / 1000) <= s.run_at and case when s.id in (select id from due) then false else true end order by s.run_at limit 1
+  ), set_config('synchronous_commit', 'off', true)`,
 );
 
-const NEXT_DUE = statement(
-  "next_due",
-  `select ${ms("run_at")} - ${ms(NOW)} as next from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1`,
-);
+/** Of a lane and how many of its jobs it moved, or of a gate to look at, or in how many ms the next is due. */
+interface Answer extends Lane {
+  readonly jobs: number;
+  readonly gate: GateKey | null;
+  readonly next: number | null;
+}
 
 export async function promote(
   db: Db,
   low: LowWaters,
   limit: number,
 ): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[] }> {
-  const answer = await db.query<Lane & { jobs: number; gate: GateKey | null }>(PROMOTE, [db.now(), limit, low.scheduled.value]);
+  const answer = await db.query<Answer>(PROMOTE, [db.now(), limit, low.scheduled.value]);
   const gates = answer.flatMap(({ gate }) => gate ?? []);
   if (gates.length > 0) await db.onKnock?.(new Set(gates));
-  const rows = answer.filter(({ gate }) => gate === null);
-  const promoted = rows.reduce((sum, row) => sum + row.jobs, 0);
-  const [next] = await db.query<{ next: number }>(NEXT_DUE, [db.now(), low.scheduled.value]);
+  const next = answer.find((row) => row.next !== null)?.next ?? undefined;
   return {
-    count: promoted,
-    lanes: rows.map((row) => ({ queue: row.queue, band: row.band, tenant: row.tenant, task: row.task })),
-    ...(next === undefined ? {} : { nextIn: next.next }),
+    count: answer.reduce((sum, { jobs }) => sum + jobs, 0),
+    lanes: answer.filter(({ jobs }) => jobs > 0).map(({ queue, band, tenant, task }) => ({ queue, band, tenant, task })),
+    ...(next === undefined ? {} : { nextIn: next }),
   };
 }
