@@ -37,6 +37,8 @@ export const journey: Scenario = {
 async function ofMany(turn: Turn, jobs: number): Promise<Figures> {
   const producer = await turn.start();
   const worker = await turn.start();
+  // What made the tables is no job's.
+  await turn.inspect.query("select pg_stat_statements_reset()");
   const before = await turn.inspect.usage();
   const clients = [await producer.usage(), await worker.usage()] as const;
   await producer.enqueueMany({ count: jobs });
