@@ -113,12 +113,34 @@ describeOn("embedded18", () => {
     }
   });
 
-  it("of fifty jobs in a batch, those that cannot be decoded or whose rows are gone die alone (B3)", async () => {
+  it("of fifty jobs in a batch, one that cannot be decoded dies alone, also where its parcel brought the input (B3)", async () => {
     const { url } = await database();
     const strict = task("strict", { input: z.object({ n: z.number() }), retry: 0 }, ({ n }) => `ran ${n}`);
     const pawl = await open(url, { tasks: [strict], maintenance: PACE });
     ends.push(() => pawl.close());
-    const inputs = Array.from({ length: 50 }, (_, n) => ({ n }));
+    const [corrupt, ...fine] = await pawl.enqueueMany(
+      strict,
+      Array.from({ length: 50 }, (_, n) => ({ n })),
+    );
+    const client = await connected(url);
+    expect(
+      (await client.query(`update pawl.parcel set inputs[1] = '{"n": "seven"}' where jobs[1] = $1 and cardinality(inputs) = 50`, [corrupt?.id]))
+        .rowCount,
+    ).toBe(1);
+    await pawl.work({ concurrency: 50 });
+    for (const job of fine) expect(await job.result(WAIT)).toMatch(/^ran/);
+    await expect(corrupt?.result(WAIT)).rejects.toMatchObject({ code: "job_failed" });
+    expect(await corrupt?.get()).toMatchObject({ state: "dead", failure: { kind: "undecodable" } });
+  });
+
+  it("of fifty jobs in a batch, those that cannot be decoded or whose rows are gone die alone (B3)", async () => {
+    const { url } = await database();
+    // So long that a claim looks each of them up.
+    const padding = "x".repeat(100);
+    const strict = task("strict", { input: z.object({ n: z.number(), padding: z.string() }), retry: 0 }, ({ n }) => `ran ${n}`);
+    const pawl = await open(url, { tasks: [strict], maintenance: PACE });
+    ends.push(() => pawl.close());
+    const inputs = Array.from({ length: 50 }, (_, n) => ({ n, padding }));
     const [corrupt, gone, ...fine] = await pawl.enqueueMany(strict, inputs);
     const client = await connected(url);
     await client.query(`update pawl.job set input = '{"n": "seven"}' where id = $1`, [corrupt?.id]);

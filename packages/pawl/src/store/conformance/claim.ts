@@ -70,6 +70,35 @@ export function claimTests(test: Test): void {
     expect(await w.claimIds({ ...offered, limit: 2 })).toEqual([b2, last]);
   });
 
+  test("every job comes with its own input and options, however it was enqueued and whatever else is claimed with it", async (w) => {
+    const other = { task: "b" };
+    const small = (from: number, of = {}) => Array.from({ length: 5 }, (_, i) => ({ ...of, input: `{"n":${from + i},"of":"a\\"b,{}\\\\ü"}` }));
+    const specs = [
+      small(0),
+      [...small(5, other), ...small(10)],
+      [{ input: "[20]" }, { input: "null", options: { timeout: 5 } }, { input: '"\\u001e\\u001f"' }],
+      [{ input: `{"text":"${"x".repeat(500)}"}` }, { input: "1" }],
+      [{ ...other, input: "true" }],
+      small(30, other),
+      [{ input: "{}" }],
+      small(40),
+    ];
+    const expected = new Map<JobId, unknown>();
+    for (const batch of specs) {
+      const answers = await w.enqueue(...batch);
+      answers.forEach((answer, place) => {
+        const { input, options } = batch[place] as { input: string; options?: object };
+        expected.set((answer as { id: JobId }).id, { input, options });
+      });
+    }
+    const lanes = [lane(other), lane()];
+    const claimed = [];
+    for (const spec of [{ limit: 3 }, { limit: 2, lanes }, { limit: 7, lanes }, { lanes: [lane(other)] }, { lanes }])
+      claimed.push(...((await w.claim(spec))?.jobs ?? []));
+    expect(new Map(claimed.map(({ id, input, options }) => [id, { input, options }]))).toEqual(expected);
+    expect(claimed).toHaveLength(expected.size);
+  });
+
   test("only the lanes offered give: another queue, priority, tenant or task does not", async (w) => {
     for (const other of [{ queue: "x" }, { priority: 9 }, { tenant: "x" }, { task: "x" }] as const) await w.add(other);
     expect(await w.claim()).toBeUndefined();

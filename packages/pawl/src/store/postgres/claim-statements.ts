@@ -9,16 +9,28 @@ export const FIELD = "\u001f";
 /** Bytes from which on an input is read apart, so that the facts of a claim stay one text of a modest size. */
 const LARGE = 65_536;
 
+interface AnswerParts {
+  /** those that came along in parcels */
+  readonly inputs: string;
+  readonly parcels: string;
+  readonly packed: string;
+  readonly left: string;
+}
+
+const NO_PARCELS = { inputs: "null", parcels: "0", packed: "0" };
+
 /**
  * One row: the lease, its jobs in order, what was asked of them, and the facts of each in one text, which costs both
  * sides a fraction of a row per job.
  */
-function answer({ parcels, packed, left }: { readonly parcels: string; readonly packed: string; readonly left: string }): string {
+function answer({ inputs, parcels, packed, left }: AnswerParts): string {
   return `
   select l.id::text as lease, ${ms(NOW)} as now, array_to_string(o.jobs, ',') as jobs, o.about,
-    (select string_agg(j.id::text || j.input::text || case when j.options is null then '' else E'${FIELD}' || ${ms("j.due_at")} || E'${FIELD}' || j.options::text end, E'${RECORD}')
-     from pawl.job j where j.id = any(o.ids) and j.id >= o.ids[1] and j.id <= o.ids[o.count] and pg_column_size(j.input) < ${LARGE}) as facts,
-    case when exists (select from pawl.intent) then (select json_object_agg(i.job, i.kind)::text from pawl.intent i where i.job = any(o.ids)) end as intents,
+    case when o.ids is not null then (
+      select string_agg(j.id::text || j.input::text || case when j.options is null then '' else E'${FIELD}' || ${ms("j.due_at")} || E'${FIELD}' || j.options::text end, E'${RECORD}')
+      from pawl.job j where j.id = any(o.ids) and j.id >= o.ids[1] and j.id <= o.ids[cardinality(o.ids)] and pg_column_size(j.input) < ${LARGE}
+    ) end as facts, ${inputs} as inputs,
+    case when exists (select from pawl.intent) then (select json_object_agg(i.job, i.kind)::text from pawl.intent i where i.job = any(o.jobs)) end as intents,
     ${parcels}::int as parcels, ${packed}::int as packed, ${left} as left
   from own o left join leased l on true`;
 }
@@ -71,7 +83,7 @@ export const CLAIM_ROWS = hotStatement(
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken))),
   ${hold("", "false", "null")},
   counted as (insert into pawl.delta (queue, task, ready, running) select $5::text, $8::text, -count, count from own where count > 0)
-  ${answer({ parcels: "0", packed: "0", left: "coalesce((select packed from lane), false)" })}`,
+  ${answer({ ...NO_PARCELS, left: "coalesce((select packed from lane), false)" })}`,
 );
 
 /** One of `table` (paused or limited ones) that the lane `of` belongs to. */
@@ -103,7 +115,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   with ${fronts ? frontText(ofLane("r"), limits) : offeredText("offered", "", limits)},
   locked as materialized (
     select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from (select * from offered where packed) o cross join lateral (
-      select q.ctid as tid, q.seq, q.size as count, q.jobs from pawl.parcel q
+      select q.ctid as tid, q.seq, q.size as count, q.jobs, q.inputs from pawl.parcel q
       where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP}
       order by q.seq limit ceil(o.quota / $12::float8)::int + 1 for update skip locked
     ) q
@@ -126,8 +138,8 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   lined as materialized (
     select *, least(count, quota - (upto - count)) as share from (
       select *, sum(count) over (partition by no order by seq) as upto from (
-        select no, quota, queue, band, tenant, task, tid, seq, count, jobs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
-        union all select no, quota, ${several ? "queue, null, null, task" : "null, null, null, null"}, tid, seq, 1, null, id, spent, crashes from picked where mixed
+        select no, quota, queue, band, tenant, task, tid, seq, count, jobs, inputs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
+        union all select no, quota, ${several ? "queue, null, null, task" : "null, null, null, null"}, tid, seq, 1, null, null, id, spent, crashes from picked where mixed
       ) i
     ) i where upto - count < quota
   ),
@@ -135,29 +147,30 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     select *, least(share, ${limit} - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < ${limit}
   ),
   opened as materialized (
-    select tid, seq, count, queue, band, tenant, task, jobs, given from dealt where id is null
+    select tid, seq, count, queue, band, tenant, task, jobs, inputs, given from dealt where id is null
   ),
   emptied as (delete from pawl.parcel where ctid = any(array(select tid from opened))),
   put_back as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs)
-    select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :] from opened where given < count
+    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
+    select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :], inputs[given + 1 :] from opened where given < count
   ),
   taken as materialized (
-    ${fronts ? `select no, id, seq, spent, crashes, tid${lane} from front union all` : ""}
-    select no, id, seq, spent, crashes, tid${lane} from picked where not mixed
-    union all select no, id, seq, spent, crashes, tid${lane} from dealt where id is not null
+    ${fronts ? `select no, id, seq, spent, crashes, tid, true as bare${lane} from front union all` : ""}
+    select no, id, seq, spent, crashes, tid, true as bare${lane} from picked where not mixed
+    union all select no, id, seq, spent, crashes, tid, true${lane} from dealt where id is not null
     union all
-    select d.no, u.id, d.seq + u.place - 1, 0, 0, null${lane}
+    select d.no, u.id, d.seq + u.place - 1, 0, 0, null, d.inputs is null${lane}
     from dealt d cross join lateral unnest(d.jobs[1 : d.given]) with ordinality as u(id, place) where d.id is null
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
   ${several ? metQuotas() : ""}
-  ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end")},
+  ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share, inputs is not null) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end", "where bare")},
   counted as (
     insert into pawl.delta (queue, task, ready, running)
     ${several ? "select queue, task, -count(*), count(*) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
   )
   ${answer({
+    inputs: `(select string_agg(array_to_string(inputs[1 : given], E'${RECORD}'), E'${RECORD}' order by seq) from dealt where inputs is not null)`,
     parcels: "(select count(*) from locked)",
     packed: "(select coalesce(sum(count), 0) from locked)",
     left: `o.count < $4 and exists (
@@ -189,10 +202,10 @@ function frontText(ofLane: string, limits: string): string {
   )`;
 }
 
-/** The lease over what was `taken`, and its jobs in order with what is not their facts. */
-function hold(more: string, alone: string, settled: string): string {
+/** The lease over what was `taken`, and its jobs in order with what is not their facts. `bare`: of which facts are to be looked up. */
+function hold(more: string, alone: string, settled: string, bare = "where true"): string {
   return `own as materialized (
-    select count(*) as count, array_agg(id order by id) as ids, array_agg(id order by seq) as jobs,
+    select count(*) as count, array_agg(id order by id) filter (${bare}) as ids, array_agg(id order by seq) as jobs,
       json_build_object(${more}'last', max(seq), 'spent', case when max(spent) > 0 then array_agg(spent order by seq) end,
         'crashes', case when max(crashes) > 0 then array_agg(crashes order by seq) end)::text as about
     from taken
@@ -223,7 +236,7 @@ export const CLAIM_SUSPECT = statement(
   ),
   ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true", "null")},
   counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
-  ${answer({ parcels: "0", packed: "0", left: "false" })}`,
+  ${answer({ ...NO_PARCELS, left: "false" })}`,
 );
 
 export interface AnswerRow {
@@ -231,7 +244,10 @@ export interface AnswerRow {
   readonly now: number;
   readonly jobs: string;
   readonly about: string;
+  /** of jobs whose inputs did not come along with their parcel */
   readonly facts: string | null;
+  /** of the others, in the order of `runs` */
+  readonly inputs: string | null;
   readonly intents: string | null;
   /** parcels it locked, and the jobs in them */
   readonly parcels: number;
@@ -242,8 +258,11 @@ export interface AnswerRow {
 
 /** What the jobs of a claim are besides their facts, in the order they became ready. */
 export interface About {
-  /** out of each parcel: the place of the first one in its lane, how many, and, of a single lane, how many of the claim come before */
-  readonly runs?: readonly (readonly [seq: number, count: number, before: number])[] | null;
+  /**
+   * out of each parcel: the place of the first one in its lane, how many, of a single lane how many of the claim come
+   * before, and whether their inputs came along
+   */
+  readonly runs?: readonly (readonly [seq: number, count: number, before: number, carried: boolean])[] | null;
   /** of several lanes: the number of each job's, from 1, and its place there */
   readonly lanes?: {
     readonly no: readonly number[];

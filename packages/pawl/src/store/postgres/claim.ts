@@ -15,23 +15,34 @@ import { laneParameters } from "./lanes-table.js";
 import type { ParcelGuess } from "./parcels.js";
 import type { Workers } from "./workers.js";
 
-interface Taken extends About {
+interface TakenRun extends Run {
+  readonly carried: boolean;
+}
+
+interface Taken extends Omit<About, "runs"> {
   readonly lease: LeaseId;
   readonly now: number;
   readonly jobs: readonly JobId[];
   readonly facts: ReadonlyMap<JobId, Facts>;
+  readonly runs: readonly TakenRun[];
+  /** by the places of their jobs */
+  readonly inputs: readonly (string | undefined)[];
   readonly intents: Readonly<Record<JobId, Intent>> | undefined;
 }
 
 function read(row: AnswerRow | undefined): Taken | undefined {
   if (row?.lease == null) return undefined;
   const { lease, now } = row;
+  const about = JSON.parse(row.about) as About;
+  const runs = runsOf(about);
   return {
-    ...(JSON.parse(row.about) as About),
+    ...about,
     lease,
     now,
     jobs: row.jobs.split(",") as JobId[],
     facts: readFacts(row.facts),
+    runs,
+    inputs: readInputs(row.inputs, runs),
     intents: row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>),
   };
 }
@@ -51,6 +62,16 @@ function readFacts(text: string | null): ReadonlyMap<JobId, Facts> {
     }
   }
   return facts;
+}
+
+function readInputs(text: string | null, runs: readonly TakenRun[]): readonly (string | undefined)[] {
+  const inputs: (string | undefined)[] = [];
+  if (text === null) return inputs;
+  const given = text.split(RECORD);
+  if (runs.length === 1 && runs[0]?.from === 1) return given;
+  let next = 0;
+  for (const { from, to, carried } of runs) if (carried) for (let place = from; place <= to; place++) inputs[place - 1] = given[next++];
+  return inputs;
 }
 
 /** An offered lane, and the places of its jobs among those that were taken. */
@@ -107,7 +128,7 @@ export async function claim(
       bounds.wake(offer.lane);
       more = true;
     });
-    if (taken !== undefined) held.add(taken.lease, taken.jobs, runsOf(taken));
+    if (taken !== undefined) held.add(taken.lease, taken.jobs, taken.runs);
     if (taken !== undefined) return { ...(await claimedOf(db, taken, offers)), ...(more === undefined ? {} : { more }) };
     if (left ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more === undefined || sweep) return undefined;
   }
@@ -142,13 +163,13 @@ function ask(
   ]);
 }
 
-function runsOf({ runs, lanes }: Taken): readonly Run[] {
+function runsOf({ runs, lanes }: About): readonly TakenRun[] {
   if (runs == null) return [];
-  if (lanes === undefined) return runs.map(([seq, count, before]) => ({ seq, from: before + 1, to: before + count }));
+  if (lanes === undefined) return runs.map(([seq, count, before, carried]) => ({ seq, from: before + 1, to: before + count, carried }));
   const places = new Map(lanes.seq.map((seq, index) => [seq, index + 1]));
-  return runs.map(([seq, count]) => {
+  return runs.map(([seq, count, , carried]) => {
     const from = places.get(seq) as number;
-    return { seq, from, to: from + count - 1 };
+    return { seq, from, to: from + count - 1, carried };
   });
 }
 
@@ -197,8 +218,8 @@ export async function claimSuspect(
 }
 
 async function claimedOf(db: Db, taken: Taken, offers: readonly Offer[]): Promise<Claimed> {
-  const { jobs, facts, intents, spent, crashes } = taken;
-  const missing = jobs.length === facts.size ? [] : jobs.filter((id) => !facts.has(id));
+  const { jobs, facts, inputs, intents, spent, crashes } = taken;
+  const missing = jobs.filter((id, place) => inputs[place] === undefined && !facts.has(id));
   const apart = missing.length === 0 ? undefined : await readApart(db, missing);
   const claimed: ClaimedJob[] = [];
   for (const { lane, places } of offers) for (const place of places) claimed.push(claimedJob(place, lane));
@@ -206,12 +227,13 @@ async function claimedOf(db: Db, taken: Taken, offers: readonly Offer[]): Promis
 
   function claimedJob(place: number, lane: Lane): ClaimedJob {
     const id = jobs[place] as JobId;
-    const known = facts.get(id) ?? apart?.get(id);
+    const carried = inputs[place];
+    const known = carried === undefined ? (facts.get(id) ?? apart?.get(id)) : undefined;
     const intent = intents?.[id];
     return {
       id,
       lane,
-      input: known?.input,
+      input: carried ?? known?.input,
       options: known?.options == null ? undefined : (JSON.parse(known.options) as JobOptions),
       dueAt: known?.at ?? dueTimeOf(id),
       spent: spent?.[place] ?? 0,

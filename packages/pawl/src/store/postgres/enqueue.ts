@@ -85,6 +85,11 @@ function numbers(parcels: string, clock = "clock"): string {
   )`;
 }
 
+/** All inputs, out of which each parcel carries those of its jobs; null where it should not. */
+function carried(wanted: string, inputs: string): string {
+  return `carried as materialized (select case when ${wanted}::bool then array(select json_array_elements(${inputs}::json)) end as inputs)`;
+}
+
 /**
  * The same for a batch of which every job is due at once and none has a timer: most batches. Many jobs of one lane go
  * into parcels, the others become rows of `ready`. The numbers of parcels are drawn before the jobs are stored, so the
@@ -94,7 +99,7 @@ const ENQUEUE_NOW = hotStatement(
   "enqueue",
   "enqueue_now",
   `
-  with ${CLOCK}, ${numbers("$13")},
+  with ${CLOCK}, ${numbers("$13")}, ${carried("$15", "$8")},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
     select c.now, c.now, (c.prefix || g.tail)::uuid, ($3::int2[])[coalesce(g.lane, 1)], ($2::text[])[coalesce(g.lane, 1)], ($4::text[])[coalesce(g.lane, 1)],
@@ -104,10 +109,10 @@ const ENQUEUE_NOW = hotStatement(
     returning id, band, queue, tenant, task, parcel
   ),
   packed as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs)
+    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
     select n.seq[p.no], p.last - p.first + 1, ($3::int2[])[p.lane], ($2::text[])[p.lane], ($4::text[])[p.lane], ($5::text[])[p.lane],
-      array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail))
-    from clock c cross join numbers n cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
+      array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail)), i.inputs[p.first:p.last]
+    from clock c cross join numbers n cross join carried i cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
   ),
   readied as (
     insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, band, 0, 0, queue, tenant, task from stored where parcel is null
@@ -123,7 +128,7 @@ const ENQUEUE_NOW = hotStatement(
  * per job, and nothing is handed on from one step to the next. Without an instant in `clock` nothing is stored.
  */
 function bulk(clock: string): string {
-  return `${numbers("$10", clock)},
+  return `${numbers("$10", clock)}, ${carried("$13", "$7")},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
     select c.now, c.now, (c.prefix || g.tail)::uuid, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, n.seq[g.parcel]
@@ -131,10 +136,10 @@ function bulk(clock: string): string {
       cross join rows from (json_array_elements($7::json), unnest($6::text[], $8::text[], $9::int[])) as g(input, tail, options, parcel)
   ),
   packed as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs)
+    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
     select n.seq[p.no], p.last - p.first + 1, $3::int2, $2::text, $4::text, $5::text,
-      array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail))
-    from ${clock} c cross join numbers n cross join unnest($10::int[], $11::int[]) with ordinality as p(first, last, no)
+      array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail)), i.inputs[p.first:p.last]
+    from ${clock} c cross join numbers n cross join carried i cross join unnest($10::int[], $11::int[]) with ordinality as p(first, last, no)
   ),
   counted as (insert into pawl.delta (queue, task, ready) select $2::text, $5::text, $12::int from ${clock})
   select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from ${clock}`;
@@ -149,7 +154,7 @@ const ENQUEUE_BULK_ONCE = hotStatement(
   `with ${CLOCK},
   opened as (
     insert into pawl.batch as b (tenant, id, digest, note, until, jobs)
-    select $13::text, $14::text, $15::text, $16::text, c.now + $17::float8 * interval '1 millisecond', array(select (c.prefix || t.tail)::uuid from unnest($6::text[]) as t(tail))
+    select $14::text, $15::text, $16::text, $17::text, c.now + $18::float8 * interval '1 millisecond', array(select (c.prefix || t.tail)::uuid from unnest($6::text[]) as t(tail))
     from clock c
     on conflict (tenant, id) do update set digest = excluded.digest, note = excluded.note, until = excluded.until, jobs = excluded.jobs, fates = null, replaced = null
       where b.until <= ${NOW}
@@ -224,7 +229,7 @@ function plainFacts(jobs: readonly NewJob[]): readonly string[] {
   return facts(lanes, jobs, numbers);
 }
 
-function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly string[] {
+function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly unknown[] {
   const table = new LanesTable();
   const numbers = given.map((job) => table.number(job.lane));
   const { jobs, lanes, parcels } = pack(given, numbers, table.size, size);
@@ -235,12 +240,37 @@ function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly strin
     ...parcelFacts(parcels),
     plainArray(parcels.map(({ lane }) => lane)),
     plainArray(counts),
+    isCarried(jobs),
   ];
 }
 
 function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[], size: ParcelSize): readonly unknown[] {
   const parcels = cut(1, 1, jobs.length, size.most);
-  return [queue, band, tenant, task, tailsOf(jobs), inputsOf(jobs), sparse(jobs, textArray, optionsText), ...parcelFacts(parcels), jobs.length];
+  return [
+    queue,
+    band,
+    tenant,
+    task,
+    tailsOf(jobs),
+    inputsOf(jobs),
+    sparse(jobs, textArray, optionsText),
+    ...parcelFacts(parcels),
+    jobs.length,
+    isCarried(jobs),
+  ];
+}
+
+/** Characters of a middle input up to which a parcel is a row of a modest size with all of them in it. */
+const CARRIED = 64;
+
+/** Whether parcels carry the inputs of their jobs, which then need not be looked up by who claims them. */
+function isCarried(jobs: readonly NewJob[]): boolean {
+  let characters = 0;
+  for (const { input, options } of jobs) {
+    if (options !== undefined) return false;
+    characters += input.length;
+  }
+  return characters <= CARRIED * jobs.length;
 }
 
 /** The parcel of each job, and the first and last of each parcel. */
