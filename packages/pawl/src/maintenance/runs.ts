@@ -5,9 +5,10 @@ import type { Duty } from "./duty.js";
 
 /**
  * A full batch is followed by the next at once; work that trickles in is gathered for as long as the last run took, up to
- * this (ms): so a duty is at it for half of its time at most, and what it costs a busy store it costs less often.
+ * this (ms). Who found nothing to do, though it was due, rests for all of it: somebody else is at it.
  */
 const GATHER = 4;
+const LEAST = 1;
 const PATIENCE = 60_000;
 
 /** Runs one duty whenever it is due, apart from all others: its failures and its back-off are its own. */
@@ -51,7 +52,8 @@ export class Runs {
       const { count, nextIn } = await this.duty.run();
       const now = this.clock.monotonic();
       if (nextIn !== undefined) this.#dueAt = Math.min(this.#dueAt, now + nextIn);
-      this.#restsUntil = nextIn === 0 ? Number.NEGATIVE_INFINITY : now + Math.min(GATHER, Math.max(1, now - began));
+      const rest = count === 0 ? GATHER : Math.min(GATHER, Math.max(LEAST, now - began));
+      this.#restsUntil = nextIn === 0 ? Number.NEGATIVE_INFINITY : now + rest;
       if (count > 0 && this.bus.hears("duty.ran")) this.bus.emit("duty.ran", { duty: this.duty.name, count, duration: now - began });
     } catch (error) {
       // Still due: the loop comes back after its back-off.

@@ -76,6 +76,7 @@ export function claimTests(test: Test): void {
     const specs = [
       small(0),
       [...small(5, other), ...small(10)],
+      [{ input: "null" }, { input: '"\\u001e\\u001f"' }, { input: "[ 1,\t2 ]" }, { input: '"\\ud83d"' }],
       [{ input: "[20]" }, { input: "null", options: { timeout: 5 } }, { input: '"\\u001e\\u001f"' }],
       [{ input: `{"text":"${"x".repeat(500)}"}` }, { input: "1" }],
       [{ ...other, input: "true" }],

@@ -48,6 +48,8 @@ function answer({ inputs, parcels, packed, left }: AnswerParts): string {
  *   read when they were locked. They are never updated: the address of a version that is newer than the snapshot would
  *   lead nowhere (and Postgres 18 has been seen to crash where it judges a row again in a statement that prunes
  *   partitions);
+ * - the inputs that a parcel brought are put back with the rest of it only if most of it was taken: who takes one at a time
+ *   would write them anew each time;
  * - facts are looked up by a sorted array of ids between its ends: one walk through the index of the partitions that
  *   can hold them, where a join would look into every partition for each job. One that is missing dies alone.
  */
@@ -152,7 +154,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   emptied as (delete from pawl.parcel where ctid = any(array(select tid from opened))),
   put_back as (
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
-    select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :], inputs[given + 1 :] from opened where given < count
+    select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :], case when given * 2 >= count then inputs[given + 1 :] end from opened where given < count
   ),
   taken as materialized (
     ${fronts ? `select no, id, seq, spent, crashes, tid, true as bare${lane} from front union all` : ""}

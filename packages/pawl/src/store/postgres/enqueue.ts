@@ -19,7 +19,7 @@ import { clampDue, type Span } from "./span.js";
  * tail. It answers with one row, the clock and the clamp, out of which the same ids are computed here: a thousand
  * jobs need no thousand rows back.
  *
- * Inputs are sent as one JSON array: joined here and taken apart there without being escaped, or parsed twice.
+ * Inputs are sent as one JSON array: joined here and taken apart there without being escaped.
  *
  * ready.seq is drawn after the insert into job, which assigns the transaction's id: `SafePoint` relies on that order.
  */
@@ -260,17 +260,12 @@ function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[],
   ];
 }
 
-/** Characters of a middle input up to which a parcel is a row of a modest size with all of them in it. */
-const CARRIED = 64;
+/** Characters of an input up to which a parcel of them is a row of a modest size. */
+const SMALL = 64;
 
 /** Whether parcels carry the inputs of their jobs, which then need not be looked up by who claims them. */
 function isCarried(jobs: readonly NewJob[]): boolean {
-  let characters = 0;
-  for (const { input, options } of jobs) {
-    if (options !== undefined) return false;
-    characters += input.length;
-  }
-  return characters <= CARRIED * jobs.length;
+  return jobs.every(({ input, options }) => options === undefined && input.length <= SMALL);
 }
 
 /** The parcel of each job, and the first and last of each parcel. */

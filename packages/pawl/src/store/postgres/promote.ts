@@ -8,9 +8,7 @@ import type { LowWaters } from "./low-water.js";
 /**
  * Moves what is due, oldest first; several processes share the work by skipping each other's rows. A job with a pause
  * asked of it is parked. ready.seq is drawn after the delete, which assigns the transaction's id (see SafePoint).
- *
- * It does not wait for the disk: what a crash takes back is still scheduled, and due. Whoever claims one of the jobs waits
- * for the disk, which then has this, too.
+ * When the next one is due is asked for along with it, and counted from when that is known.
  */
 const PROMOTE = statement(
   "promote",
@@ -32,12 +30,12 @@ const PROMOTE = statement(
     select null, id, band, spent, crashes, 'paused', queue, tenant, task from taken where id in (select job from paused)),
   counted as (insert into pawl.delta (queue, task, scheduled, ready, parked)
     select queue, task, -count(*), count(*) filter (where id not in (select job from paused)), count(*) filter (where id in (select job from paused)) from taken group by queue, task)
-  select queue, band, tenant, task, count(*)::int as jobs, null as gate, null::float8 as next, null as lazily from taken group by queue, band, tenant, task
-  union all select null, null, null, null, 0, gate, null, null from knocked_at
+  select queue, band, tenant, task, count(*)::int as jobs, null as gate, null::float8 as next from taken group by queue, band, tenant, task
+  union all select null, null, null, null, 0, gate, null from knocked_at
   union all select null, null, null, null, 0, null, (
-    select ${ms("s.run_at")} - ${ms(NOW)} from pawl.scheduled s
+    select ${ms("s.run_at")} - ${ms("coalesce(to_timestamp($1::float8 / 1000), clock_timestamp())")} from pawl.scheduled s
     where to_timestamp($3::float8 / 1000) <= s.run_at and case when s.id in (select id from due) then false else true end order by s.run_at limit 1
-  ), set_config('synchronous_commit', 'off', true)`,
+  )`,
 );
 
 /** Of a lane and how many of its jobs it moved, or of a gate to look at, or in how many ms the next is due. */
