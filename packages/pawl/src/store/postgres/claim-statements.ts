@@ -39,6 +39,8 @@ function answer({ inputs, parcels, packed, left }: AnswerParts): string {
  * Takes the next jobs of each offered lane, from the lane's lower bound on, under one new lease. A lane's jobs are rows
  * of `ready` and parcels, in one order. Parcels are few: they are locked first, and say up to where rows can matter.
  * - what is locked is materialized, or the planner may run its LIMIT more than once;
+ * - rows are picked along `bounded`, which is joined with nothing: a hash join may turn the order in which lanes were offered,
+ *   and with it whom the claim's limit leaves out;
  * - where there are parcels, they and the rows of all lanes are merged by `lined`: how much of each the lane's quota takes,
  *   and then (`dealt`) the claim's limit, in the order lanes were offered. Rows alone are in order as they were picked;
  * - lanes that are known to have no parcels are not asked for them (`packed`);
@@ -130,10 +132,13 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
       select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} and case when q.seq in (select seq from locked) then false else true end order by q.seq limit 1
     ) q
   ),
+  bounded as materialized (
+    select *, coalesce(least((select f.full from full_at f where f.no = o.no), (select e.seq from fence e where e.no = o.no)), 9223372036854775807) as below from offered o
+  ),
   picked as materialized (
-    select o.no, o.quota, exists (select from locked) as mixed${offeredLane}, p.* from offered o left join full_at f on f.no = o.no left join fence e on e.no = o.no cross join lateral (
+    select o.no, o.quota, exists (select from locked) as mixed${offeredLane}, p.* from bounded o cross join lateral (
       select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
-      where ${ofLane("r")} and r.seq >= o.bound and r.seq < coalesce(least(f.full, e.seq), 9223372036854775807)
+      where ${ofLane("r")} and r.seq >= o.bound and r.seq < o.below
       order by r.seq limit o.quota for update skip locked
     ) p limit ${limit}
   ),

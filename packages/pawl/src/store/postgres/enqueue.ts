@@ -9,7 +9,7 @@ import type { Queryable } from "./drivers/driver.js";
 import { enqueueOne, type Ride, type StoredJobs } from "./enqueue-one.js";
 import { LanesTable } from "./lanes-table.js";
 import { optionsText } from "./options-text.js";
-import { cut, PARCELS, type Parcel, type ParcelSize, pack } from "./parcels.js";
+import { PARCELS, type Parcel, type ParcelSize, pack } from "./parcels.js";
 import { clampDue, type Span } from "./span.js";
 
 /**
@@ -78,16 +78,18 @@ const CLOCK = `clock as materialized (
     from pawl.span, (select ${NOW} as now) at limit 1
   )`;
 
-/** A number for each of the parcels in the array `parcels`, drawn after the transaction's id. */
+/** As many numbers as there are parcels, drawn after the transaction's id. */
 function numbers(parcels: string, clock = "clock"): string {
   return `numbers as materialized (
-    select array(select nextval('pawl.ready_seq') from unnest(${parcels}::int[]) where c.xact is not null) as seq from ${clock} c
+    select array(select nextval('pawl.ready_seq') from generate_series(1, ${parcels}) where c.xact is not null) as seq from ${clock} c
   )`;
 }
 
-/** All inputs, out of which each parcel carries those of its jobs; null where it should not. */
-function carried(wanted: string, inputs: string): string {
-  return `carried as materialized (select case when ${wanted}::bool then array(select json_array_elements(${inputs}::json)) end as inputs)`;
+/** The ids and inputs of all jobs, out of which each parcel has those of its own. */
+function given(tails: string, inputs: string): string {
+  return `given as materialized (
+    select array(select (c.prefix || t.tail)::uuid from unnest(${tails}::text[]) as t(tail)) as ids, array(select json_array_elements(${inputs}::json)) as inputs from clock c
+  )`;
 }
 
 /**
@@ -99,20 +101,20 @@ const ENQUEUE_NOW = hotStatement(
   "enqueue",
   "enqueue_now",
   `
-  with ${CLOCK}, ${numbers("$13")}, ${carried("$15", "$8")},
+  with ${CLOCK}, ${numbers("cardinality($13::int[])")}, ${given("$6", "$8")},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
-    select c.now, c.now, (c.prefix || g.tail)::uuid, ($3::int2[])[coalesce(g.lane, 1)], ($2::text[])[coalesce(g.lane, 1)], ($4::text[])[coalesce(g.lane, 1)],
+    select c.now, c.now, g.id, ($3::int2[])[coalesce(g.lane, 1)], ($2::text[])[coalesce(g.lane, 1)], ($4::text[])[coalesce(g.lane, 1)],
       ($5::text[])[coalesce(g.lane, 1)], g.input, g.options::json, n.seq[g.parcel]
-    from clock c cross join numbers n
-      cross join rows from (json_array_elements($8::json), unnest($6::text[], $7::int[], $9::text[], $10::int[])) as g(input, tail, lane, options, parcel)
+    from clock c cross join numbers n cross join given a
+      cross join lateral unnest(a.ids, a.inputs, $7::int[], $9::text[], $10::int[]) as g(id, input, lane, options, parcel)
     returning id, band, queue, tenant, task, parcel
   ),
   packed as (
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
     select n.seq[p.no], p.last - p.first + 1, ($3::int2[])[p.lane], ($2::text[])[p.lane], ($4::text[])[p.lane], ($5::text[])[p.lane],
-      array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail)), i.inputs[p.first:p.last]
-    from clock c cross join numbers n cross join carried i cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
+      a.ids[p.first : p.last], case when $15::bool then a.inputs[p.first : p.last] end
+    from numbers n cross join given a cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
   ),
   readied as (
     insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, band, 0, 0, queue, tenant, task from stored where parcel is null
@@ -124,38 +126,38 @@ const ENQUEUE_NOW = hotStatement(
 );
 
 /**
- * The same for jobs of one lane that all go into parcels: what callers with thousands of jobs send. Nothing is looked up
- * per job, and nothing is handed on from one step to the next. Without an instant in `clock` nothing is stored.
+ * The same for jobs of one lane that all go into parcels, $10 to each: what callers with thousands of jobs send. Nothing is
+ * looked up per job, and nothing is handed on from one step to the next. Without an instant in `clock` nothing is stored.
  */
 function bulk(clock: string): string {
-  return `${numbers("$10", clock)}, ${carried("$13", "$7")},
+  return `${numbers("($9::int + $10::int - 1) / $10::int", clock)},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
-    select c.now, c.now, (c.prefix || g.tail)::uuid, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, n.seq[g.parcel]
-    from ${clock} c cross join numbers n
-      cross join rows from (json_array_elements($7::json), unnest($6::text[], $8::text[], $9::int[])) as g(input, tail, options, parcel)
+    select c.now, c.now, g.id, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, n.seq[(g.place - 1) / $10::int + 1]
+    from ${clock} c cross join numbers n cross join given a cross join lateral unnest(a.ids, a.inputs, $8::text[]) with ordinality as g(id, input, options, place)
   ),
   packed as (
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
-    select n.seq[p.no], p.last - p.first + 1, $3::int2, $2::text, $4::text, $5::text,
-      array(select (c.prefix || t.tail)::uuid from unnest(($6::text[])[p.first:p.last]) as t(tail)), i.inputs[p.first:p.last]
-    from ${clock} c cross join numbers n cross join carried i cross join unnest($10::int[], $11::int[]) with ordinality as p(first, last, no)
+    select p.seq, cardinality(p.jobs), $3::int2, $2::text, $4::text, $5::text, p.jobs, p.inputs
+    from numbers n cross join given a cross join lateral (
+      select u.seq, a.ids[(u.no - 1) * $10::int + 1 : u.no * $10::int] as jobs, case when $11::bool then a.inputs[(u.no - 1) * $10::int + 1 : u.no * $10::int] end as inputs
+      from unnest(n.seq) with ordinality as u(seq, no)
+    ) p
   ),
-  counted as (insert into pawl.delta (queue, task, ready) select $2::text, $5::text, $12::int from ${clock})
+  counted as (insert into pawl.delta (queue, task, ready) select $2::text, $5::text, $9::int from ${clock})
   select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from ${clock}`;
 }
 
-const ENQUEUE_BULK = hotStatement("enqueue", "enqueue_bulk", `with ${CLOCK}, ${bulk("clock")}`);
+const ENQUEUE_BULK = hotStatement("enqueue", "enqueue_bulk", `with ${CLOCK}, ${given("$6", "$7")}, ${bulk("clock")}`);
 
 /** The same once per request id: who finds it taken stores nothing, after waiting for whoever is taking it. */
 const ENQUEUE_BULK_ONCE = hotStatement(
   "enqueue",
   "enqueue_bulk_once",
-  `with ${CLOCK},
+  `with ${CLOCK}, ${given("$6", "$7")},
   opened as (
     insert into pawl.batch as b (tenant, id, digest, note, until, jobs)
-    select $14::text, $15::text, $16::text, $17::text, c.now + $18::float8 * interval '1 millisecond', array(select (c.prefix || t.tail)::uuid from unnest($6::text[]) as t(tail))
-    from clock c
+    select $12::text, $13::text, $14::text, $15::text, c.now + $16::float8 * interval '1 millisecond', a.ids from clock c cross join given a
     on conflict (tenant, id) do update set digest = excluded.digest, note = excluded.note, until = excluded.until, jobs = excluded.jobs, fates = null, replaced = null
       where b.until <= ${NOW}
     returning 1
@@ -244,20 +246,8 @@ function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly unkno
   ];
 }
 
-function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[], size: ParcelSize): readonly unknown[] {
-  const parcels = cut(1, 1, jobs.length, size.most);
-  return [
-    queue,
-    band,
-    tenant,
-    task,
-    tailsOf(jobs),
-    inputsOf(jobs),
-    sparse(jobs, textArray, optionsText),
-    ...parcelFacts(parcels),
-    jobs.length,
-    isCarried(jobs),
-  ];
+function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[], { most }: ParcelSize): readonly unknown[] {
+  return [queue, band, tenant, task, tailsOf(jobs), inputsOf(jobs), sparse(jobs, textArray, optionsText), jobs.length, most, isCarried(jobs)];
 }
 
 /** Characters of an input up to which a parcel of them is a row of a modest size. */

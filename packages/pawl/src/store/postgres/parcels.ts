@@ -73,7 +73,7 @@ export function pack(jobs: readonly NewJob[], lanes: readonly number[], laneCoun
   return { jobs: order.map((place) => jobs[place] as NewJob), lanes: order.map((place) => lanes[place] as number), parcels };
 }
 
-export function cut(lane: number, first: number, count: number, most: number): readonly Parcel[] {
+function cut(lane: number, first: number, count: number, most: number): readonly Parcel[] {
   const parcels: Parcel[] = [];
   for (let done = 0; done < count; done += most) {
     parcels.push({ lane, first: first + done, last: first + Math.min(count, done + most) - 1 });
