@@ -34,6 +34,8 @@ export interface Claims {
   readonly lanes: number;
   readonly inFlight: number;
   readonly offers: Pick<Offers, "caps" | "shareOf" | "took">;
+  /** Looks for work already, and takes none before it is started. */
+  look?(): void;
   start(): void;
   stop(): Promise<void>;
   hear(hint: Hint): void;
@@ -95,6 +97,7 @@ export class Claimer implements Claims {
   #sent = 0;
   /** whether the last claim got all it asked for */
   #backlog = false;
+  #looks = false;
   #open = false;
   #resting = false;
   #hungrySince: number | undefined;
@@ -119,10 +122,9 @@ export class Claimer implements Claims {
     return this.#flights.size;
   }
 
-  start(): void {
+  look(): void {
     const { clock, onError } = this.parts;
-    this.#open = true;
-    this.#sitter = sitterOf(this.parts);
+    this.#looks = true;
     this.#poll = loop({
       clock,
       step: () => this.#refresh(),
@@ -130,11 +132,19 @@ export class Claimer implements Claims {
       backoff: { min: 50, max: LONGEST_REST },
       patience: STALLED_AFTER,
     });
+  }
+
+  start(): void {
+    if (!this.#looks) this.look();
+    this.#open = true;
+    this.#sitter = sitterOf(this.parts);
     this.#watch();
+    this.want();
   }
 
   /** No claim goes out from here on. Answers when those under way have come back. */
   stop(): Promise<void> {
+    this.#looks = false;
     this.#open = false;
     void this.#poll?.stop();
     this.#cancelWatch?.();
@@ -145,7 +155,7 @@ export class Claimer implements Claims {
   }
 
   hear(hint: Hint): void {
-    if (!this.#open) return;
+    if (!this.#looks) return;
     if (hint.kind === "lanes" || hint.kind === "look") this.#poll?.wake();
     if (hint.kind !== "ready") return;
     this.#heard = ++this.#stamp;

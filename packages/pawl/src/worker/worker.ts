@@ -75,9 +75,13 @@ export class Worker implements Service, AsyncDisposable {
         this.#state = "working";
         this.#reports.working();
         this.#serving.start();
-        const claim = () => void (this.#state === "working" && this.#conveyor.claimer.start());
+        const { claimer } = this.#conveyor;
+        const claim = () => void (this.#state === "working" && claimer.start());
         if (renewer.ready === undefined) claim();
-        else void renewer.ready.then(claim);
+        else {
+          claimer.look?.();
+          void renewer.ready.then(claim);
+        }
       },
       () => this.#close(),
     );
