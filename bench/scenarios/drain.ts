@@ -8,7 +8,8 @@ export const drain: Scenario = {
   measures: "no-op jobs through real handlers, history kept, one worker process: until a second connection sees all of them recorded",
   systems: ALL,
   jobs: 100_000,
-  runs: 3,
+  // A turn takes a second, and the machine's speed changes by half within minutes.
+  runs: 5,
   async run(bench) {
     const samples = await bench.turns(async (turn) => {
       const count = shareOf(turn.system, bench.jobs);
