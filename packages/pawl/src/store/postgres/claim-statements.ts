@@ -171,7 +171,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
   ${several ? metQuotas() : ""}
-  ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share, inputs is not null) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end", "where bare")},
+  ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share, inputs is not null) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end", "bare")},
   counted as (
     insert into pawl.delta (queue, task, ready, running)
     ${several ? "select queue, task, -count(*), count(*) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
@@ -210,9 +210,9 @@ function frontText(ofLane: string, limits: string): string {
 }
 
 /** The lease over what was `taken`, and its jobs in order with what is not their facts. `bare`: of which facts are to be looked up. */
-function hold(more: string, alone: string, settled: string, bare = "where true"): string {
+function hold(more: string, alone: string, settled: string, bare = "true"): string {
   return `own as materialized (
-    select count(*) as count, array_agg(id order by id) filter (${bare}) as ids, array_agg(id order by seq) as jobs,
+    select count(*) as count, array_agg(id order by id) filter (where ${bare}) as ids, array_agg(id order by seq) as jobs,
       json_build_object(${more}'last', max(seq), 'spent', case when max(spent) > 0 then array_agg(spent order by seq) end,
         'crashes', case when max(crashes) > 0 then array_agg(crashes order by seq) end)::text as about
     from taken

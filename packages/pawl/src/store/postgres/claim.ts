@@ -68,7 +68,6 @@ function readInputs(text: string | null, runs: readonly TakenRun[]): readonly (s
   const inputs: (string | undefined)[] = [];
   if (text === null) return inputs;
   const given = text.split(RECORD);
-  if (runs.length === 1 && runs[0]?.from === 1) return given;
   let next = 0;
   for (const { from, to, carried } of runs) if (carried) for (let place = from; place <= to; place++) inputs[place - 1] = given[next++];
   return inputs;
