@@ -57,6 +57,19 @@ export function dueTimeOf(id: JobId): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
+/** The same for many jobs, of which those next to each other are mostly due at one moment. */
+export function dueTimes(): (id: JobId) => number {
+  let start: string | undefined;
+  let due = 0;
+  return (id) => {
+    if (start === undefined || !id.startsWith(start)) {
+      start = id.slice(0, 13);
+      due = dueTimeOf(id);
+    }
+    return due;
+  };
+}
+
 /** The caller's part of an id. */
 export function tailOf(id: JobId): IdTail {
   return (id.slice(14, 18) + id.slice(19, 23) + id.slice(24)) as IdTail;

@@ -16,9 +16,6 @@ import type { Plan } from "./plan.js";
  */
 export type Phase = "held" | "running" | "committing" | "over";
 
-const HOLDS_SLOTS = { limited: true } as const;
-const NOTHING = {};
-
 /** One try at a job: the value that the steps of the pipeline pass on. Times are monotonic ms. */
 export class Attempt {
   phase: Phase = "held";
@@ -97,15 +94,9 @@ export class Attempt {
   }
 
   settlement(patch: Patch, now: number): Settlement {
-    const { lease } = this;
-    return {
-      lease: lease.id,
-      job: this.job.id,
-      lane: this.job.lane,
-      patch,
-      ...(this.job.limited === true || this.job.options?.limits !== undefined ? HOLDS_SLOTS : NOTHING),
-      startedAt: lease.storeTime(this.startedAt),
-      finishedAt: lease.storeTime(now),
-    };
+    const { lease, job } = this;
+    const startedAt = lease.storeTime(this.startedAt);
+    const settlement = { lease: lease.id, job: job.id, lane: job.lane, patch, startedAt, finishedAt: lease.storeTime(now) };
+    return job.limited === true || job.options?.limits !== undefined ? { ...settlement, limited: true } : settlement;
   }
 }

@@ -18,22 +18,31 @@ export function intake(
   let plan: Plan | undefined;
   let share: Share | undefined;
   let longest = 0;
+  /** of the lane, and not counted yet */
+  let taken = 0;
+  const count = () => {
+    if (lane === undefined || plan === undefined || share === undefined) return;
+    plan.pace.inHand += taken;
+    share.take(taken);
+    caps.taken(lane, taken);
+    taken = 0;
+  };
   for (const job of jobs) {
-    // Jobs come lane by lane, so looking things up once per lane is nearly free.
+    // Jobs come lane by lane, so what is done once per lane is nearly free.
     if (lane === undefined || (job.lane !== lane && compareLanes(job.lane, lane) !== 0)) {
+      count();
       lane = job.lane;
       plan = plans.of(lane);
       share = shareOf(lane);
     }
     // The store gave what it was not asked for. The lease runs out, and the job goes to somebody who knows it.
     if (plan === undefined || share === undefined) continue;
-    plan.pace.inHand++;
-    share.take(1);
-    caps.taken(lane);
+    taken++;
     const timeout = job.options?.timeout ?? plan.timeout;
     if (timeout > longest) longest = timeout;
     lease.attempts.push(new Attempt(job, plan, lease, share));
   }
+  count();
   lease.open = lease.attempts.length;
   return longest;
 }

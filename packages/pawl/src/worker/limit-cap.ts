@@ -9,7 +9,8 @@ import type { Cap } from "./caps.js";
  * next look at the store. The store is what keeps to limits; this saves asking in vain.
  */
 export class LimitCap implements Cap {
-  readonly until = "slot";
+  /** It takes no room: the store counts. */
+  readonly until = "landing";
   readonly #reached = new Map<string, { readonly cancel: () => void }>();
 
   constructor(

@@ -36,7 +36,7 @@ const MOST_CALLS = 2;
 const MOST_REFUSALS = 3;
 
 /**
- * Sends settlements in batches: what gathers in one turn of the event loop goes out together, and while two calls are
+ * Sends settlements in batches: what gathers in one turn of the event loop goes out together, and while calls are
  * under way the rest gathers on. A call that fails is repeated until the store answers: the store alone says whether
  * the lease still held. If it refuses a batch as such, smaller ones find the settlement at fault.
  */
@@ -78,9 +78,15 @@ export class Settler {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#resting || this.#calls >= MOST_CALLS || this.#waiting.length === 0) return;
+    if (this.#scheduled || this.#resting || !this.#mayCall()) return;
     this.#scheduled = true;
     this.parts.clock.soon(this.#flush);
+  }
+
+  /** Beside another call only for as many as that one has: until then, more of them gather for one. */
+  #mayCall(): boolean {
+    const { length } = this.#waiting;
+    return length > 0 && (this.#calls === 0 || (this.#calls < MOST_CALLS && length >= this.#underWay));
   }
 
   readonly #flush = (): void => {

@@ -37,11 +37,13 @@ export interface Bundle extends Run {
   readonly settlements: readonly Settlement[];
 }
 
-interface Candidate {
+/** What a batch settles of one lease, by its places. */
+interface Part {
   readonly lease: LeaseId;
   readonly held: Held;
-  readonly place: number;
-  readonly settlement: Settlement;
+  readonly items: (Settlement | undefined)[];
+  first: number;
+  last: number;
 }
 
 /** A lease that is lost is never heard of again. */
@@ -63,56 +65,81 @@ export class HeldLeases {
     this.#held.set(lease, { jobs, runs, places: undefined, next: 0, left: jobs.length });
   }
 
-  sort(settlements: readonly Settlement[]): Sorted {
-    if (this.#held.size === 0) return { bundles: [], rest: settlements };
+  /** Undefined if one of them is there twice. */
+  sort(settlements: readonly Settlement[]): Sorted | undefined {
+    const parts = new Map<LeaseId, Part | undefined>();
     const rest: Settlement[] = [];
-    const candidates: Candidate[] = [];
-    let ordered = true;
-    let last: Candidate | undefined;
+    let part: Part | undefined;
+    let lease: LeaseId | undefined;
     for (const settlement of settlements) {
-      const { lease } = settlement;
-      const held = last?.lease === lease ? last.held : this.#held.get(lease);
-      const place = held === undefined || !isUsual(settlement) ? 0 : placeOf(held, settlement.job);
-      if (held === undefined || place === 0) rest.push(settlement);
-      else {
-        if (last !== undefined && (last.lease === lease ? last.place > place : last.lease > lease)) ordered = false;
-        last = { lease, held, place, settlement };
-        candidates.push(last);
+      if (settlement.lease !== lease) {
+        lease = settlement.lease;
+        if (!parts.has(lease)) parts.set(lease, this.#partOf(lease));
+        part = parts.get(lease);
       }
+      const place = part === undefined ? 0 : placeOf(part.held, settlement.job);
+      if (part === undefined || place === 0) rest.push(settlement);
+      else if (!put(part, place, settlement)) return undefined;
     }
-    if (!ordered) candidates.sort((a, b) => (a.lease === b.lease ? a.place - b.place : a.lease < b.lease ? -1 : 1));
-    return { bundles: this.#bundle(candidates, rest), rest };
+    if (rest.length > 1 && new Set(rest.map(settlementKey)).size < rest.length) return undefined;
+    const bundles: Bundle[] = [];
+    for (const one of parts.values()) if (one !== undefined) this.#bundle(one, bundles, rest);
+    return { bundles, rest };
   }
 
   /** They are settled, or never will be: a lease whose jobs are all done is forgotten. */
-  settled(settlements: readonly Settlement[]): void {
-    for (const { lease } of settlements) {
-      const held = this.#held.get(lease);
-      if (held !== undefined && --held.left <= 0) this.#held.delete(lease);
-    }
+  settled({ bundles, rest }: Sorted): void {
+    for (const { lease, settlements } of bundles) this.#done(lease, settlements.length);
+    for (const { lease } of rest) this.#done(lease, 1);
   }
 
-  #bundle(candidates: readonly Candidate[], rest: Settlement[]): readonly Bundle[] {
-    const bundles: Bundle[] = [];
-    for (let i = 0; i < candidates.length; ) {
-      const { lease, held, place } = candidates[i] as Candidate;
+  #done(lease: LeaseId, count: number): void {
+    const held = this.#held.get(lease);
+    if (held === undefined) return;
+    held.left -= count;
+    if (held.left <= 0) this.#held.delete(lease);
+  }
+
+  #partOf(lease: LeaseId): Part | undefined {
+    const held = this.#held.get(lease);
+    return held === undefined ? undefined : { lease, held, items: new Array(held.jobs.length + 1), first: held.jobs.length, last: 0 };
+  }
+
+  #bundle({ lease, held, items, first, last }: Part, bundles: Bundle[], rest: Settlement[]): void {
+    for (let place = first; place <= last; ) {
       const run = runAt(held.runs, place);
-      const settlements: Settlement[] = [];
-      const most = run === undefined ? 1 : run.to - place + 1;
-      for (; settlements.length < most && i < candidates.length; i++) {
-        const next = candidates[i] as Candidate;
-        if (next.lease !== lease || next.place !== place + settlements.length) break;
-        settlements.push(next.settlement);
+      const from = place;
+      const end = run === undefined ? from : Math.min(run.to, last);
+      while (place <= end && isUsual(items[place])) place++;
+      if (run !== undefined && place > from && place - from >= this.smallest) {
+        const settlements = items.slice(from, place) as Settlement[];
+        bundles.push({ lease, seq: run.seq + from - run.from, from, to: place - 1, settlements });
+        continue;
       }
-      if (run === undefined || settlements.length < this.smallest) rest.push(...settlements);
-      else bundles.push({ lease, seq: run.seq + place - run.from, from: place, to: place + settlements.length - 1, settlements });
+      if (place === from) place++;
+      for (let i = from; i < place; i++) if (items[i] !== undefined) rest.push(items[i] as Settlement);
     }
-    return bundles;
   }
 }
 
+/** Whether nothing was there. */
+function put(part: Part, place: number, settlement: Settlement): boolean {
+  if (part.items[place] !== undefined) return false;
+  part.items[place] = settlement;
+  if (place < part.first) part.first = place;
+  if (place > part.last) part.last = place;
+  return true;
+}
+
+/** What stands for an attempt among all others. */
+export function settlementKey({ lease, job }: Settlement): string {
+  return `${lease}:${job}`;
+}
+
 /** A first attempt that succeeded, and leaves nothing behind: no output, no slot of a limit. */
-function isUsual({ patch, limited }: Settlement): boolean {
+function isUsual(settlement: Settlement | undefined): boolean {
+  if (settlement === undefined) return false;
+  const { patch, limited } = settlement;
   return (
     limited !== true &&
     patch.next === "succeeded" &&

@@ -1,4 +1,4 @@
-import { dueTimeOf, type JobId, type LeaseId } from "../../core/id.js";
+import { dueTimes, type JobId, type LeaseId } from "../../core/id.js";
 import type { Intent, JobOptions } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { Quota } from "../../core/offer.js";
@@ -220,6 +220,7 @@ async function claimedOf(db: Db, taken: Taken, offers: readonly Offer[]): Promis
   const { jobs, facts, inputs, intents, spent, crashes } = taken;
   const missing = jobs.filter((id, place) => inputs[place] === undefined && !facts.has(id));
   const apart = missing.length === 0 ? undefined : await readApart(db, missing);
+  const dueOf = dueTimes();
   const claimed: ClaimedJob[] = [];
   for (const { lane, places } of offers) for (const place of places) claimed.push(claimedJob(place, lane));
   return { lease: taken.lease, now: taken.now, jobs: claimed };
@@ -228,16 +229,16 @@ async function claimedOf(db: Db, taken: Taken, offers: readonly Offer[]): Promis
     const id = jobs[place] as JobId;
     const carried = inputs[place];
     const known = carried === undefined ? (facts.get(id) ?? apart?.get(id)) : undefined;
-    const intent = intents?.[id];
-    return {
+    const job: ClaimedJob = {
       id,
       lane,
       input: carried ?? known?.input,
       options: known?.options == null ? undefined : (JSON.parse(known.options) as JobOptions),
-      dueAt: known?.at ?? dueTimeOf(id),
+      dueAt: known?.at ?? dueOf(id),
       spent: spent?.[place] ?? 0,
       crashes: crashes?.[place] ?? 0,
-      ...(intent === undefined ? {} : { intent }),
     };
+    const intent = intents?.[id];
+    return intent === undefined ? job : { ...job, intent };
   }
 }

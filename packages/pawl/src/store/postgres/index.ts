@@ -228,10 +228,14 @@ export function postgresStore({
         const { answers, readied } = await settle({ db, workers, held }, worker, settlements, tx);
         ready(readied);
         if (tx === undefined) hints.give({ kind: "finished", jobs: settlements.map((item) => item.job) });
-        const again = settlements.filter((item) => item.patch.next === "ready");
-        if (again.length > 0) ready(again.map((item) => item.lane));
-        const delays = settlements.flatMap((item) => item.patch.delay ?? []);
-        if (delays.length > 0) hints.give({ kind: "scheduled", dueIn: Math.min(...delays) });
+        const again: Lane[] = [];
+        let dueIn = Number.POSITIVE_INFINITY;
+        for (const { lane, patch } of settlements) {
+          if (patch.next === "ready") again.push(lane);
+          if (patch.delay !== undefined) dueIn = Math.min(dueIn, patch.delay);
+        }
+        ready(again);
+        if (Number.isFinite(dueIn)) hints.give({ kind: "scheduled", dueIn });
         return answers;
       },
       async reap(limit) {

@@ -24,6 +24,8 @@ export type FromThread =
   | { readonly trouble: string };
 
 const LONGEST_REST = 1_000;
+/** ms a thread takes to come up, at the very most: it needs nothing of this one for that, which may be blocked meanwhile */
+const COMES_UP_WITHIN = 5_000;
 
 function absolute(monotonic: number): number {
   return performance.timeOrigin + monotonic;
@@ -31,7 +33,8 @@ function absolute(monotonic: number): number {
 
 /**
  * Renews from a thread of its own, with a connection of its own: a blocked event loop does not lose its leases. What it
- * takes to start the thread is asked for until it is had, and a thread that dies is replaced.
+ * takes to start the thread is asked for until it is had, and a thread that dies is replaced. It reads what to renew from
+ * memory that is shared with it, so it need not be up before the first lease is held, unless that is a short one.
  */
 export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
   const table = new RenewalTable();
@@ -43,9 +46,9 @@ export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
   let trouble: (error: PawlError) => void = () => {};
   let failures = 0;
   let stopped = false;
-  let isUp = () => {};
+  let mayClaim = () => {};
   const ready = new Promise<void>((resolve) => {
-    isUp = resolve;
+    mayClaim = resolve;
   });
 
   function start(): void {
@@ -76,12 +79,13 @@ export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
     next.on("message", (message: FromThread) => {
       if (message === "up") {
         failures = 0;
-        isUp();
+        mayClaim();
       } else if ("renewed" in message) for (const lease of message.renewed) renewed(lease, message.at - performance.timeOrigin);
       else if ("lost" in message) for (const lease of message.lost) lost(lease, message.why);
       else trouble(pawlError("renewal_failed", { reason: message.trouble }));
     });
     thread = next;
+    if (given.duration > COMES_UP_WITHIN) mayClaim();
   }
 
   start();

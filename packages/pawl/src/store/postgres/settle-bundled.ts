@@ -89,6 +89,6 @@ export function bundledParameters(bundles: readonly Bundle[]): readonly (string 
     `{${started.slice(1)}}`,
     `{${finished.slice(1)}}`,
     since,
-    ...deltaParameters(bundles.flatMap(({ settlements }) => settlements)),
+    ...deltaParameters(bundles),
   ];
 }

@@ -4,6 +4,7 @@ import type { Lane } from "../../core/lane.js";
 import { isSuspect } from "../../core/outcome.js";
 import type { Settlement } from "../port-leases.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
+import type { Bundle } from "./bundles.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { LanesTable } from "./lanes-table.js";
 
@@ -126,10 +127,10 @@ interface Tally {
   readonly next: Map<State, number>;
 }
 
-/** The rows of counts of a batch that is settled as a whole. */
-export function deltaParameters(settlements: readonly Settlement[]): readonly string[] {
+/** The rows of counts of bundles, each of which is of one lane. */
+export function deltaParameters(bundles: readonly Bundle[]): readonly string[] {
   const tallies = new Tallies();
-  for (const { lane, patch } of settlements) tallies.add(lane, patch.next);
+  for (const { settlements } of bundles) tallies.add((settlements[0] as Settlement).lane, "succeeded", settlements.length);
   return tallies.parameters();
 }
 
@@ -139,14 +140,14 @@ class Tallies {
   #last: Lane | undefined;
   #tally: Tally | undefined;
 
-  add(lane: Lane, next: State): void {
+  add(lane: Lane, next: State, count = 1): void {
     if (lane !== this.#last) {
       this.#tally = this.#of(lane);
       this.#last = lane;
     }
     const tally = this.#tally as Tally;
-    tally.all++;
-    tally.next.set(next, (tally.next.get(next) ?? 0) + 1);
+    tally.all += count;
+    tally.next.set(next, (tally.next.get(next) ?? 0) + count);
   }
 
   #of({ queue, task }: Lane): Tally {

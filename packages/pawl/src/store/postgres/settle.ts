@@ -4,7 +4,7 @@ import type { GateKey } from "../../core/limit.js";
 import type { ForeignTransaction } from "../port.js";
 import type { Settled, Settlement } from "../port-leases.js";
 import { plainArray } from "./arrays.js";
-import type { Bundle, HeldLeases } from "./bundles.js";
+import { type Bundle, type HeldLeases, type Sorted, settlementKey } from "./bundles.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { type Db, foreignDb, hotStatement, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
@@ -121,53 +121,54 @@ export interface Settling {
 export async function settle(on: Settling, ref: WorkerRef, given: readonly Settlement[], tx?: ForeignTransaction): Promise<SettleReport> {
   if (given.length === 0) return { answers: [], readied: [] };
   const worker = await on.workers.id(ref);
-  if (new Set(given.map(({ job }) => job)).size === given.length) return settleDistinct(on, worker, given, tx);
-  // Of two settlements of one job in one batch the first counts: set last to first, so that it is the one that stays.
-  const first = new Map([...given].reverse().map((item) => [`${item.lease}:${item.job}`, item]));
-  const settlements = [...first.values()];
-  const { answers, readied } = await settleDistinct(on, worker, settlements, tx);
-  const byJob = new Map(settlements.map((item, index) => [`${item.lease}:${item.job}`, answers[index] as Settled]));
-  return { answers: given.map((item) => byJob.get(`${item.lease}:${item.job}`) as Settled), readied };
+  const sorted = on.held.sort(given);
+  if (sorted !== undefined) return settleDistinct(on, worker, given, sorted, tx);
+  // Of two settlements of one attempt in one batch the first counts: set last to first, so that it is the one that stays.
+  const settlements = [...new Map([...given].reverse().map((item) => [settlementKey(item), item])).values()];
+  const { answers, readied } = await settleDistinct(on, worker, settlements, on.held.sort(settlements) as Sorted, tx);
+  const byKey = new Map(settlements.map((item, index) => [settlementKey(item), answers[index] as Settled]));
+  return { answers: given.map((item) => byKey.get(settlementKey(item)) as Settled), readied };
 }
 
 async function settleDistinct(
   { db, held }: Settling,
   worker: number,
   settlements: readonly Settlement[],
-  tx?: ForeignTransaction,
+  sorted: Sorted,
+  tx: ForeignTransaction | undefined,
 ): Promise<SettleReport> {
   if (tx !== undefined) {
     const on = foreignDb(db, tx);
     const readied = await settleGuarded(db, on, worker, settlements);
     return { answers: await classify(on, worker, settlements), readied };
   }
-  const { bundles, rest } = held.sort(settlements);
-  const bundled = bundles.flatMap((bundle) => bundle.settlements);
-  const reports = [
-    { settlements: bundled, ...(await orGuarded(db, worker, bundled, () => settleBundles(db, worker, bundles))) },
-    { settlements: rest, ...(await orGuarded(db, worker, rest, () => settleAll(db, worker, rest))) },
+  const { bundles, rest } = sorted;
+  // The quick ways settle all they are given or nothing; then it is done one by one.
+  const slow = [
+    bundles.length === 0 || (await settleBundles(db, worker, bundles)) ? [] : bundles.flatMap((bundle) => bundle.settlements),
+    rest.length === 0 || (await settleAll(db, worker, rest)) ? [] : rest,
   ];
-  held.settled(settlements);
+  const reports: (SettleReport & { readonly settlements: readonly Settlement[] })[] = [];
+  for (const some of slow) if (some.length > 0) reports.push({ settlements: some, ...(await settleSlowly(db, worker, some)) });
+  held.settled(sorted);
   return inOrder(settlements, reports);
 }
 
-/** The quick way, which settles all of them or nothing; otherwise one by one. */
-async function orGuarded(db: Db, worker: number, settlements: readonly Settlement[], quick: () => Promise<boolean>): Promise<SettleReport> {
-  if (settlements.length === 0 || (await quick())) return { answers: settlements.map(() => "settled"), readied: [] };
+function settleSlowly(db: Db, worker: number, settlements: readonly Settlement[]): Promise<SettleReport> {
   return db.transaction(async (own) => {
     const readied = await settleGuarded(db, own, worker, settlements);
     return { answers: await classify(own, worker, settlements), readied };
   });
 }
 
+/** Those that no report is about are settled. */
 function inOrder(
   settlements: readonly Settlement[],
   reports: readonly (SettleReport & { readonly settlements: readonly Settlement[] })[],
 ): SettleReport {
-  const readied = reports.flatMap((report) => report.readied);
-  if (reports.every(({ answers }) => answers.every((answer) => answer === "settled"))) return { answers: settlements.map(() => "settled"), readied };
+  if (reports.length === 0) return { answers: new Array<Settled>(settlements.length).fill("settled"), readied: [] };
   const answers = new Map(reports.flatMap((report) => report.settlements.map((item, index) => [item, report.answers[index] as Settled])));
-  return { answers: settlements.map((item) => answers.get(item) as Settled), readied };
+  return { answers: settlements.map((item) => answers.get(item) ?? "settled"), readied: reports.flatMap(({ readied }) => readied) };
 }
 
 interface Fit {
