@@ -21,7 +21,7 @@ export const DEFAULTS = {
   worker: {
     concurrency: 10,
     /** most jobs taken by one claim */
-    claimBatch: 500,
+    claimBatch: 1_000,
     /** ms of work a worker may hold ahead of its free slots */
     lookahead: 50,
     /** ms an idle worker waits before it looks again; a wake-up cuts it short */

@@ -159,6 +159,7 @@ export class Breakers implements Cap {
   }
 
   note({ job: { lane }, pass }: Attempt, outcome: Outcome, now: number): void {
+    if (this.parts.rules.size === 0) return;
     const seen = evidence(outcome);
     if (seen === undefined) return;
     this.#tallies.note(lane, seen, now, pass);

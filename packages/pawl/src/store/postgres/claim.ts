@@ -178,7 +178,7 @@ function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly O
   const { lanes, jobs } = taken;
   if (lanes === undefined) {
     const [only] = offers as [Offer];
-    for (let place = 0; place < jobs.length; place++) only.places.push(place);
+    only.places.push(...jobs.keys());
     only.last = taken.last;
     return offers;
   }
@@ -217,28 +217,34 @@ export async function claimSuspect(
 }
 
 async function claimedOf(db: Db, taken: Taken, offers: readonly Offer[]): Promise<Claimed> {
-  const { jobs, facts, inputs, intents, spent, crashes } = taken;
+  const { jobs, facts, inputs } = taken;
   const missing = jobs.filter((id, place) => inputs[place] === undefined && !facts.has(id));
   const apart = missing.length === 0 ? undefined : await readApart(db, missing);
-  const dueOf = dueTimes();
   const claimed: ClaimedJob[] = [];
-  for (const { lane, places } of offers) for (const place of places) claimed.push(claimedJob(place, lane));
+  const dueOf = dueTimes();
+  for (const { lane, places } of offers) for (const place of places) claimed.push(claimedJob(taken, place, lane, apart, dueOf));
   return { lease: taken.lease, now: taken.now, jobs: claimed };
+}
 
-  function claimedJob(place: number, lane: Lane): ClaimedJob {
-    const id = jobs[place] as JobId;
-    const carried = inputs[place];
-    const known = carried === undefined ? (facts.get(id) ?? apart?.get(id)) : undefined;
-    const job: ClaimedJob = {
-      id,
-      lane,
-      input: carried ?? known?.input,
-      options: known?.options == null ? undefined : (JSON.parse(known.options) as JobOptions),
-      dueAt: known?.at ?? dueOf(id),
-      spent: spent?.[place] ?? 0,
-      crashes: crashes?.[place] ?? 0,
-    };
-    const intent = intents?.[id];
-    return intent === undefined ? job : { ...job, intent };
-  }
+function claimedJob(
+  { jobs, facts, inputs, intents, spent, crashes }: Taken,
+  place: number,
+  lane: Lane,
+  apart: ReadonlyMap<JobId, Facts> | undefined,
+  dueOf: (id: JobId) => number,
+): ClaimedJob {
+  const id = jobs[place] as JobId;
+  const carried = inputs[place];
+  const known = carried === undefined ? (facts.get(id) ?? apart?.get(id)) : undefined;
+  const job: ClaimedJob = {
+    id,
+    lane,
+    input: carried ?? known?.input,
+    options: known?.options == null ? undefined : (JSON.parse(known.options) as JobOptions),
+    dueAt: known?.at ?? dueOf(id),
+    spent: spent?.[place] ?? 0,
+    crashes: crashes?.[place] ?? 0,
+  };
+  const intent = intents?.[id];
+  return intent === undefined ? job : { ...job, intent };
 }

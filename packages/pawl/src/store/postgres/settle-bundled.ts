@@ -1,4 +1,5 @@
 import { plainArray } from "./arrays.js";
+import type { Settlement } from "../port-leases.js";
 import type { Bundle } from "./bundles.js";
 import { hotStatement } from "./db.js";
 import { deltaParameters } from "./settle-parameters.js";
@@ -42,21 +43,48 @@ export const SETTLE_BUNDLED = hotStatement(
     else ('${UNFIT}: only ' || (select count(*) from fresh) || ' of ' || cardinality($5::bigint[]) || ' bundles fit')::bool end as settled from aside`,
 );
 
-/** µs from the first start on that fit. */
+/** µs that the columns hold. */
 const LONGEST = 2_147_483_647;
 
-function earliest(bundles: readonly Bundle[]): number {
+/**
+ * When the attempts of bundles began and ended, in µs since a second that is before all of them. What runs for every job is
+ * apart from what runs for a batch, here and where jobs are claimed: small loops are compiled soon, and in no time.
+ */
+class Times {
+  readonly since: number;
+  readonly started: number[] = [];
+  readonly finished: number[] = [];
+  latest = 0;
+
+  constructor(bundles: readonly Bundle[]) {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { settlements } of bundles) first = Math.min(first, earliest(settlements));
+    this.since = Math.floor(first / 1_000);
+    for (const { settlements } of bundles) this.#add(settlements, this.since * 1_000);
+  }
+
+  #add(settlements: readonly Settlement[], since: number): void {
+    for (let i = 0; i < settlements.length; i++) {
+      const { startedAt, finishedAt } = settlements[i] as Settlement;
+      const finished = Math.round((finishedAt - since) * 1_000);
+      this.started.push(Math.round((startedAt - since) * 1_000));
+      this.finished.push(finished);
+      if (finished > this.latest) this.latest = finished;
+    }
+  }
+}
+
+function earliest(settlements: readonly Settlement[]): number {
   let first = Number.POSITIVE_INFINITY;
-  for (const { settlements } of bundles) for (const { startedAt } of settlements) if (startedAt < first) first = startedAt;
+  for (let i = 0; i < settlements.length; i++) first = Math.min(first, (settlements[i] as Settlement).startedAt);
   return first;
 }
 
 /** What SETTLE_BUNDLED is sent from its second parameter on; undefined if they are too far apart in time. */
 export function bundledParameters(bundles: readonly Bundle[]): readonly (string | number)[] | undefined {
-  const since = Math.floor(earliest(bundles) / 1000);
+  const { since, started, finished, latest } = new Times(bundles);
+  if (latest > LONGEST) return undefined;
   const leases = new Map<string, { done: number; places: string }>();
-  let started = "";
-  let finished = "";
   let time = 1;
   const times: number[] = [];
   for (const { lease, from, to, settlements } of bundles) {
@@ -69,13 +97,6 @@ export function bundledParameters(bundles: readonly Bundle[]): readonly (string 
     }
     times.push(time);
     time += settlements.length;
-    for (const item of settlements) {
-      const from = Math.round((item.startedAt - since * 1000) * 1000);
-      const to = Math.round((item.finishedAt - since * 1000) * 1000);
-      if (from > LONGEST || to > LONGEST || to < 0) return undefined;
-      started += `,${from}`;
-      finished += `,${to}`;
-    }
   }
   return [
     plainArray([...leases.keys()]),
@@ -86,8 +107,8 @@ export function bundledParameters(bundles: readonly Bundle[]): readonly (string 
     plainArray(bundles.map(({ from }) => from)),
     plainArray(bundles.map(({ to }) => to)),
     plainArray(times),
-    `{${started.slice(1)}}`,
-    `{${finished.slice(1)}}`,
+    `{${started.join(",")}}`,
+    `{${finished.join(",")}}`,
     since,
     ...deltaParameters(bundles),
   ];
