@@ -48,6 +48,18 @@ describeOn("embedded18", () => {
       await stage.check();
     });
 
+    it("blocked by its first job, taken while its thread comes up, keeps the lease (A1)", async () => {
+      await using stage = await freshStage();
+      const job = await stage.enqueue("block", { ms: 8_000 });
+      const work = { lease: 5_500, renewal: 1_500, concurrency: 1 };
+      const both = await Promise.all([stage.worker(work, STEADY.open), stage.worker(work, STEADY.open)]);
+      await stage.drained();
+      expect(stage.sink.of(job.id, "start")).toHaveLength(1);
+      expect(await stage.history(job.id)).toEqual(["succeeded"]);
+      for (const worker of both) expect(worker.heard("lease.lost")).toEqual([]);
+      await stage.check();
+    });
+
     it("on a machine with no core to spare renews its lease in time: never a third of a lease late (A9)", async () => {
       await using stage = await freshStage();
       await stage.rows("create table public.renewals (lease bigint, at timestamptz default clock_timestamp())");

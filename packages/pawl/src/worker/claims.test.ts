@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
+import { DEFAULTS } from "../core/defaults.js";
 import type { Priority } from "../core/job.js";
 import type { Store } from "../store/port.js";
 import type { ClaimRequest } from "../store/port-leases.js";
@@ -61,7 +62,7 @@ describe("how much is claimed", () => {
     await world.clock.quiet();
     expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(5_000);
     expect(requests[0]?.limit).toBe(10);
-    expect(requests.slice(1, 10).map(({ limit }) => limit)).toEqual(Array.from({ length: 9 }, () => 500));
+    expect(requests.slice(1, 5).map(({ limit }) => limit)).toEqual(Array.from({ length: 4 }, () => DEFAULTS.worker.claimBatch));
   });
 
   test("a task nobody has seen yet is claimed into free slots only, however quick the others are", async () => {

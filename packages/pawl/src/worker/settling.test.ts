@@ -45,6 +45,37 @@ describe("settlements", () => {
     expect(sizes.length).toBeLessThanOrEqual(4);
   });
 
+  test("wait for a call under way until as many have gathered as it has", async () => {
+    const sizes: number[] = [];
+    const answers = [gate(), gate(), gate()];
+    world = new World({
+      tasks: [quick],
+      around: settling(async (settlements, real, worker) => {
+        const answer = answers[sizes.length];
+        sizes.push(settlements.length);
+        await answer?.opened;
+        return real(worker, settlements);
+      }),
+    });
+    await world.enqueueMany(
+      quick,
+      Array.from({ length: 20 }, () => ({})),
+    );
+    await world.work({ concurrency: 20 });
+    await world.clock.quiet();
+    for (let i = 0; i < 19; i++) {
+      await world.enqueue(quick);
+      await world.clock.quiet();
+    }
+    expect(sizes, "19 would gain nothing by going alone").toEqual([20]);
+    await world.enqueue(quick);
+    await world.clock.quiet();
+    expect(sizes).toEqual([20, 20]);
+    for (const answer of answers) answer.open();
+    await world.clock.quiet();
+    expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(40);
+  });
+
   test("are repeated until the store answers, and a lost answer settles nothing twice", async () => {
     world = new World({
       tasks: [quick],

@@ -80,7 +80,7 @@ export const CLAIM_ROWS = hotStatement(
     ) as packed from (values ($5::text, $7::text, $8::text)) as o(queue, tenant, task) where not ${over("pawl.pause", "o")} ${unlimited()}
   ),
   taken as materialized (
-    select r.ctid as tid, r.seq, r.id, r.spent, r.crashes from pawl.ready r
+    select r.ctid as tid, r.seq, array[r.id] as ids, r.spent, r.crashes from pawl.ready r
     where r.queue = $5::text and r.band = $6::int2 and r.tenant = $7::text and r.task = $8::text and r.seq >= $9::bigint and (select not packed from lane)
     order by r.seq limit $4 for update skip locked
   ),
@@ -102,7 +102,7 @@ function unlimited(): string {
 
 /** Lanes that gave all they were asked for: what is left there says nothing of the others. */
 function metQuotas(): string {
-  return "met as materialized (select no from taken group by no having count(*) >= ($10::int[])[no]),";
+  return "met as materialized (select no from taken group by no having sum(cardinality(ids)) >= ($10::int[])[no]),";
 }
 
 interface ClaimTextOptions {
@@ -162,19 +162,17 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :], case when given * 2 >= count then inputs[given + 1 :] end from opened where given < count
   ),
   taken as materialized (
-    ${fronts ? `select no, id, seq, spent, crashes, tid, true as bare${lane} from front union all` : ""}
-    select no, id, seq, spent, crashes, tid, true as bare${lane} from picked where not mixed
-    union all select no, id, seq, spent, crashes, tid, true${lane} from dealt where id is not null
-    union all
-    select d.no, u.id, d.seq + u.place - 1, 0, 0, null, d.inputs is null${lane}
-    from dealt d cross join lateral unnest(d.jobs[1 : d.given]) with ordinality as u(id, place) where d.id is null
+    ${fronts ? `select no, seq, array[id] as ids, spent, crashes, tid, true as bare${lane} from front union all` : ""}
+    select no, seq, array[id] as ids, spent, crashes, tid, true as bare${lane} from picked where not mixed
+    union all select no, seq, array[id], spent, crashes, tid, true${lane} from dealt where id is not null
+    union all select no, seq, jobs[1 : given], 0, 0, null, inputs is null${lane} from dealt where id is null
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
   ${several ? metQuotas() : ""}
-  ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share, inputs is not null) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end", "bare")},
+  ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share, inputs is not null) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'count', array_agg(cardinality(ids) order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end", "bare")},
   counted as (
     insert into pawl.delta (queue, task, ready, running)
-    ${several ? "select queue, task, -count(*), count(*) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
+    ${several ? "select queue, task, -sum(cardinality(ids)), sum(cardinality(ids)) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
   )
   ${answer({
     inputs: `(select string_agg(array_to_string(inputs[1 : given], E'${RECORD}'), E'${RECORD}' order by seq) from dealt where inputs is not null)`,
@@ -209,12 +207,18 @@ function frontText(ofLane: string, limits: string): string {
   )`;
 }
 
-/** The lease over what was `taken`, and its jobs in order with what is not their facts. `bare`: of which facts are to be looked up. */
+/**
+ * The lease over what was `taken`, and its jobs in order with what is not their facts. Jobs out of one parcel stay together
+ * until here: a row for each of a thousand costs more than all the rest. `bare`: of which facts are to be looked up.
+ */
 function hold(more: string, alone: string, settled: string, bare = "true"): string {
+  const inOrder = "(select * from taken order by seq) t";
   return `own as materialized (
-    select count(*) as count, array_agg(id order by id) filter (where ${bare}) as ids, array_agg(id order by seq) as jobs,
-      json_build_object(${more}'last', max(seq), 'spent', case when max(spent) > 0 then array_agg(spent order by seq) end,
-        'crashes', case when max(crashes) > 0 then array_agg(crashes order by seq) end)::text as about
+    select coalesce(sum(cardinality(ids)), 0) as count, array(select unnest(t.ids) from ${inOrder}) as jobs,
+      case when bool_or(${bare}) then array(select unnest(ids) as id from taken where ${bare} order by id) end as ids,
+      json_build_object(${more}'last', max(seq + cardinality(ids) - 1),
+        'spent', case when max(spent) > 0 then array(select t.spent from ${inOrder} cross join lateral unnest(t.ids)) end,
+        'crashes', case when max(crashes) > 0 then array(select t.crashes from ${inOrder} cross join lateral unnest(t.ids)) end)::text as about
     from taken
   ),
   leased as (
@@ -239,7 +243,7 @@ export const CLAIM_SUSPECT = statement(
     ) p order by p.seq limit 1
   ),
   taken as materialized (
-    delete from pawl.suspect u using pick where u.ctid = pick.tid returning u.id, u.seq, u.spent, u.crashes, u.queue, u.band, u.tenant, u.task
+    delete from pawl.suspect u using pick where u.ctid = pick.tid returning array[u.id] as ids, u.seq, u.spent, u.crashes, u.queue, u.band, u.tenant, u.task
   ),
   ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true", "null")},
   counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
@@ -270,10 +274,11 @@ export interface About {
    * before, and whether their inputs came along
    */
   readonly runs?: readonly (readonly [seq: number, count: number, before: number, carried: boolean])[] | null;
-  /** of several lanes: the number of each job's, from 1, and its place there */
+  /** of several lanes, of jobs that follow each other in one: its number, from 1, the place of the first there, and how many */
   readonly lanes?: {
     readonly no: readonly number[];
     readonly seq: readonly number[];
+    readonly count: readonly number[];
     /** numbers of the lanes that had parcels */
     readonly packed: readonly number[] | null;
   };

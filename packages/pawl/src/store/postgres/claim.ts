@@ -165,7 +165,12 @@ function ask(
 function runsOf({ runs, lanes }: About): readonly TakenRun[] {
   if (runs == null) return [];
   if (lanes === undefined) return runs.map(([seq, count, before, carried]) => ({ seq, from: before + 1, to: before + count, carried }));
-  const places = new Map(lanes.seq.map((seq, index) => [seq, index + 1]));
+  let place = 1;
+  const places = new Map<number, number>();
+  lanes.seq.forEach((seq, index) => {
+    places.set(seq, place);
+    place += lanes.count[index] as number;
+  });
   return runs.map(([seq, count, , carried]) => {
     const from = places.get(seq) as number;
     return { seq, from, to: from + count - 1, carried };
@@ -182,13 +187,15 @@ function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly O
     only.last = taken.last;
     return offers;
   }
-  for (let place = 0; place < jobs.length; place++) {
-    const offer = offers[(lanes.no[place] as number) - 1] as Offer;
-    const seq = lanes.seq[place] as number;
-    offer.places.push(place);
-    if (seq < 0) offer.front++;
-    else offer.last = seq;
-  }
+  let place = 0;
+  lanes.no.forEach((no, index) => {
+    const offer = offers[no - 1] as Offer;
+    const seq = lanes.seq[index] as number;
+    const end = place + (lanes.count[index] as number);
+    if (seq < 0) offer.front += end - place;
+    else offer.last = seq + end - place - 1;
+    while (place < end) offer.places.push(place++);
+  });
   return offers;
 }
 
