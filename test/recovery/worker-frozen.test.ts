@@ -50,8 +50,8 @@ describeOn("embedded18", () => {
 
     it("blocked by its first job, taken while its thread comes up, keeps the lease (A1)", async () => {
       await using stage = await freshStage();
-      const job = await stage.enqueue("block", { ms: 8_000 });
-      const work = { lease: 5_500, renewal: 1_500, concurrency: 1 };
+      const job = await stage.enqueue("block", { ms: 12_000 });
+      const work = { lease: 10_000, renewal: 5_000, concurrency: 1 };
       const both = await Promise.all([stage.worker(work, STEADY.open), stage.worker(work, STEADY.open)]);
       await stage.drained();
       expect(stage.sink.of(job.id, "start")).toHaveLength(1);

@@ -73,6 +73,7 @@ export class Settler {
   close(): Promise<void> {
     this.#closing = true;
     if (this.#resting) this.#giveUpLate();
+    else this.#schedule();
     if (this.pending === 0) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }
@@ -83,10 +84,11 @@ export class Settler {
     this.parts.clock.soon(this.#flush);
   }
 
-  /** Beside another call only for as many as that one has: until then, more of them gather for one. */
+  /** Beside another call only for as many as that one has: until then, more of them gather for one, unless none are to come. */
   #mayCall(): boolean {
     const { length } = this.#waiting;
-    return length > 0 && (this.#calls === 0 || (this.#calls < MOST_CALLS && length >= this.#underWay));
+    if (length === 0 || this.#calls >= MOST_CALLS) return false;
+    return this.#calls === 0 || length >= this.#underWay || this.full || this.#closing;
   }
 
   readonly #flush = (): void => {

@@ -76,6 +76,47 @@ describe("settlements", () => {
     expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(40);
   });
 
+  /** The first call hangs with 8 of them; so many come after. */
+  async function hanging(more: number) {
+    const hangs = gate();
+    const sizes: number[] = [];
+    world = new World({
+      tasks: [quick],
+      around: settling(async (settlements, real, worker) => {
+        sizes.push(settlements.length);
+        if (sizes.length === 1) await hangs.opened;
+        return real(worker, settlements);
+      }),
+    });
+    await world.enqueueMany(
+      quick,
+      Array.from({ length: 8 }, () => ({})),
+    );
+    const worker = await world.work({ concurrency: 8, claimBatch: 1 });
+    await world.clock.quiet();
+    for (let i = 0; i < more; i++) await world.enqueue(quick);
+    await world.clock.quiet();
+    return { worker, sizes, hangs };
+  }
+
+  test("go out beside a call that hangs when nothing more may start because of them", async () => {
+    const { sizes, hangs } = await hanging(3);
+    expect(sizes.slice(0, 2), "ten are as many as may wait").toEqual([8, 2]);
+    hangs.open();
+    await world.clock.quiet();
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(11);
+  });
+
+  test("go out beside a call that hangs when the worker stops", async () => {
+    const { worker, sizes, hangs } = await hanging(1);
+    expect(sizes).toEqual([8]);
+    const stopped = worker.stop();
+    await world.clock.quiet();
+    expect(sizes).toEqual([8, 1]);
+    hangs.open();
+    await stopped;
+  });
+
   test("are repeated until the store answers, and a lost answer settles nothing twice", async () => {
     world = new World({
       tasks: [quick],

@@ -3,7 +3,23 @@ import type { Failure } from "../../core/failure.js";
 import type { LeaseId } from "../../core/id.js";
 import type { Settlement } from "../port-leases.js";
 import type { Test } from "./suite.js";
-import { ANA, ANA_REBORN, BOB, FAILED, HOUR, KILLED, LEASE, MINUTE, NOBODY, RELEASED, SECOND, SNOOZED, START, SUCCEEDED } from "./world.js";
+import {
+  ANA,
+  ANA_REBORN,
+  BOB,
+  FAILED,
+  type Held,
+  HOUR,
+  KILLED,
+  LEASE,
+  MINUTE,
+  NOBODY,
+  RELEASED,
+  SECOND,
+  SNOOZED,
+  START,
+  SUCCEEDED,
+} from "./world.js";
 
 export function settleTests(test: Test): void {
   test("a job that succeeds keeps its output and its history", async (w) => {
@@ -183,6 +199,26 @@ export function settleTests(test: Test): void {
     const settlement = w.settlement(await w.hold(), FAILED);
     expect(await w.store.leases.settle(ANA, [settlement, settlement])).toEqual(["settled", "settled"]);
     expect(await w.store.jobs.history("everyone", id)).toHaveLength(1);
+  });
+
+  test("of two settlements of one attempt in one batch that differ, the first counts", async (w) => {
+    await w.enqueue({}, {}, {});
+    const [a, b, c] = (await w.holdAll()) as [Held, Held, Held];
+    const [failed, succeeded] = [w.settlement(a, FAILED), w.settlement(a, SUCCEEDED)];
+    const [other, late] = [w.settlement(b, SUCCEEDED), w.settlement(b, FAILED)];
+    expect(await w.store.leases.settle(ANA, [failed, other, succeeded, late, w.settlement(c, SUCCEEDED)])).toEqual(Array(5).fill("settled"));
+    expect([await w.state(a.job.id), await w.state(b.job.id), await w.state(c.job.id)]).toEqual(["scheduled", "succeeded", "succeeded"]);
+    expect(await w.store.jobs.history("everyone", b.job.id)).toHaveLength(1);
+  });
+
+  test("jobs that go back in one call line up in the order they were settled, whatever leases they are of", async (w) => {
+    await w.enqueue({}, {}, {}, {});
+    const [a, b, c, d] = (await w.holdAll()) as [Held, Held, Held, Held];
+    await w.add();
+    const [e] = (await w.holdAll()) as [Held];
+    const settlements = [c, a].map((one) => w.settlement(one, RELEASED));
+    await w.store.leases.settle(ANA, [...settlements, w.settlement(d, SUCCEEDED), w.settlement(b, RELEASED), w.settlement(e, RELEASED)]);
+    expect(await w.claimIds()).toEqual([c, a, b, e].map(({ job }) => job.id));
   });
 
   test("a stale settlement does not hold up the others of its batch", async (w) => {

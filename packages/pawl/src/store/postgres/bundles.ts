@@ -78,8 +78,9 @@ export class HeldLeases {
         part = parts.get(lease);
       }
       const place = part === undefined ? 0 : placeOf(part.held, settlement.job);
-      if (part === undefined || place === 0) rest.push(settlement);
-      else if (!put(part, place, settlement)) return undefined;
+      if (part !== undefined && place > 0 && !put(part, place, settlement)) return undefined;
+      // In the order they were given: those that go back to their lanes line up by it.
+      if (part === undefined || place === 0 || !isUsual(settlement)) rest.push(settlement);
     }
     if (rest.length > 1 && new Set(rest.map(settlementKey)).size < rest.length) return undefined;
     const bundles: Bundle[] = [];
@@ -111,13 +112,10 @@ export class HeldLeases {
       const from = place;
       const end = run === undefined ? from : Math.min(run.to, last);
       while (place <= end && isUsual(items[place])) place++;
-      if (run !== undefined && place > from && place - from >= this.smallest) {
-        const settlements = items.slice(from, place) as Settlement[];
-        bundles.push({ lease, seq: run.seq + from - run.from, from, to: place - 1, settlements });
-        continue;
-      }
+      const settlements = items.slice(from, place) as Settlement[];
+      if (run === undefined || settlements.length < this.smallest) rest.push(...settlements);
+      else bundles.push({ lease, seq: run.seq + from - run.from, from, to: place - 1, settlements });
       if (place === from) place++;
-      for (let i = from; i < place; i++) if (items[i] !== undefined) rest.push(items[i] as Settlement);
     }
   }
 }

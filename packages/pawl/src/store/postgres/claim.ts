@@ -183,7 +183,7 @@ function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly O
   const { lanes, jobs } = taken;
   if (lanes === undefined) {
     const [only] = offers as [Offer];
-    only.places.push(...jobs.keys());
+    for (let place = 0; place < jobs.length; place++) only.places.push(place);
     only.last = taken.last;
     return offers;
   }

@@ -34,7 +34,7 @@ function absolute(monotonic: number): number {
 /**
  * Renews from a thread of its own, with a connection of its own: a blocked event loop does not lose its leases. What it
  * takes to start the thread is asked for until it is had, and a thread that dies is replaced. It reads what to renew from
- * memory that is shared with it, so it need not be up before the first lease is held, unless that is a short one.
+ * memory that is shared with it, so it need not be up before the first lease is held, unless one may be due by then.
  */
 export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
   const table = new RenewalTable();
@@ -85,7 +85,7 @@ export function threadRenewer(data: () => Promise<RenewalData>): Renewer {
       else trouble(pawlError("renewal_failed", { reason: message.trouble }));
     });
     thread = next;
-    if (given.duration > COMES_UP_WITHIN) mayClaim();
+    if (given.every >= COMES_UP_WITHIN) mayClaim();
   }
 
   start();

@@ -1,5 +1,5 @@
-import { plainArray } from "./arrays.js";
 import type { Settlement } from "../port-leases.js";
+import { plainArray } from "./arrays.js";
 import type { Bundle } from "./bundles.js";
 import { hotStatement } from "./db.js";
 import { deltaParameters } from "./settle-parameters.js";

@@ -121,44 +121,54 @@ export interface Settling {
 export async function settle(on: Settling, ref: WorkerRef, given: readonly Settlement[], tx?: ForeignTransaction): Promise<SettleReport> {
   if (given.length === 0) return { answers: [], readied: [] };
   const worker = await on.workers.id(ref);
+  if (tx !== undefined) return firstOfEach(given, (settlements) => settleInside(on, tx, worker, settlements));
   const sorted = on.held.sort(given);
-  if (sorted !== undefined) return settleDistinct(on, worker, given, sorted, tx);
-  // Of two settlements of one attempt in one batch the first counts: set last to first, so that it is the one that stays.
-  const settlements = [...new Map([...given].reverse().map((item) => [settlementKey(item), item])).values()];
-  const { answers, readied } = await settleDistinct(on, worker, settlements, on.held.sort(settlements) as Sorted, tx);
-  const byKey = new Map(settlements.map((item, index) => [settlementKey(item), answers[index] as Settled]));
+  if (sorted !== undefined) return settleSorted(on, worker, given, sorted);
+  return firstOfEach(given, (settlements) => settleSorted(on, worker, settlements, on.held.sort(settlements) as Sorted));
+}
+
+/** Of two settlements of one attempt in one batch the first counts, and both are answered by what became of it. */
+async function firstOfEach(
+  given: readonly Settlement[],
+  settle: (settlements: readonly Settlement[]) => Promise<SettleReport>,
+): Promise<SettleReport> {
+  const first = new Map<string, Settlement>();
+  for (const item of given) if (!first.has(settlementKey(item))) first.set(settlementKey(item), item);
+  const { answers, readied } = await settle([...first.values()]);
+  const byKey = new Map([...first.keys()].map((key, index) => [key, answers[index] as Settled]));
   return { answers: given.map((item) => byKey.get(settlementKey(item)) as Settled), readied };
 }
 
-async function settleDistinct(
+async function settleInside(
   { db, held }: Settling,
+  tx: ForeignTransaction,
   worker: number,
   settlements: readonly Settlement[],
-  sorted: Sorted,
-  tx: ForeignTransaction | undefined,
 ): Promise<SettleReport> {
-  if (tx !== undefined) {
-    const on = foreignDb(db, tx);
-    const readied = await settleGuarded(db, on, worker, settlements);
-    return { answers: await classify(on, worker, settlements), readied };
-  }
+  const report = await settleSlowly(db, foreignDb(db, tx), worker, settlements);
+  // If it is rolled back, what is left of these leases is settled row by row.
+  held.settled({ bundles: [], rest: settlements });
+  return report;
+}
+
+/** The quick ways settle all they are given or nothing; then it is done one by one. */
+async function settleSorted({ db, held }: Settling, worker: number, settlements: readonly Settlement[], sorted: Sorted): Promise<SettleReport> {
   const { bundles, rest } = sorted;
-  // The quick ways settle all they are given or nothing; then it is done one by one.
   const slow = [
     bundles.length === 0 || (await settleBundles(db, worker, bundles)) ? [] : bundles.flatMap((bundle) => bundle.settlements),
     rest.length === 0 || (await settleAll(db, worker, rest)) ? [] : rest,
   ];
   const reports: (SettleReport & { readonly settlements: readonly Settlement[] })[] = [];
-  for (const some of slow) if (some.length > 0) reports.push({ settlements: some, ...(await settleSlowly(db, worker, some)) });
+  for (const some of slow) {
+    if (some.length > 0) reports.push({ settlements: some, ...(await db.transaction((own) => settleSlowly(db, own, worker, some))) });
+  }
   held.settled(sorted);
   return inOrder(settlements, reports);
 }
 
-function settleSlowly(db: Db, worker: number, settlements: readonly Settlement[]): Promise<SettleReport> {
-  return db.transaction(async (own) => {
-    const readied = await settleGuarded(db, own, worker, settlements);
-    return { answers: await classify(own, worker, settlements), readied };
-  });
+async function settleSlowly(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<SettleReport> {
+  const readied = await settleGuarded(db, on, worker, settlements);
+  return { answers: await classify(on, worker, settlements), readied };
 }
 
 /** Those that no report is about are settled. */

@@ -16,8 +16,8 @@ export class Held {
 
   constructor(private readonly caps: Pick<Caps, "taken" | "freed" | "ended">) {}
 
-  taken(lane: Lane): void {
-    this.#add(lane, 1);
+  taken(lane: Lane, count = 1): void {
+    this.#add(lane, count);
   }
 
   /** What it never counted, since the worker did not say so, cannot be given back. */
