@@ -110,7 +110,7 @@ races((race) => {
     [
       {
         clause: "rows behind a parcel that is not held here wait for it",
-        without: [{ statement: "claim", from: ", (select e.seq from fence e where e.no = o.no)", to: "" }],
+        without: [{ statement: "claim", from: ", ((select jsonb_object_agg(no, seq) from fence) ->> no::text)::bigint", to: "" }],
         because: /claimed before its turn/,
       },
     ],

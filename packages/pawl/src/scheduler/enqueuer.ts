@@ -10,6 +10,7 @@ import type { Batcher } from "./batcher.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "./check.js";
 import { ChunkPipe, each } from "./chunks.js";
 import { encodeInput } from "./input.js";
+import { LaneOrder } from "./lane-order.js";
 import { withLimits } from "./limits.js";
 import { answersOf, batchRequest, checkRequest } from "./once.js";
 import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "./options.js";
@@ -100,10 +101,10 @@ export class Enqueuer {
   async #many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
     if (!Array.isArray(inputs)) throw invalid("inputs", "enqueueMany takes an array; enqueueStream takes any iterable");
     const chunks: (readonly Enqueued[])[] = [];
-    await this.#inChunks(task, inputs, options, atOnce, (answers, chunk) => {
+    const order = await this.#inChunks(task, inputs, options, atOnce, (answers, chunk) => {
       chunks[chunk] = answers;
     });
-    const answers = chunks.flat();
+    const answers = inPlace(chunks.flat(), order);
     try {
       return answers.map((answer) => storedOf(answer, task.name));
     } catch (error) {
@@ -137,14 +138,17 @@ export class Enqueuer {
     return summary;
   }
 
-  /** Several chunks at a time; in a transaction of the caller's, which has one connection, one after the other. */
+  /**
+   * Several chunks at a time; in a transaction of the caller's, which has one connection, one after the other. Answers the
+   * places of the jobs in the order they went out, if that is not the order they were given in.
+   */
   async #inChunks(
     task: TaskLike,
     inputs: Inputs,
     options: ManyOptions<unknown> | undefined,
     patiently: Patience,
     done: (answers: readonly Enqueued[], chunk: number) => void,
-  ): Promise<void> {
+  ): Promise<readonly number[] | undefined> {
     const { tx, request, tenant, prepare } = this.#preparer(task, options);
     let chunks = 0;
     const send = (jobs: readonly NewJob[]) => {
@@ -153,13 +157,18 @@ export class Enqueuer {
       return tx === undefined ? patiently(() => this.#outside(jobs, once)) : this.#inside(tx, jobs, once);
     };
     const pipe = new ChunkPipe(send, tx === undefined ? IN_FLIGHT : 1, done);
+    // Of a stream nothing more than a chunk is kept.
+    const order = Array.isArray(inputs) && options?.each !== undefined ? new LaneOrder(pipe) : undefined;
+    const next = order ?? pipe;
     let index = 0;
     try {
       await each(inputs, (input) => {
         const job = prepare(input, index++);
-        return job instanceof Promise ? job.then((late) => pipe.add(late)) : pipe.add(job);
+        return job instanceof Promise ? job.then((late) => next.add(late)) : next.add(job);
       });
+      await order?.flush();
       await pipe.end();
+      return order?.sent;
     } catch (error) {
       await pipe.settled();
       throw withStored(error, pipe.stored);
@@ -203,6 +212,16 @@ export class Enqueuer {
     for (const { lane } of jobs) if (untold.size < 1_000) untold.set(laneKey(lane), lane);
     return answers;
   }
+}
+
+/** The answers to jobs by the places of these. */
+function inPlace(answers: readonly Enqueued[], order: readonly number[] | undefined): readonly Enqueued[] {
+  if (order === undefined) return answers;
+  const placed = new Array<Enqueued>(answers.length);
+  order.forEach((place, index) => {
+    placed[place] = answers[index] as Enqueued;
+  });
+  return placed;
 }
 
 /** How often something is sent that is not let in. */

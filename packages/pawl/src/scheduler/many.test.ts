@@ -38,6 +38,13 @@ describe("enqueueMany", () => {
     ]);
   });
 
+  test("answers in order also where it sends the jobs of each tenant together", async () => {
+    const { scheduler } = bareScheduler();
+    const inputs = Array.from({ length: 2_500 }, (_, n) => n);
+    const jobs = await scheduler.enqueueMany(number, inputs, { each: (n) => ({ tenant: `t${n % 7}` }) });
+    for (const n of [0, 1, 7, 1_000, 2_499]) expect(await jobs[n]?.get()).toMatchObject({ input: n, tenant: `t${n % 7}` });
+  });
+
   test("tells existing and rejected ones apart, as values", async () => {
     const { scheduler } = bareScheduler();
     const first = await scheduler.enqueue(number, 1, { key: "k" });

@@ -81,10 +81,10 @@ describe("the lanes a worker knows", () => {
         lanes.gave(asked, each * asked);
         return asked;
       });
-    expect(widths(1)).toEqual([64, 128, 256, 256]);
-    expect(widths(2)).toEqual([256, 128, 64, 64]);
+    expect(widths(1)).toEqual([128, 256, 256, 256]);
+    expect(widths(2)).toEqual([256, 128, 128, 128]);
     lanes.gave(10, 0);
-    expect(width(), "few were asked since few were wanted").toBe(64);
+    expect(width(), "few were asked since few were wanted").toBe(128);
   });
 
   it("with no room do not hide those that have some", async () => {

@@ -40,7 +40,7 @@ interface Queues {
 }
 
 /** Tenants, and lanes, of a band looked at by one claim: a claim takes hundreds of jobs, so thousands come in turn. */
-const WINDOW = 64;
+const WINDOW = 128;
 /** The same while lanes have a job or so each. */
 const WIDEST = 256;
 /** Tenants of a band whose time is remembered though they have no work. */

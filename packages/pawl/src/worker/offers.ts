@@ -101,8 +101,12 @@ export class Offers {
    */
   gave(offered: readonly Offered[], claimed: Claimed | undefined, stamp: number): boolean {
     const given = new Map<string, number>();
+    let last: Lane | undefined;
+    let key = "";
     for (const { lane } of claimed?.jobs ?? []) {
-      const key = laneKey(lane);
+      // Jobs come lane by lane.
+      if (lane !== last) key = laneKey(lane);
+      last = lane;
       given.set(key, (given.get(key) ?? 0) + 1);
     }
     let more = false;

@@ -41,6 +41,8 @@ function answer({ inputs, parcels, packed, left }: AnswerParts): string {
  * - what is locked is materialized, or the planner may run its LIMIT more than once;
  * - rows are picked along `bounded`, which is joined with nothing: a hash join may turn the order in which lanes were offered,
  *   and with it whom the claim's limit leaves out;
+ * - what is known of each lane is looked up in one object for all (`bounded`), or in a hash (IN inside CASE): the planner
+ *   believes that there are five, and would compare all with all;
  * - where there are parcels, they and the rows of all lanes are merged by `lined`: how much of each the lane's quota takes,
  *   and then (`dealt`) the claim's limit, in the order lanes were offered. Rows alone are in order as they were picked;
  * - lanes that are known to have no parcels are not asked for them (`packed`);
@@ -133,7 +135,9 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     ) q
   ),
   bounded as materialized (
-    select *, coalesce(least((select f.full from full_at f where f.no = o.no), (select e.seq from fence e where e.no = o.no)), 9223372036854775807) as below from offered o
+    select *, coalesce(least(
+      ((select jsonb_object_agg(f.no, f.full) from full_at f) ->> no::text)::bigint, ((select jsonb_object_agg(no, seq) from fence) ->> no::text)::bigint
+    ), 9223372036854775807) as below from offered
   ),
   picked as materialized (
     select o.no, o.quota, exists (select from locked) as mixed${offeredLane}, p.* from bounded o cross join lateral (
@@ -180,7 +184,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     packed: "(select coalesce(sum(count), 0) from locked)",
     left: `o.count < $4 and exists (
       select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit ceil(o.quota / $12::float8)::int + 2) q
-      where q.seq <> all(array(select seq from opened where given = count))${several ? " and case when o.no in (select no from met) then false else true end" : ""}
+      where case when q.seq in (select seq from opened where given = count) then false else true end${several ? " and case when o.no in (select no from met) then false else true end" : ""}
     )`,
   })}`;
 }

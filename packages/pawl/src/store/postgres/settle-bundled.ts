@@ -8,14 +8,15 @@ import { UNFIT } from "./unfit.js";
 /**
  * The hottest exit: as `settle.ts`, for attempts that all went the usual way. Which jobs they were of says the lease, so
  * nothing but times is sent, and a row per run of them is written. A place that was settled before, however it was
- * written, is in `settled` of the lease's row, which is read after the lock.
+ * written, is in `settled` of the lease's row, which is read after the lock. Nothing is appended to the jobs there: but what
+ * comes of that is here, while the column itself is stored apart, and would be fetched anew for every bundle.
  */
 export const SETTLE_BUNDLED = hotStatement(
   "settle",
   "settle_bundled",
   `
   with own as materialized (
-    select id, open, watched, settled, jobs from pawl.lease where id = any($2::bigint[]) and worker = $1 order by id for update
+    select id, open, watched, settled, jobs || '{}'::uuid[] as jobs from pawl.lease where id = any($2::bigint[]) and worker = $1 order by id for update
   ),
   aside as materialized (
     select exists (select from own where watched)
