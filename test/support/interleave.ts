@@ -6,8 +6,10 @@ import type { Database } from "./servers.js";
 /** ms between looks at who waits for whom: looking without a pause takes the time away from those looked at */
 const LONGEST_WAIT = 8;
 
+/** Only who waits for another session waits for long: autovacuum, say, lets everybody go on in a moment. */
 const ACTIVITY = `
-  select a.application_name as name, cardinality(pg_blocking_pids(a.pid)) > 0 as blocked,
+  select a.application_name as name,
+    exists (select from pg_stat_activity b where b.pid = any(pg_blocking_pids(a.pid)) and b.application_name like 'race %') as blocked,
     (select l.objid::int from pg_locks l where l.pid = a.pid and l.locktype = 'advisory' and not l.granted) as barrier
   from pg_stat_activity a where a.datname = current_database() and a.application_name = any($1) and a.state = 'active'`;
 
