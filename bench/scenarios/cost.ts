@@ -1,7 +1,7 @@
 import type { ServerUsage } from "../contract/inspector.js";
 import type { Scenario, Turn } from "../contract/scenario.js";
 import { figureOf, overBestPeer, partsOf, rowsOf } from "../harness/figures.js";
-import { known } from "./parts.js";
+import { analyzed } from "./parts.js";
 import { NODE_SYSTEMS } from "./systems.js";
 
 export const cost: Scenario = {
@@ -33,7 +33,7 @@ async function measured(turn: Turn, jobs: number) {
   const clientsBefore = [await producer.usage(), await worker.usage()];
 
   await producer.enqueueMany({ count: jobs });
-  await known(turn);
+  await analyzed(turn);
   await worker.work({ upTo: jobs });
   await worker.ran(jobs);
   await turn.recorded(jobs);

@@ -12,14 +12,14 @@ export async function filled(turn: Turn, jobs: Jobs): Promise<void> {
   const producer = await turn.start();
   await producer.enqueueMany(jobs);
   await producer.stop();
-  await known(turn);
+  await analyzed(turn);
 }
 
 /**
  * A server that has been up for a minute knows its tables, and some plan by that: graphile-worker drains 15,000 jobs a second
  * before autovacuum's first look, and 45,000 after it. Left to chance, that look comes in one turn of five.
  */
-export async function known(turn: Turn): Promise<void> {
+export async function analyzed(turn: Turn): Promise<void> {
   if (turn.place.kind === "postgres") await turn.inspect.query("analyze");
 }
 

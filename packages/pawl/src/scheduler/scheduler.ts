@@ -42,7 +42,8 @@ export interface Scheduler {
   enqueue(task: string, input?: unknown, options?: EnqueueOptions): Promise<Job>;
   /**
    * Stores many jobs, and answers with their handles in order. Up to 1,000 (and 16 MB of input) all are stored or
-   * none; beyond that, chunk by chunk, and the error of a failed chunk says how many were stored (`details.stored`).
+   * none; beyond that, chunk by chunk (with `each` the jobs of a lane go together), and the error of a failed chunk says how
+   * many were stored (`details.stored`).
    * A job whose key is taken is no error here: its handle says `rejected` and is that of the holder.
    */
   enqueueMany<In, Out, Parsed>(

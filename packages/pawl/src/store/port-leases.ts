@@ -85,7 +85,7 @@ export interface Renewal {
  * Times are the monotonic clock of the caller's thread (`performance.now()`).
  */
 export interface Renewer {
-  /** Until then it renews nothing, so nothing should be claimed; absent: from the start. */
+  /** Nothing should be claimed before: it could be due before it is renewed. Absent: from the start. */
   readonly ready?: Promise<void>;
   /**
    * Renews the lease from one period after now on, but not at or after `latestDeadline`: by then all its jobs should

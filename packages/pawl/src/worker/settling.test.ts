@@ -20,22 +20,28 @@ const settling =
     },
   });
 
+/** A world with so many jobs, whose settlements are answered once the gate is open; `only`: this call alone waits for it, from 1. */
+async function unanswered(jobs: number, only?: number) {
+  const sizes: number[] = [];
+  const answer = gate();
+  world = new World({
+    tasks: [quick],
+    around: settling(async (settlements, real, worker) => {
+      sizes.push(settlements.length);
+      if (only === undefined || sizes.length === only) await answer.opened;
+      return real(worker, settlements);
+    }),
+  });
+  await world.enqueueMany(
+    quick,
+    Array.from({ length: jobs }, () => ({})),
+  );
+  return { sizes, answer };
+}
+
 describe("settlements", () => {
   test("of one turn go out together, two calls at a time, the rest merged", async () => {
-    const sizes: number[] = [];
-    const answer = gate();
-    world = new World({
-      tasks: [quick],
-      around: settling(async (settlements, real, worker) => {
-        sizes.push(settlements.length);
-        await answer.opened;
-        return real(worker, settlements);
-      }),
-    });
-    await world.enqueueMany(
-      quick,
-      Array.from({ length: 60 }, () => ({})),
-    );
+    const { sizes, answer } = await unanswered(60);
     await world.work({ concurrency: 20 });
     await world.clock.quiet();
     expect(sizes.length).toBeLessThanOrEqual(2);
@@ -46,21 +52,7 @@ describe("settlements", () => {
   });
 
   test("wait for a call under way until as many have gathered as it has", async () => {
-    const sizes: number[] = [];
-    const answers = [gate(), gate(), gate()];
-    world = new World({
-      tasks: [quick],
-      around: settling(async (settlements, real, worker) => {
-        const answer = answers[sizes.length];
-        sizes.push(settlements.length);
-        await answer?.opened;
-        return real(worker, settlements);
-      }),
-    });
-    await world.enqueueMany(
-      quick,
-      Array.from({ length: 20 }, () => ({})),
-    );
+    const { sizes, answer } = await unanswered(20);
     await world.work({ concurrency: 20 });
     await world.clock.quiet();
     for (let i = 0; i < 19; i++) {
@@ -71,27 +63,14 @@ describe("settlements", () => {
     await world.enqueue(quick);
     await world.clock.quiet();
     expect(sizes).toEqual([20, 20]);
-    for (const answer of answers) answer.open();
+    answer.open();
     await world.clock.quiet();
     expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(40);
   });
 
   /** The first call hangs with 8 of them; so many come after. */
   async function hanging(more: number) {
-    const hangs = gate();
-    const sizes: number[] = [];
-    world = new World({
-      tasks: [quick],
-      around: settling(async (settlements, real, worker) => {
-        sizes.push(settlements.length);
-        if (sizes.length === 1) await hangs.opened;
-        return real(worker, settlements);
-      }),
-    });
-    await world.enqueueMany(
-      quick,
-      Array.from({ length: 8 }, () => ({})),
-    );
+    const { sizes, answer: hangs } = await unanswered(8, 1);
     const worker = await world.work({ concurrency: 8, claimBatch: 1 });
     await world.clock.quiet();
     for (let i = 0; i < more; i++) await world.enqueue(quick);

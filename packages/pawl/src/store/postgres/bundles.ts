@@ -130,7 +130,7 @@ function put(part: Part, place: number, settlement: Settlement): boolean {
 }
 
 /** What stands for an attempt among all others. */
-export function settlementKey({ lease, job }: Settlement): string {
+export function settlementKey({ lease, job }: Pick<Settlement, "lease" | "job">): string {
   return `${lease}:${job}`;
 }
 

@@ -5,6 +5,7 @@ import { gateKey } from "../../core/limit.js";
 import { type Patch, withIntent } from "../../core/outcome.js";
 import type { Settlement } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
+import { settlementKey } from "./bundles.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { count } from "./counts.js";
 import { type Db, statement } from "./db.js";
@@ -50,8 +51,8 @@ export async function applyPatches(db: Db, on: Queryable, worker: number, settle
     plainArray(settlements.map((item) => item.lease)),
     plainArray(settlements.map((item) => item.job)),
   ]);
-  const known = new Set(before.map((row) => `${row.lease}:${row.job}`));
-  const fresh = settlements.filter((item) => !known.has(`${item.lease}:${item.job}`));
+  const known = new Set(before.map(settlementKey));
+  const fresh = settlements.filter((item) => !known.has(settlementKey(item)));
   if (fresh.length === 0) return [];
   const asked = new Map((await on.query<Asked & { job: JobId }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row]));
   const decided = fresh.map((item) => ({ ...item, patch: withIntent(item.patch, asked.get(item.job)) }));
