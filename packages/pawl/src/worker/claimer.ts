@@ -242,7 +242,7 @@ export class Claimer implements Claims {
       { offered, limit: request.limit, alone, limited: false, suspect: false },
       () => this.parts.store.leases.claim(request),
       (claimed) => {
-        this.offers.brought(offered.length, claimed?.jobs.length ?? 0);
+        this.offers.brought(offered.length, request.limit, claimed?.jobs.length ?? 0);
         this.#backlog = isBacklog(claimed, request) || this.offers.gave(offered, claimed, stamp);
       },
     );

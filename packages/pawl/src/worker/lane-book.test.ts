@@ -78,13 +78,16 @@ describe("the lanes a worker knows", () => {
     const widths = (each: number) =>
       Array.from({ length: 4 }, () => {
         const asked = width();
-        lanes.gave(asked, each * asked);
+        lanes.gave(asked, 1_000, each * asked);
         return asked;
       });
-    expect(widths(1)).toEqual([128, 256, 256, 256]);
-    expect(widths(2)).toEqual([256, 128, 128, 128]);
-    lanes.gave(10, 0);
+    expect(widths(1), "no more than 256").toEqual([128, 256, 256, 256]);
+    expect(widths(4), "so that five are asked of each").toEqual([256, 200, 200, 200]);
+    expect(widths(10), "no fewer than 128").toEqual([200, 128, 128, 128]);
+    lanes.gave(10, 1_000, 10);
     expect(width(), "few were asked since few were wanted").toBe(128);
+    lanes.gave(128, 1_000, 0);
+    expect(width(), "none says nothing of how many each has when there are some").toBe(128);
   });
 
   it("with no room do not hide those that have some", async () => {

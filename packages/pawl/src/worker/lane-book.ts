@@ -7,6 +7,7 @@ import type { PolicyBook } from "./policy-book.js";
 import { Ring } from "./ring.js";
 
 interface Known {
+  readonly key: LaneKey;
   readonly lane: Lane;
   readonly queues: Queues;
   readonly tenant: Tenant;
@@ -41,7 +42,7 @@ interface Queues {
 
 /** Tenants, and lanes, of a band looked at by one claim: a claim takes hundreds of jobs, so thousands come in turn. */
 const WINDOW = 128;
-/** The same while lanes have a job or so each. */
+/** The same while lanes have a few jobs each. */
 const WIDEST = 256;
 /** Tenants of a band whose time is remembered though they have no work. */
 const MOST_REMEMBERED = 10_000;
@@ -100,7 +101,7 @@ export class LaneBook {
     const queues = this.#queuesOf(lane);
     const band = bandOf(queues, lane);
     const tenant = this.#tenantOf(band, lane);
-    const entry: Known = { lane, queues, tenant, stamp, place: 0, since: this.clock.monotonic() };
+    const entry: Known = { key, lane, queues, tenant, stamp, place: 0, since: this.clock.monotonic() };
     tenant.lanes.add(entry);
     if (tenant.lanes.size === 1) {
       band.ring.add(tenant);
@@ -115,13 +116,12 @@ export class LaneBook {
 
   /** Forgets a lane that gave nothing, unless it was said to have work after `since`. */
   forget(lane: Lane, since: number): void {
-    const key = laneKey(lane);
-    const known = this.#known.get(key);
+    const known = this.#given.get(lane) ?? this.#known.get(laneKey(lane));
     if (known === undefined || known.stamp > since) return;
-    this.#known.delete(key);
+    this.#known.delete(known.key);
     this.#given.delete(known.lane);
-    if (this.isCareful(lane)) this.careful--;
-    known.queues.waiting.delete(key);
+    if (this.careful > 0 && this.isCareful(lane)) this.careful--;
+    if (known.queues.waiting.size > 0) known.queues.waiting.delete(known.key);
     known.tenant.lanes.remove(known);
     if (known.tenant.lanes.size === 0) bandOf(known.queues, lane).ring.remove(known.tenant);
   }
@@ -183,14 +183,17 @@ export class LaneBook {
       known.tenant.lanes.passed(known);
       known.since = now;
       const { waiting } = known.queues;
-      if (waiting.size > 0 && waiting.delete(laneKey(lane))) this.#await(known);
+      if (waiting.size > 0 && waiting.delete(known.key)) this.#await(known);
     }
   }
 
-  /** So many lanes gave so many jobs. Where each gives one, a claim asks more of them, or it would hardly be worth its way. */
-  gave(lanes: number, jobs: number): void {
-    if (lanes < this.#window) return;
-    this.#window = jobs < 1.5 * lanes ? Math.min(WIDEST, 2 * this.#window) : Math.max(WINDOW, this.#window / 2);
+  /**
+   * So many lanes, asked for so many jobs in all, gave some. Where each gives a few, a claim asks more of them, or it would
+   * hardly be worth its way; but of each for one more than that, which shows that it has no more.
+   */
+  gave(lanes: number, limit: number, jobs: number): void {
+    if (lanes < WINDOW || jobs === 0) return;
+    this.#window = Math.max(WINDOW, Math.min(WIDEST, Math.floor(limit / (jobs / lanes + 1))));
   }
 
   #overdue({ waiting }: Queues, aging: number, cap: LaneCap): OpenQueues["overdue"] {
@@ -216,7 +219,7 @@ export class LaneBook {
   }
 
   #await(known: Known): void {
-    if (this.policies.rulesOf(known.queues.name).aging !== undefined) known.queues.waiting.set(laneKey(known.lane), known);
+    if (this.policies.rulesOf(known.queues.name).aging !== undefined) known.queues.waiting.set(known.key, known);
   }
 
   #nameFor({ queue }: Lane): string {
@@ -257,7 +260,8 @@ function openTenants(ring: Ring<Tenant>, window: number, cap: LaneCap): readonly
   const each = Math.max(1, Math.floor(window / ring.size));
   const open: OpenTenant[] = [];
   let last: Tenant | undefined;
-  for (const tenant of ring.inTurn()) {
+  for (let turn = 0; turn < ring.size; turn++) {
+    const tenant = ring.at(turn);
     const lanes = openLanes(tenant, each, cap);
     if (lanes.length > 0) open.push({ share: tenant.share, lanes });
     last = tenant;
@@ -269,7 +273,8 @@ function openTenants(ring: Ring<Tenant>, window: number, cap: LaneCap): readonly
 
 function openLanes({ lanes }: Tenant, most: number, cap: LaneCap): readonly OpenLane[] {
   const open: OpenLane[] = [];
-  for (const { lane } of lanes.inTurn()) {
+  for (let turn = 0; turn < lanes.size; turn++) {
+    const { lane } = lanes.at(turn);
     const room = cap(lane);
     if (room > 0) open.push({ lane, room });
     if (open.length >= most) break;

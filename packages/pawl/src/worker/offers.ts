@@ -1,11 +1,11 @@
 import type { Took } from "../core/capacity.js";
-import { type Lane, laneKey } from "../core/lane.js";
+import { compareLanes, type Lane } from "../core/lane.js";
 import type { ReachedLimit } from "../core/lane-limit.js";
 import { type Offered, offer } from "../core/offer.js";
 import type { Share } from "../core/share.js";
 import type { Clock } from "../runtime/clock.js";
 import type { LiveLanes } from "../store/port-lanes.js";
-import type { Claimed } from "../store/port-leases.js";
+import type { Claimed, ClaimedJob } from "../store/port-leases.js";
 import type { PolicyStore } from "../store/port-policies.js";
 import { type Cap, Caps } from "./caps.js";
 import { LaneBook } from "./lane-book.js";
@@ -90,9 +90,9 @@ export class Offers {
     this.#count(offered, -1);
   }
 
-  /** A claim of so many lanes brought so many jobs: the next one asks as many lanes as that makes worth while. */
-  brought(lanes: number, jobs: number): void {
-    this.#lanes.gave(lanes, jobs);
+  /** A claim of so many lanes, for up to so many jobs, brought some: the next one asks as many lanes as that makes worth while. */
+  brought(lanes: number, limit: number, jobs: number): void {
+    this.#lanes.gave(lanes, limit, jobs);
   }
 
   /**
@@ -100,18 +100,14 @@ export class Offers {
    * Answers whether another gave all it was asked for, and may have more.
    */
   gave(offered: readonly Offered[], claimed: Claimed | undefined, stamp: number): boolean {
-    const given = new Map<string, number>();
-    let last: Lane | undefined;
-    let key = "";
-    for (const { lane } of claimed?.jobs ?? []) {
-      // Jobs come lane by lane.
-      if (lane !== last) key = laneKey(lane);
-      last = lane;
-      given.set(key, (given.get(key) ?? 0) + 1);
-    }
+    const jobs = claimed?.jobs ?? [];
     let more = false;
+    let next = 0;
     for (const { lane, quota } of offered) {
-      if ((given.get(laneKey(lane)) ?? 0) >= quota) more = true;
+      // Jobs come lane by lane, in the order these were offered.
+      const first = next;
+      while (next < jobs.length && isSame((jobs[next] as ClaimedJob).lane, lane)) next++;
+      if (next - first >= quota) more = true;
       else if (this.#limits.room(lane) > 0) this.#lanes.forget(lane, stamp);
     }
     return more;
@@ -153,6 +149,10 @@ export class Offers {
       if (plan !== undefined) plan.pace.inHand += sign * quota;
     }
   }
+}
+
+function isSame(a: Lane, b: Lane): boolean {
+  return a === b || compareLanes(a, b) === 0;
 }
 
 function servedBy({ queues, tasks, bands, tenants }: Settings): (lane: Lane) => boolean {

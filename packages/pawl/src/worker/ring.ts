@@ -20,10 +20,9 @@ export class Ring<T extends { place: number }> {
     if (last !== item) this.#put(last, item.place);
   }
 
-  /** From whose turn it is, once round. */
-  *inTurn(): Generator<T> {
-    const { length } = this.#items;
-    for (let i = 0; i < length; i++) yield this.#items[(this.#start + i) % length] as T;
+  /** Whose turn it is after so many others. */
+  at(turn: number): T {
+    return this.#items[(this.#start + turn) % this.#items.length] as T;
   }
 
   /** It has had its turn: the one behind it is next. */

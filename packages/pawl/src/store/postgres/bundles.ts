@@ -84,8 +84,8 @@ export class HeldLeases {
     }
     if (rest.length > 1 && new Set(rest.map(settlementKey)).size < rest.length) return undefined;
     const bundles: Bundle[] = [];
-    for (const one of parts.values()) if (one !== undefined) this.#bundle(one, bundles, rest);
-    return { bundles, rest };
+    for (const one of parts.values()) if (one !== undefined) bundle(one, bundles, rest);
+    return this.#worthWhile(bundles, rest);
   }
 
   /** They are settled, or never will be: a lease whose jobs are all done is forgotten. */
@@ -106,17 +106,25 @@ export class HeldLeases {
     return held === undefined ? undefined : { lease, held, items: new Array(held.jobs.length + 1), first: held.jobs.length, last: 0 };
   }
 
-  #bundle({ lease, held, items, first, last }: Part, bundles: Bundle[], rest: Settlement[]): void {
-    for (let place = first; place <= last; ) {
-      const run = runAt(held.runs, place);
-      const from = place;
-      const end = run === undefined ? from : Math.min(run.to, last);
-      while (place <= end && isUsual(items[place])) place++;
-      const settlements = items.slice(from, place) as Settlement[];
-      if (run === undefined || settlements.length < this.smallest) rest.push(...settlements);
-      else bundles.push({ lease, seq: run.seq + from - run.from, from, to: place - 1, settlements });
-      if (place === from) place++;
-    }
+  /** Small ones are rows of their own where rows are to be written anyway, or nothing else: not for them alone beside bundles. */
+  #worthWhile(bundles: readonly Bundle[], rest: Settlement[]): Sorted {
+    const large = bundles.filter(({ settlements }) => settlements.length >= this.smallest);
+    if (large.length === bundles.length || (rest.length === 0 && large.length > 0)) return { bundles, rest };
+    for (const { settlements } of bundles) if (settlements.length < this.smallest) rest.push(...settlements);
+    return { bundles: large, rest };
+  }
+}
+
+function bundle({ lease, held, items, first, last }: Part, bundles: Bundle[], rest: Settlement[]): void {
+  for (let place = first; place <= last; ) {
+    const run = runAt(held.runs, place);
+    const from = place;
+    const end = run === undefined ? from : Math.min(run.to, last);
+    while (place <= end && isUsual(items[place])) place++;
+    const settlements = items.slice(from, place) as Settlement[];
+    if (run === undefined) rest.push(...settlements);
+    else if (settlements.length > 0) bundles.push({ lease, seq: run.seq + from - run.from, from, to: place - 1, settlements });
+    if (place === from) place++;
   }
 }
 

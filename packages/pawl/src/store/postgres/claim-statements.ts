@@ -19,6 +19,24 @@ interface AnswerParts {
 
 const NO_PARCELS = { inputs: "null", parcels: "0", packed: "0" };
 
+/** What each lane gave. Where it is all that was asked for, what is left there says nothing of the others. */
+const GAVE = "gave as materialized (select no, sum(cardinality(ids)) as count from taken group by no),";
+
+/** Parcels out of which jobs were taken, in order: of which lane, from where on there, how many, and after how many others of it. */
+const RUNS = `(
+    select json_build_object('no', array_agg(no), 'seq', array_agg(seq), 'count', array_agg(given), 'before', array_agg(upto - count),
+      'bare', case when bool_or(inputs is null) then array_agg(inputs is null) end)
+    from dealt where id is null having count(*) > 0
+  )`;
+
+/** What came as rows, by lane: how many, the place of the last one, and how many were at the front. */
+const ROWS = `(
+    select json_build_object('no', array_agg(no order by no), 'count', array_agg(count order by no), 'last', array_agg(last order by no),
+      'front', case when max(front) > 0 then array_agg(front order by no) end)
+    from (select no, count(*) as count, max(seq) as last, count(*) filter (where seq < 0) as front from taken where tid is not null group by no) r having count(*) > 0
+  )`;
+const UNPACKED = "(select array_agg(no) from offered where packed and case when no in (select no from full_at) then false else true end)";
+
 /**
  * One row: the lease, its jobs in order, what was asked of them, and the facts of each in one text, which costs both
  * sides a fraction of a row per job.
@@ -45,6 +63,7 @@ function answer({ inputs, parcels, packed, left }: AnswerParts): string {
  *   believes that there are five, and would compare all with all;
  * - where there are parcels, they and the rows of all lanes are merged by `lined`: how much of each the lane's quota takes,
  *   and then (`dealt`) the claim's limit, in the order lanes were offered. Rows alone are in order as they were picked;
+ * - jobs come lane by lane: `dealt` and `taken` are in order, and whatever is made of them follows it;
  * - lanes that are known to have no parcels are not asked for them (`packed`);
  * - rows behind a parcel of their lane that is not locked here (`fence`: another holds it, or it was not asked for) wait
  *   for it, or one job enqueued after thousands would be started before them;
@@ -102,9 +121,9 @@ function unlimited(): string {
   return `and case when exists (select from pawl.lane_limit) then not ${over("pawl.lane_limit", "o")} else true end`;
 }
 
-/** Lanes that gave all they were asked for: what is left there says nothing of the others. */
-function metQuotas(): string {
-  return "met as materialized (select no from taken group by no having sum(cardinality(ids)) >= ($10::int[])[no]),";
+/** Whether the lane of that number gave less than it was asked for. */
+function unmet(no: string): string {
+  return `case when ${no} in (select no from gave where count >= ($10::int[])[no]) then false else true end`;
 }
 
 interface ClaimTextOptions {
@@ -147,7 +166,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     ) p limit ${limit}
   ),
   lined as materialized (
-    select *, least(count, quota - (upto - count)) as share from (
+    select *, least(count, quota - (upto - count))::int as share from (
       select *, sum(count) over (partition by no order by seq) as upto from (
         select no, quota, queue, band, tenant, task, tid, seq, count, jobs, inputs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
         union all select no, quota, ${several ? "queue, null, null, task" : "null, null, null, null"}, tid, seq, 1, null, null, id, spent, crashes from picked where mixed
@@ -155,7 +174,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     ) i where upto - count < quota
   ),
   dealt as materialized (
-    select *, least(share, ${limit} - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < ${limit}
+    select *, least(share, ${limit} - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < ${limit} order by no, seq
   ),
   opened as materialized (
     select tid, seq, count, queue, band, tenant, task, jobs, inputs, given from dealt where id is null
@@ -166,27 +185,39 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :], case when given * 2 >= count then inputs[given + 1 :] end from opened where given < count
   ),
   taken as materialized (
+    select * from (
     ${fronts ? `select no, seq, array[id] as ids, spent, crashes, tid, true as bare${lane} from front union all` : ""}
     select no, seq, array[id] as ids, spent, crashes, tid, true as bare${lane} from picked where not mixed
     union all select no, seq, array[id], spent, crashes, tid, true${lane} from dealt where id is not null
     union all select no, seq, jobs[1 : given], 0, 0, null, inputs is null${lane} from dealt where id is null
+    ) t order by no, seq
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
-  ${several ? metQuotas() : ""}
-  ${hold(`'runs', (select json_agg(json_build_array(seq, given, in_all - share, inputs is not null) order by seq) from dealt where id is null), ${several ? "'lanes', json_build_object('no', array_agg(no order by seq), 'seq', array_agg(seq order by seq), 'count', array_agg(cardinality(ids) order by seq), 'packed', (select array_agg(no) from full_at)), " : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end", "bare")},
+  ${several ? GAVE : ""}
+  ${hold(`'runs', ${RUNS}, ${several ? `'rows', ${ROWS}, 'unpacked', ${UNPACKED}, ` : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end", "bare")},
   counted as (
     insert into pawl.delta (queue, task, ready, running)
     ${several ? "select queue, task, -sum(cardinality(ids)), sum(cardinality(ids)) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
   )
   ${answer({
-    inputs: `(select string_agg(array_to_string(inputs[1 : given], E'${RECORD}'), E'${RECORD}' order by seq) from dealt where inputs is not null)`,
+    inputs: `(select string_agg(array_to_string(inputs[1 : given], E'${RECORD}'), E'${RECORD}') from dealt where inputs is not null)`,
     parcels: "(select count(*) from locked)",
     packed: "(select coalesce(sum(count), 0) from locked)",
-    left: `o.count < $4 and exists (
-      select from offered o cross join lateral (select q.seq from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} order by q.seq limit ceil(o.quota / $12::float8)::int + 2) q
-      where case when q.seq in (select seq from opened where given = count) then false else true end${several ? " and case when o.no in (select no from met) then false else true end" : ""}
+    left: `o.count < $4 and (
+      ${leftBehind(several)}
+      or exists (
+        select from (select * from offered where not packed${several ? ` and ${unmet("no")}` : ""}) o
+        cross join lateral (select from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} limit 1) q
+      )
     )`,
   })}`;
+}
+
+/** Of lanes that were asked for parcels: what others hold, or came after those that were locked, and what was locked in vain. */
+function leftBehind(several: boolean): string {
+  if (!several) return "exists (select from fence) or (select count(*) from locked) > (select count(*) from opened where given = count)";
+  return `exists (select from fence where ${unmet("no")})
+      or exists (select from locked where case when seq in (select seq from opened where given = count) then false else true end and ${unmet("no")})`;
 }
 
 function offeredText(name: string, more: string, limits: string): string {
@@ -212,17 +243,16 @@ function frontText(ofLane: string, limits: string): string {
 }
 
 /**
- * The lease over what was `taken`, and its jobs in order with what is not their facts. Jobs out of one parcel stay together
+ * The lease over what was `taken`, and its jobs in that order with what is not their facts. Jobs out of one parcel stay together
  * until here: a row for each of a thousand costs more than all the rest. `bare`: of which facts are to be looked up.
  */
 function hold(more: string, alone: string, settled: string, bare = "true"): string {
-  const inOrder = "(select * from taken order by seq) t";
   return `own as materialized (
-    select coalesce(sum(cardinality(ids)), 0) as count, array(select unnest(t.ids) from ${inOrder}) as jobs,
+    select coalesce(sum(cardinality(ids)), 0) as count, array(select unnest(ids) from taken) as jobs,
       case when bool_or(${bare}) then array(select unnest(ids) as id from taken where ${bare} order by id) end as ids,
       json_build_object(${more}'last', max(seq + cardinality(ids) - 1),
-        'spent', case when max(spent) > 0 then array(select t.spent from ${inOrder} cross join lateral unnest(t.ids)) end,
-        'crashes', case when max(crashes) > 0 then array(select t.crashes from ${inOrder} cross join lateral unnest(t.ids)) end)::text as about
+        'spent', case when max(spent) > 0 then array(select t.spent from taken t cross join lateral unnest(t.ids)) end,
+        'crashes', case when max(crashes) > 0 then array(select t.crashes from taken t cross join lateral unnest(t.ids)) end)::text as about
     from taken
   ),
   leased as (
@@ -271,24 +301,39 @@ export interface AnswerRow {
   readonly left: boolean;
 }
 
-/** What the jobs of a claim are besides their facts, in the order they became ready. */
+/** What the jobs of a claim are besides their facts: lane by lane as they were offered, those of each in the order they became ready. */
 export interface About {
-  /**
-   * out of each parcel: the place of the first one in its lane, how many, of a single lane how many of the claim come
-   * before, and whether their inputs came along
-   */
-  readonly runs?: readonly (readonly [seq: number, count: number, before: number, carried: boolean])[] | null;
-  /** of several lanes, of jobs that follow each other in one: its number, from 1, the place of the first there, and how many */
-  readonly lanes?: {
-    readonly no: readonly number[];
-    readonly seq: readonly number[];
-    readonly count: readonly number[];
-    /** numbers of the lanes that had parcels */
-    readonly packed: readonly number[] | null;
-  };
+  readonly runs?: Runs | null;
+  /** of several lanes, or where fronts were asked: what came as rows */
+  readonly rows?: Rows | null;
+  /** of several lanes, those that were asked for parcels, and have none */
+  readonly unpacked?: readonly number[] | null;
   /** of a suspect */
   readonly lane?: Lane;
   readonly last: number;
   readonly spent: readonly number[] | null;
   readonly crashes: readonly number[] | null;
+}
+
+/** Jobs that came out of one parcel each. */
+interface Runs {
+  /** of which lane, by its number from 1 */
+  readonly no: readonly number[];
+  /** the place of the first one there */
+  readonly seq: readonly number[];
+  readonly count: readonly number[];
+  /** how many others of the lane come before, those at its front apart */
+  readonly before: readonly number[];
+  /** whether their inputs did not come along */
+  readonly bare: readonly boolean[] | null;
+}
+
+/** By lane. */
+interface Rows {
+  readonly no: readonly number[];
+  readonly count: readonly number[];
+  /** the place of the last one in its lane */
+  readonly last: readonly number[];
+  /** how many were at its front */
+  readonly front: readonly number[] | null;
 }

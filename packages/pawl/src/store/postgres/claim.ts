@@ -19,32 +19,88 @@ interface TakenRun extends Run {
   readonly carried: boolean;
 }
 
-interface Taken extends Omit<About, "runs"> {
+/** An offered lane, and what it gave: so many from this place on among those that were taken. */
+interface Offer extends Quota {
+  start: number;
+  count: number;
+  /** how many of them were at the front */
+  front: number;
+  /** the seq of the last of the others */
+  last: number | undefined;
+}
+
+interface Taken extends Pick<About, "spent" | "crashes"> {
   readonly lease: LeaseId;
   readonly now: number;
   readonly jobs: readonly JobId[];
   readonly facts: ReadonlyMap<JobId, Facts>;
+  readonly offers: readonly Offer[];
+  /** numbers of lanes that have no parcels */
+  readonly unpacked: readonly number[];
   readonly runs: readonly TakenRun[];
   /** by the places of their jobs */
   readonly inputs: readonly (string | undefined)[];
   readonly intents: Readonly<Record<JobId, Intent>> | undefined;
 }
 
-function read(row: AnswerRow | undefined): Taken | undefined {
+function read(row: AnswerRow | undefined, quotas: readonly Quota[]): Taken | undefined {
   if (row?.lease == null) return undefined;
   const { lease, now } = row;
   const about = JSON.parse(row.about) as About;
-  const runs = runsOf(about);
+  const jobs = row.jobs.split(",") as JobId[];
+  const offers = offersOf(about.lane === undefined ? quotas : [{ lane: about.lane, quota: 1 }], about, jobs.length);
+  const runs = runsOf(about, offers);
   return {
-    ...about,
     lease,
     now,
-    jobs: row.jobs.split(",") as JobId[],
+    jobs,
     facts: readFacts(row.facts),
+    offers,
     runs,
     inputs: readInputs(row.inputs, runs),
+    spent: about.spent,
+    crashes: about.crashes,
+    unpacked: about.unpacked ?? [],
     intents: row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>),
   };
+}
+
+const nothingOf = ({ lane, quota }: Quota): Offer => ({ lane, quota, start: 0, count: 0, front: 0, last: undefined });
+
+function offersOf(quotas: readonly Quota[], { runs, rows, last }: About, count: number): readonly Offer[] {
+  const offers = quotas.map(nothingOf);
+  // What was asked for one lane alone, without its front, is all of that.
+  if (rows === undefined) {
+    Object.assign(offers[0] as Offer, { count, last });
+    return offers;
+  }
+  rows?.no.forEach((no, index) => {
+    const offer = offers[no - 1] as Offer;
+    offer.count = rows.count[index] as number;
+    offer.front = rows.front?.[index] ?? 0;
+    if (offer.count > offer.front) offer.last = rows.last[index];
+  });
+  runs?.no.forEach((no, index) => {
+    const offer = offers[no - 1] as Offer;
+    const taken = runs.count[index] as number;
+    offer.count += taken;
+    offer.last = Math.max(offer.last ?? 0, (runs.seq[index] as number) + taken - 1);
+  });
+  let start = 0;
+  for (const offer of offers) {
+    offer.start = start;
+    start += offer.count;
+  }
+  return offers;
+}
+
+function runsOf({ runs }: About, offers: readonly Offer[]): readonly TakenRun[] {
+  if (runs == null) return [];
+  return runs.seq.map((seq, index) => {
+    const { start, front } = offers[(runs.no[index] as number) - 1] as Offer;
+    const from = start + front + (runs.before[index] as number) + 1;
+    return { seq, from, to: from + (runs.count[index] as number) - 1, carried: runs.bare?.[index] !== true };
+  });
 }
 
 const ID_LENGTH = 36;
@@ -73,15 +129,6 @@ function readInputs(text: string | null, runs: readonly TakenRun[]): readonly (s
   return inputs;
 }
 
-/** An offered lane, and the places of its jobs among those that were taken. */
-interface Offer extends Quota {
-  readonly places: number[];
-  /** how many of them were at the front */
-  front: number;
-  /** the seq of the last of the others */
-  last: number | undefined;
-}
-
 /** Others may be taking out of the only parcels there are: what they leave is there a moment later. */
 const LOOKS_WHEN_LOCKED_OUT = 4;
 
@@ -105,22 +152,23 @@ export async function claim(
   for (let sweep = false; ; sweep = true) {
     // All of them, or two lanes would send each other round for ever.
     if (sweep) for (const { lane } of quotas) bounds.wake(lane);
-    const from = quotas.map(({ lane }) => bounds.from(lane));
+    const now = bounds.monotonic();
+    const from = quotas.map(({ lane }) => bounds.from(lane, now));
     const [row] = await ask({ db, guess }, worker, request, from, limited);
-    const taken = read(row);
+    const taken = read(row, quotas);
     if (row !== undefined) guess.saw(row.parcels, row.packed);
     const left = row?.left === true;
     if (quotas.length === 1) for (const { lane } of quotas) bounds.hasParcels(lane, left || (row?.parcels ?? 0) > 0);
     const count = taken?.jobs.length ?? 0;
-    const offers = byOffer(quotas, taken);
+    const offers = taken?.offers ?? quotas.map(nothingOf);
     const atFronts = offers.reduce((sum, { front }) => sum + front, 0);
-    if (taken?.lanes !== undefined) bounds.unpacked(offers, taken.lanes.packed ?? []);
+    for (const no of taken?.unpacked ?? []) bounds.unpacked((quotas[no - 1] as Quota).lane);
     let more: true | undefined = left || undefined;
     offers.forEach((offer, index) => {
       const { sure, front, passed } = from[index] as From;
       if (front !== undefined) bounds.frontGave(offer.lane, { count: offer.front, more: offer.front >= offer.quota || atFronts >= request.limit });
-      if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last, offer.places.length);
-      if (count >= request.limit || offer.places.length >= offer.quota) return;
+      if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last, offer.count, now);
+      if (count >= request.limit || offer.count >= offer.quota) return;
       if (passed) more = true;
       if (sure) return;
       // It gave less than asked for from where rows were likely, not from where they may be.
@@ -128,7 +176,7 @@ export async function claim(
       more = true;
     });
     if (taken !== undefined) held.add(taken.lease, taken.jobs, taken.runs);
-    if (taken !== undefined) return { ...(await claimedOf(db, taken, offers)), ...(more === undefined ? {} : { more }) };
+    if (taken !== undefined) return { ...(await claimedOf(db, taken)), ...(more === undefined ? {} : { more }) };
     if (left ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more === undefined || sweep) return undefined;
   }
 }
@@ -162,43 +210,6 @@ function ask(
   ]);
 }
 
-function runsOf({ runs, lanes }: About): readonly TakenRun[] {
-  if (runs == null) return [];
-  if (lanes === undefined) return runs.map(([seq, count, before, carried]) => ({ seq, from: before + 1, to: before + count, carried }));
-  let place = 1;
-  const places = new Map<number, number>();
-  lanes.seq.forEach((seq, index) => {
-    places.set(seq, place);
-    place += lanes.count[index] as number;
-  });
-  return runs.map(([seq, count, , carried]) => {
-    const from = places.get(seq) as number;
-    return { seq, from, to: from + count - 1, carried };
-  });
-}
-
-function byOffer(quotas: readonly Quota[], taken: Taken | undefined): readonly Offer[] {
-  const offers = quotas.map((quota): Offer => ({ ...quota, places: [], front: 0, last: undefined }));
-  if (taken === undefined) return offers;
-  const { lanes, jobs } = taken;
-  if (lanes === undefined) {
-    const [only] = offers as [Offer];
-    for (let place = 0; place < jobs.length; place++) only.places.push(place);
-    only.last = taken.last;
-    return offers;
-  }
-  let place = 0;
-  lanes.no.forEach((no, index) => {
-    const offer = offers[no - 1] as Offer;
-    const seq = lanes.seq[index] as number;
-    const end = place + (lanes.count[index] as number);
-    if (seq < 0) offer.front += end - place;
-    else offer.last = seq + end - place - 1;
-    while (place < end) offer.places.push(place++);
-  });
-  return offers;
-}
-
 export async function claimSuspect(
   db: Db,
   workers: Workers,
@@ -218,18 +229,19 @@ export async function claimSuspect(
     textArray(open.map(({ kind }) => kind)),
     textArray(open.map(({ name }) => name)),
   ]);
-  const taken = read(row);
-  if (taken?.lane === undefined) return undefined;
-  return claimedOf(db, taken, [{ lane: taken.lane, quota: 1, places: [0], front: 0, last: taken.last }]);
+  const taken = read(row, []);
+  return taken === undefined ? undefined : claimedOf(db, taken);
 }
 
-async function claimedOf(db: Db, taken: Taken, offers: readonly Offer[]): Promise<Claimed> {
+async function claimedOf(db: Db, taken: Taken): Promise<Claimed> {
   const { jobs, facts, inputs } = taken;
   const missing = jobs.filter((id, place) => inputs[place] === undefined && !facts.has(id));
   const apart = missing.length === 0 ? undefined : await readApart(db, missing);
   const claimed: ClaimedJob[] = [];
   const dueOf = dueTimes();
-  for (const { lane, places } of offers) for (const place of places) claimed.push(claimedJob(taken, place, lane, apart, dueOf));
+  for (const { lane, start, count } of taken.offers) {
+    for (let place = start; place < start + count; place++) claimed.push(claimedJob(taken, place, lane, apart, dueOf));
+  }
   return { lease: taken.lease, now: taken.now, jobs: claimed };
 }
 

@@ -17,8 +17,8 @@ function process() {
       bounds.saw({ known, heads, fresh: [], seq, horizon: { xmin: seq, xact: seq } });
     },
     claim(from: Lane, jobs: number) {
-      bounds.from(from);
-      bounds.claimed(from, ++seq, jobs);
+      bounds.from(from, now);
+      bounds.claimed(from, ++seq, jobs, now);
     },
     pass(ms: number) {
       now += ms;

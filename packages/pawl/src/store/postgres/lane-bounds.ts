@@ -1,5 +1,4 @@
 import { compareLanes, type Lane, type LaneKey, laneKey } from "../../core/lane.js";
-import type { Quota } from "../../core/offer.js";
 import { type Horizon, SafePoint } from "./safe-point.js";
 
 /**
@@ -82,7 +81,7 @@ export class LaneBounds {
   #safe = new SafePoint();
   constructor(readonly monotonic: () => number) {}
 
-  from(lane: Lane): From {
+  from(lane: Lane, now: number): From {
     const entry = this.#find(lane) ?? this.#enter(lane);
     const { packed, parcels } = entry;
     const passed = entry.fronted && entry.restsTurn;
@@ -90,7 +89,6 @@ export class LaneBounds {
     // One claim is sent for the front at a time; what is heard of meanwhile is for the next.
     if (front !== undefined) entry.fronted = false;
     entry.restsTurn = false;
-    const now = this.monotonic();
     const sure = !(entry.hint > entry.bound && now - entry.sweptAt < SWEEP);
     if (sure) entry.sweptAt = now;
     return { seq: sure ? entry.bound : entry.hint, sure, packed, parcels, front, passed };
@@ -121,11 +119,11 @@ export class LaneBounds {
   }
 
   /** The last seq a claim took, in order: what is left begins behind it, above or below what other claims took. */
-  claimed(lane: Lane, seq: number, jobs: number): void {
+  claimed(lane: Lane, seq: number, jobs: number, now: number): void {
     const entry = this.#find(lane);
     if (entry === undefined) return;
     entry.hint = seq + 1;
-    entry.seenAt = this.monotonic();
+    entry.seenAt = now;
     entry.jobs += jobs;
   }
 
@@ -134,16 +132,10 @@ export class LaneBounds {
     if (entry !== undefined) entry.parcels = parcels;
   }
 
-  /**
-   * Of the lanes of a claim, only those had parcels. The others are asked again when something is heard of them; one whose
-   * front gave all was not asked.
-   */
-  unpacked(quotas: readonly (Quota & { readonly front: number })[], packed: readonly number[]): void {
-    const had = new Set(packed);
-    quotas.forEach(({ lane, quota, front }, index) => {
-      const entry = had.has(index + 1) || front >= quota ? undefined : this.#find(lane);
-      if (entry !== undefined) entry.packed = false;
-    });
+  /** A claim asked it for parcels, and it had none. It is asked again when something is heard of it. */
+  unpacked(lane: Lane): void {
+    const entry = this.#find(lane);
+    if (entry !== undefined) entry.packed = false;
   }
 
   /** New rows may be anywhere from the bound on. (One that is not known has none: who never claims remembers nothing.) */
