@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { JobId } from "../../packages/pawl/src/core/id.js";
-import { BOB, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import { BOB, LEASE, lane, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { PARCELS } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { EVERYWHERE, races } from "../support/race.js";
 import { CLAIM_HOLDING, CLAIM_PARCELS, OPEN_SNAPSHOT } from "./pieces.js";
@@ -9,6 +9,14 @@ import { CLAIM_HOLDING, CLAIM_PARCELS, OPEN_SNAPSHOT } from "./pieces.js";
 async function parcel(w: World, length = 20): Promise<readonly JobId[]> {
   const answers = await w.store.jobs.enqueue(Array.from({ length }, () => w.newJob()));
   return answers.map((answer) => (answer as { id: JobId }).id);
+}
+
+async function overBoth(w: World): Promise<readonly JobId[]> {
+  const quotas = [
+    { lane: lane(), quota: 2 },
+    { lane: lane({ task: "b" }), quota: 1 },
+  ];
+  return (await w.store.leases.claim({ worker: BOB, quotas, limit: 3, duration: LEASE }))?.jobs.map(({ id }) => id) ?? [];
 }
 
 const LOCKED_OUT = "a claim passes by the parcels that another holds, and says that it did";
@@ -111,6 +119,34 @@ races((race) => {
       {
         clause: "rows behind a parcel that is not held here wait for it",
         without: [{ statement: "claim", from: ", ((select jsonb_object_agg(no, seq) from fence) ->> no::text)::bigint", to: "" }],
+        because: /claimed before its turn/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  // A lane whose parcels another holds still has some: the next claim over several lanes may not pass them by either.
+  race(
+    "a claim out of a parcel, and two over its lane and another",
+    {
+      async setup(w) {
+        await parcel(w);
+        for (let i = 0; i < 2; i++) await w.add({ task: "b" });
+        return w.add();
+      },
+      racers: [
+        { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_HOLDING] },
+        { run: async (w) => [...(await overBoth(w)), ...(await overBoth(w))] },
+      ],
+      notSerial: LOCKED_OUT,
+      async holds(_world, single, answers) {
+        expect(answers.flat(), "claimed before its turn").not.toContain(single);
+      },
+    },
+    [
+      {
+        clause: "a lane has parcels though another holds them",
+        without: [{ statement: "claim_lanes", from: " union all select no from fence", to: "" }],
         because: /claimed before its turn/,
       },
     ],

@@ -104,7 +104,8 @@ export interface Renewer {
 
 export interface LeaseStore {
   /**
-   * ready → running: up to `limit` jobs out of the lanes, each lane in order and within its quota, under one new lease.
+   * ready → running: up to `limit` jobs out of the lanes, each lane in order and within its quota, under one new lease. They
+   * come lane by lane, in the order these were offered.
    * Lanes of a paused queue, task or tenant give nothing, nor do lanes under a limit. Suspects are never among them.
    */
   claim(request: ClaimRequest): Promise<Claimed | undefined>;

@@ -42,6 +42,19 @@ export function claimTests(test: Test): void {
     expect(await w.store.leases.claim({ worker: ANA, quotas: [{ lane: lane(), quota: 0 }], limit: 5, duration: LEASE })).toBeUndefined();
   });
 
+  test("jobs come lane by lane in the order these were offered, whenever they became ready", async (w) => {
+    const a: JobId[] = [];
+    const b: JobId[] = [];
+    const c: JobId[] = [];
+    for (let i = 0; i < 3; i++) {
+      a.push(await w.add());
+      b.push(await w.add({ task: "b" }));
+      c.push(...(await w.store.jobs.enqueue([1, 2].map(() => w.newJob({ task: "c" })))).map((answer) => (answer as { id: JobId }).id));
+    }
+    const lanes = ["c", "none", "b"].map((task) => lane({ task }));
+    expect(await w.claimIds({ lanes: [...lanes, lane()] })).toEqual([...c, ...b, ...a]);
+  });
+
   test("a lane gives at most its quota", async (w) => {
     const [a1, a2, b1, b2] = [await w.add(), await w.add(), await w.add({ task: "b" }), await w.add({ task: "b" })];
     const quotas = [

@@ -106,7 +106,7 @@ export class HeldLeases {
     return held === undefined ? undefined : { lease, held, items: new Array(held.jobs.length + 1), first: held.jobs.length, last: 0 };
   }
 
-  /** Small ones are rows of their own where rows are to be written anyway, or nothing else: not for them alone beside bundles. */
+  /** Small ones go along with large ones only where no rows are to be written anyway. */
   #worthWhile(bundles: readonly Bundle[], rest: Settlement[]): Sorted {
     const large = bundles.filter(({ settlements }) => settlements.length >= this.smallest);
     if (large.length === bundles.length || (rest.length === 0 && large.length > 0)) return { bundles, rest };

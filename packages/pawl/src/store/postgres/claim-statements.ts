@@ -35,7 +35,10 @@ const ROWS = `(
       'front', case when max(front) > 0 then array_agg(front order by no) end)
     from (select no, count(*) as count, max(seq) as last, count(*) filter (where seq < 0) as front from taken where tid is not null group by no) r having count(*) > 0
   )`;
-const UNPACKED = "(select array_agg(no) from offered where packed and case when no in (select no from full_at) then false else true end)";
+/** Lanes that were asked for parcels and have none: neither one that was locked here, nor one that another holds. */
+const UNPACKED = `(
+    select array_agg(no) from offered where packed and case when no in (select no from full_at union all select no from fence) then false else true end
+  )`;
 
 /**
  * One row: the lease, its jobs in order, what was asked of them, and the facts of each in one text, which costs both
@@ -186,10 +189,10 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   ),
   taken as materialized (
     select * from (
-    ${fronts ? `select no, seq, array[id] as ids, spent, crashes, tid, true as bare${lane} from front union all` : ""}
-    select no, seq, array[id] as ids, spent, crashes, tid, true as bare${lane} from picked where not mixed
-    union all select no, seq, array[id], spent, crashes, tid, true${lane} from dealt where id is not null
-    union all select no, seq, jobs[1 : given], 0, 0, null, inputs is null${lane} from dealt where id is null
+      ${fronts ? `select no, seq, array[id] as ids, spent, crashes, tid, true as bare${lane} from front union all` : ""}
+      select no, seq, array[id] as ids, spent, crashes, tid, true as bare${lane} from picked where not mixed
+      union all select no, seq, array[id], spent, crashes, tid, true${lane} from dealt where id is not null
+      union all select no, seq, jobs[1 : given], 0, 0, null, inputs is null${lane} from dealt where id is null
     ) t order by no, seq
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
@@ -304,9 +307,9 @@ export interface AnswerRow {
 /** What the jobs of a claim are besides their facts: lane by lane as they were offered, those of each in the order they became ready. */
 export interface About {
   readonly runs?: Runs | null;
-  /** of several lanes, or where fronts were asked: what came as rows */
+  /** what came as rows; left out where one lane was asked for nothing but jobs behind its front, which all of them are then */
   readonly rows?: Rows | null;
-  /** of several lanes, those that were asked for parcels, and have none */
+  /** beside `rows`: lanes that were asked for parcels, and have none */
   readonly unpacked?: readonly number[] | null;
   /** of a suspect */
   readonly lane?: Lane;

@@ -69,11 +69,7 @@ const nothingOf = ({ lane, quota }: Quota): Offer => ({ lane, quota, start: 0, c
 
 function offersOf(quotas: readonly Quota[], { runs, rows, last }: About, count: number): readonly Offer[] {
   const offers = quotas.map(nothingOf);
-  // What was asked for one lane alone, without its front, is all of that.
-  if (rows === undefined) {
-    Object.assign(offers[0] as Offer, { count, last });
-    return offers;
-  }
+  if (rows === undefined) return offers.map((only) => ({ ...only, count, last }));
   rows?.no.forEach((no, index) => {
     const offer = offers[no - 1] as Offer;
     offer.count = rows.count[index] as number;
