@@ -35,15 +35,40 @@ const MOST_CALLS = 2;
 /** How often the store may refuse one settlement that it was given alone before something simpler is recorded. */
 const MOST_REFUSALS = 3;
 
+/** Settlements that wait to be sent, and the calls that others are under way with. */
+class Line {
+  waiting: Ending[] = [];
+  underWay = 0;
+  calls = 0;
+
+  get pending(): number {
+    return this.waiting.length + this.underWay;
+  }
+
+  take(most: number): readonly Ending[] {
+    const batch = this.waiting.length <= most ? this.waiting : this.waiting.splice(0, most);
+    if (batch === this.waiting) this.waiting = [];
+    this.calls++;
+    this.underWay += batch.length;
+    return batch;
+  }
+
+  landed(batch: readonly Ending[]): void {
+    this.calls--;
+    this.underWay -= batch.length;
+  }
+}
+
 /**
  * Sends settlements in batches: what gathers in one turn of the event loop goes out together, and while calls are
- * under way the rest gathers on. A call that fails is repeated until the store answers: the store alone says whether
- * the lease still held. If it refuses a batch as such, smaller ones find the settlement at fault.
+ * under way the rest gathers on. Those of jobs under limits have calls of their own: others wait for what they hold, and
+ * would wait for thousands that hold nothing. A call that fails is repeated until the store answers: the store alone says
+ * whether the lease still held. If it refuses a batch as such, smaller ones find the settlement at fault.
  */
 export class Settler {
-  #waiting: Ending[] = [];
-  #underWay = 0;
-  #calls = 0;
+  readonly #usual = new Line();
+  readonly #limited = new Line();
+  readonly #lines = [this.#limited, this.#usual] as const;
   #size = MOST_PER_CALL;
   #scheduled = false;
   #resting = false;
@@ -57,7 +82,7 @@ export class Settler {
 
   /** settlements the store has not answered */
   get pending(): number {
-    return this.#waiting.length + this.#underWay;
+    return this.#usual.pending + this.#limited.pending;
   }
 
   get full(): boolean {
@@ -65,7 +90,9 @@ export class Settler {
   }
 
   add(attempt: Attempt, patch: Patch, now: number): void {
-    this.#waiting.push({ attempt, settlement: attempt.settlement(patch, now), refusals: 0 });
+    const settlement = attempt.settlement(patch, now);
+    const line = settlement.limited === true ? this.#limited : this.#usual;
+    line.waiting.push({ attempt, settlement, refusals: 0 });
     this.#schedule();
   }
 
@@ -79,67 +106,64 @@ export class Settler {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#resting || !this.#mayCall()) return;
+    if (this.#scheduled || this.#resting || !(this.#mayCall(this.#usual) || this.#mayCall(this.#limited))) return;
     this.#scheduled = true;
     this.parts.clock.soon(this.#flush);
   }
 
   /** Beside another call only for as many as that one has: until then, more of them gather for one, unless none are to come. */
-  #mayCall(): boolean {
-    const { length } = this.#waiting;
-    if (length === 0 || this.#calls >= MOST_CALLS) return false;
-    return this.#calls === 0 || length >= this.#underWay || this.full || this.#closing;
+  #mayCall({ waiting: { length }, underWay, calls }: Line): boolean {
+    if (length === 0 || calls >= MOST_CALLS) return false;
+    return calls === 0 || length >= underWay || this.full || this.#closing;
   }
 
   readonly #flush = (): void => {
     this.#scheduled = false;
-    if (this.#resting || this.#waiting.length === 0) return;
-    let batch = this.#waiting;
-    if (batch.length <= this.#size) this.#waiting = [];
-    else batch = this.#waiting.splice(0, this.#size);
-    this.#calls++;
-    this.#underWay += batch.length;
-    const settlements = batch.map(({ settlement }) => settlement);
-    this.parts.store.leases.settle(this.parts.worker, settlements).then(
-      (answers) => this.#answered(batch, answers),
-      (error: unknown) => this.#failed(batch, error),
-    );
+    if (this.#resting) return;
+    for (const line of this.#lines) if (this.#mayCall(line)) this.#send(line);
     this.#schedule();
   };
 
-  #answered(batch: readonly Ending[], answers: readonly Settled[]): void {
-    this.#calls--;
-    this.#underWay -= batch.length;
+  #send(line: Line): void {
+    const batch = line.take(this.#size);
+    const settlements = batch.map(({ settlement }) => settlement);
+    this.parts.store.leases.settle(this.parts.worker, settlements).then(
+      (answers) => this.#answered(line, batch, answers),
+      (error: unknown) => this.#failed(line, batch, error),
+    );
+  }
+
+  #answered(line: Line, batch: readonly Ending[], answers: readonly Settled[]): void {
+    line.landed(batch);
     this.#backoff.reset();
     if (this.#size < MOST_PER_CALL) this.#size = Math.min(MOST_PER_CALL, this.#size * 2);
     for (let i = 0; i < batch.length; i++) this.parts.onAnswer(batch[i] as Ending, answers[i] ?? "stale");
     this.#moveOn();
   }
 
-  #failed(batch: readonly Ending[], error: unknown): void {
-    this.#calls--;
-    this.#underWay -= batch.length;
+  #failed(line: Line, batch: readonly Ending[], error: unknown): void {
+    line.landed(batch);
     this.parts.onError(error);
     // It was the moment that failed: then the same is sent again, and nothing is judged by it.
     if (!isRefused(error)) {
-      this.#waiting = [...batch, ...this.#waiting];
+      line.waiting = [...batch, ...line.waiting];
       this.#rest(this.#backoff.next());
     } else if (batch.length > 1) {
       this.#size = Math.floor(batch.length / 2);
-      this.#waiting = [...batch, ...this.#waiting];
+      line.waiting = [...batch, ...line.waiting];
       this.#rest(1);
     } else {
-      this.#refused(batch[0] as Ending, error);
+      this.#refused(line, batch[0] as Ending, error);
       this.#rest(this.#backoff.next());
     }
     if (this.#closing) this.#giveUpLate();
   }
 
   /** One that the store refuses alone goes to the back, so that it holds up nobody. */
-  #refused(ending: Ending, error: unknown): void {
+  #refused(line: Line, ending: Ending, error: unknown): void {
     const refusals = ending.refusals + 1;
     if (refusals >= 2 * MOST_REFUSALS) this.parts.onGivenUp(ending);
-    else this.#waiting.push({ ...(refusals === MOST_REFUSALS ? simplified(ending, error) : ending), refusals });
+    else line.waiting.push({ ...(refusals === MOST_REFUSALS ? simplified(ending, error) : ending), refusals });
   }
 
   #rest(ms: number): void {
@@ -153,9 +177,12 @@ export class Settler {
 
   #giveUpLate(): void {
     const now = this.parts.clock.monotonic();
-    const late = this.#waiting.filter(({ attempt }) => now >= attempt.lease.fenceAt);
+    const late: Ending[] = [];
+    for (const line of this.#lines) {
+      late.push(...line.waiting.filter(({ attempt }) => now >= attempt.lease.fenceAt));
+      line.waiting = line.waiting.filter(({ attempt }) => now < attempt.lease.fenceAt);
+    }
     if (late.length === 0) return;
-    this.#waiting = this.#waiting.filter(({ attempt }) => now < attempt.lease.fenceAt);
     for (const ending of late) this.parts.onGivenUp(ending);
     this.#moveOn();
   }

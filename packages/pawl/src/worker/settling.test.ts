@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
 import { pawlError } from "../core/error.js";
+import { under } from "../store/conformance/limit-world.js";
 import type { Store } from "../store/port.js";
 import type { Settlement } from "../store/port-leases.js";
 import { faultyStore } from "../testing/faulty.js";
@@ -66,6 +67,19 @@ describe("settlements", () => {
     answer.open();
     await world.clock.quiet();
     expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(40);
+  });
+
+  test("of jobs under limits go out beside those of others: somebody waits for what they hold", async () => {
+    const { sizes, answer } = await unanswered(20, 1);
+    await world.work({ concurrency: 20 });
+    await world.clock.quiet();
+    const limited = under({ concurrency: 1 });
+    for (let i = 0; i < 3; i++) await world.enqueue(quick, {}, { options: limited });
+    await world.clock.quiet();
+    expect(sizes, "one after the other, each let in by the one before").toEqual([20, 1, 1, 1]);
+    answer.open();
+    await world.clock.quiet();
+    expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(23);
   });
 
   /** The first call hangs with 8 of them; so many come after. */
