@@ -20,6 +20,11 @@ export function compareLanes(a: Lane, b: Lane): number {
   return compareText(a.queue, b.queue) || a.band - b.band || compareText(a.tenant, b.tenant) || compareText(a.task, b.task);
 }
 
+/** Mostly they are the same object, and then their names need not be read. */
+export function sameLane(a: Lane, b: Lane): boolean {
+  return a === b || compareLanes(a, b) === 0;
+}
+
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,4 +1,4 @@
-import { compareLanes, type Lane } from "../core/lane.js";
+import { type Lane, sameLane } from "../core/lane.js";
 import type { Share } from "../core/share.js";
 import type { ClaimedJob } from "../store/port-leases.js";
 import { Attempt } from "./attempt.js";
@@ -29,7 +29,7 @@ export function intake(
   };
   for (const job of jobs) {
     // Jobs come lane by lane, so what is done once per lane is nearly free.
-    if (lane === undefined || (job.lane !== lane && compareLanes(job.lane, lane) !== 0)) {
+    if (lane === undefined || !sameLane(job.lane, lane)) {
       count();
       lane = job.lane;
       plan = plans.of(lane);

@@ -1,5 +1,5 @@
 import type { Took } from "../core/capacity.js";
-import { compareLanes, type Lane } from "../core/lane.js";
+import { type Lane, sameLane } from "../core/lane.js";
 import type { ReachedLimit } from "../core/lane-limit.js";
 import { type Offered, offer } from "../core/offer.js";
 import type { Share } from "../core/share.js";
@@ -106,7 +106,7 @@ export class Offers {
     for (const { lane, quota } of offered) {
       // Jobs come lane by lane, in the order these were offered.
       const first = next;
-      while (next < jobs.length && isSame((jobs[next] as ClaimedJob).lane, lane)) next++;
+      while (next < jobs.length && sameLane((jobs[next] as ClaimedJob).lane, lane)) next++;
       if (next - first >= quota) more = true;
       else if (this.#limits.room(lane) > 0) this.#lanes.forget(lane, stamp);
     }
@@ -149,10 +149,6 @@ export class Offers {
       if (plan !== undefined) plan.pace.inHand += sign * quota;
     }
   }
-}
-
-function isSame(a: Lane, b: Lane): boolean {
-  return a === b || compareLanes(a, b) === 0;
 }
 
 function servedBy({ queues, tasks, bands, tenants }: Settings): (lane: Lane) => boolean {

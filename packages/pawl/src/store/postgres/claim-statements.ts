@@ -1,11 +1,7 @@
-import type { LeaseId } from "../../core/id.js";
-import type { Lane } from "../../core/lane.js";
+import { FIELD, RECORD } from "./claim-answer.js";
 import { hotStatement, ms, NOW, statement } from "./db.js";
 import { SEQ_STEP } from "./parcels.js";
 
-/** Between the facts of two jobs, and between those of one: JSON cannot hold these characters anywhere. */
-export const RECORD = "\u001e";
-export const FIELD = "\u001f";
 /** Bytes from which on an input is read apart, so that the facts of a claim stay one text of a modest size. */
 const LARGE = 65_536;
 
@@ -286,57 +282,3 @@ export const CLAIM_SUSPECT = statement(
   counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
   ${answer({ ...NO_PARCELS, left: "false" })}`,
 );
-
-export interface AnswerRow {
-  readonly lease: LeaseId | null;
-  readonly now: number;
-  readonly jobs: string;
-  readonly about: string;
-  /** of jobs whose inputs did not come along with their parcel */
-  readonly facts: string | null;
-  /** of the others, in the order of `runs` */
-  readonly inputs: string | null;
-  readonly intents: string | null;
-  /** parcels it locked, and the jobs in them */
-  readonly parcels: number;
-  readonly packed: number;
-  /** of lanes that gave less than their quota, parcels that others hold, or that were locked and not emptied, may be left */
-  readonly left: boolean;
-}
-
-/** What the jobs of a claim are besides their facts: lane by lane as they were offered, those of each in the order they became ready. */
-export interface About {
-  readonly runs?: Runs | null;
-  /** what came as rows; left out where one lane was asked for nothing but jobs behind its front, which all of them are then */
-  readonly rows?: Rows | null;
-  /** beside `rows`: lanes that were asked for parcels, and have none */
-  readonly unpacked?: readonly number[] | null;
-  /** of a suspect */
-  readonly lane?: Lane;
-  readonly last: number;
-  readonly spent: readonly number[] | null;
-  readonly crashes: readonly number[] | null;
-}
-
-/** Jobs that came out of one parcel each. */
-interface Runs {
-  /** of which lane, by its number from 1 */
-  readonly no: readonly number[];
-  /** the place of the first one there */
-  readonly seq: readonly number[];
-  readonly count: readonly number[];
-  /** how many others of the lane come before, those at its front apart */
-  readonly before: readonly number[];
-  /** whether their inputs did not come along */
-  readonly bare: readonly boolean[] | null;
-}
-
-/** By lane. */
-interface Rows {
-  readonly no: readonly number[];
-  readonly count: readonly number[];
-  /** the place of the last one in its lane */
-  readonly last: readonly number[];
-  /** how many were at its front */
-  readonly front: readonly number[] | null;
-}

@@ -1,12 +1,13 @@
-import { dueTimes, type JobId, type LeaseId } from "../../core/id.js";
-import type { Intent, JobOptions } from "../../core/job.js";
+import { dueTimes, type JobId } from "../../core/id.js";
+import type { JobOptions } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { Quota } from "../../core/offer.js";
 import type { PolicyRef } from "../../core/policy.js";
 import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
-import type { HeldLeases, Run } from "./bundles.js";
-import { type About, type AnswerRow, CLAIM, CLAIM_FRONTS, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT, FIELD, RECORD } from "./claim-statements.js";
+import type { HeldLeases } from "./bundles.js";
+import { type AnswerRow, nothingOf, read, type Taken } from "./claim-answer.js";
+import { CLAIM, CLAIM_FRONTS, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT } from "./claim-statements.js";
 import type { Db } from "./db.js";
 import type { Statement } from "./drivers/driver.js";
 import { type Facts, readApart } from "./facts-apart.js";
@@ -14,116 +15,6 @@ import type { From, LaneBounds } from "./lane-bounds.js";
 import { laneParameters } from "./lanes-table.js";
 import type { ParcelGuess } from "./parcels.js";
 import type { Workers } from "./workers.js";
-
-interface TakenRun extends Run {
-  readonly carried: boolean;
-}
-
-/** An offered lane, and what it gave: so many from this place on among those that were taken. */
-interface Offer extends Quota {
-  start: number;
-  count: number;
-  /** how many of them were at the front */
-  front: number;
-  /** the seq of the last of the others */
-  last: number | undefined;
-}
-
-interface Taken extends Pick<About, "spent" | "crashes"> {
-  readonly lease: LeaseId;
-  readonly now: number;
-  readonly jobs: readonly JobId[];
-  readonly facts: ReadonlyMap<JobId, Facts>;
-  readonly offers: readonly Offer[];
-  /** numbers of lanes that have no parcels */
-  readonly unpacked: readonly number[];
-  readonly runs: readonly TakenRun[];
-  /** by the places of their jobs */
-  readonly inputs: readonly (string | undefined)[];
-  readonly intents: Readonly<Record<JobId, Intent>> | undefined;
-}
-
-function read(row: AnswerRow | undefined, quotas: readonly Quota[]): Taken | undefined {
-  if (row?.lease == null) return undefined;
-  const { lease, now } = row;
-  const about = JSON.parse(row.about) as About;
-  const jobs = row.jobs.split(",") as JobId[];
-  const offers = offersOf(about.lane === undefined ? quotas : [{ lane: about.lane, quota: 1 }], about, jobs.length);
-  const runs = runsOf(about, offers);
-  return {
-    lease,
-    now,
-    jobs,
-    facts: readFacts(row.facts),
-    offers,
-    runs,
-    inputs: readInputs(row.inputs, runs),
-    spent: about.spent,
-    crashes: about.crashes,
-    unpacked: about.unpacked ?? [],
-    intents: row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>),
-  };
-}
-
-const nothingOf = ({ lane, quota }: Quota): Offer => ({ lane, quota, start: 0, count: 0, front: 0, last: undefined });
-
-function offersOf(quotas: readonly Quota[], { runs, rows, last }: About, count: number): readonly Offer[] {
-  const offers = quotas.map(nothingOf);
-  if (rows === undefined) return offers.map((only) => ({ ...only, count, last }));
-  rows?.no.forEach((no, index) => {
-    const offer = offers[no - 1] as Offer;
-    offer.count = rows.count[index] as number;
-    offer.front = rows.front?.[index] ?? 0;
-    if (offer.count > offer.front) offer.last = rows.last[index];
-  });
-  runs?.no.forEach((no, index) => {
-    const offer = offers[no - 1] as Offer;
-    const taken = runs.count[index] as number;
-    offer.count += taken;
-    offer.last = Math.max(offer.last ?? 0, (runs.seq[index] as number) + taken - 1);
-  });
-  let start = 0;
-  for (const offer of offers) {
-    offer.start = start;
-    start += offer.count;
-  }
-  return offers;
-}
-
-function runsOf({ runs }: About, offers: readonly Offer[]): readonly TakenRun[] {
-  if (runs == null) return [];
-  return runs.seq.map((seq, index) => {
-    const { start, front } = offers[(runs.no[index] as number) - 1] as Offer;
-    const from = start + front + (runs.before[index] as number) + 1;
-    return { seq, from, to: from + (runs.count[index] as number) - 1, carried: runs.bare?.[index] !== true };
-  });
-}
-
-const ID_LENGTH = 36;
-
-function readFacts(text: string | null): ReadonlyMap<JobId, Facts> {
-  const facts = new Map<JobId, Facts>();
-  if (text === null) return facts;
-  for (const record of text.split(RECORD)) {
-    const id = record.slice(0, ID_LENGTH) as JobId;
-    const end = record.indexOf(FIELD, ID_LENGTH);
-    if (end === -1) facts.set(id, { input: record.slice(ID_LENGTH), options: null, at: null });
-    else {
-      const next = record.indexOf(FIELD, end + 1);
-      facts.set(id, { input: record.slice(ID_LENGTH, end), options: record.slice(next + 1), at: Number(record.slice(end + 1, next)) });
-    }
-  }
-  return facts;
-}
-
-function readInputs(text: string | null, runs: readonly TakenRun[]): readonly (string | undefined)[] {
-  const inputs: (string | undefined)[] = [];
-  if (text === null) return inputs;
-  const given = text.split(RECORD);
-  let next = 0;
-  for (const { from, to, carried } of runs) if (carried) for (let place = from; place <= to; place++) inputs[place - 1] = given[next++];
-  return inputs;
-}
 
 /** Others may be taking out of the only parcels there are: what they leave is there a moment later. */
 const LOOKS_WHEN_LOCKED_OUT = 4;

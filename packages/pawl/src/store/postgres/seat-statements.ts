@@ -1,6 +1,7 @@
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { Lane } from "../../core/lane.js";
-import { FIELD, over } from "./claim-statements.js";
+import { FIELD } from "./claim-answer.js";
+import { over } from "./claim-statements.js";
 import { hotStatement, ms, NOW, SERVER, statement } from "./db.js";
 import { SEQ_STEP } from "./parcels.js";
 

@@ -5,7 +5,7 @@ import { type Loop, loop } from "../../runtime/loop.js";
 import type { ClaimedJob } from "../port-leases.js";
 import type { Handed, Seat, SeatOptions, Seats } from "../port-seats.js";
 import { textArray } from "./arrays.js";
-import { FIELD } from "./claim-statements.js";
+import { FIELD } from "./claim-answer.js";
 import type { Db } from "./db.js";
 import { readApart } from "./facts-apart.js";
 import type { Hints } from "./hints.js";
