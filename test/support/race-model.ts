@@ -40,7 +40,7 @@ export class RacingWorld extends World {
   }
   override tail(): ReturnType<World["tail"]> {
     this.#made += 1;
-    return `7000800${this.number}${this.#made.toString(16).padStart(12, "0")}` as ReturnType<World["tail"]>;
+    return `7000-800${this.number}-${this.#made.toString(16).padStart(12, "0")}` as ReturnType<World["tail"]>;
   }
 }
 

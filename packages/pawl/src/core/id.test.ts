@@ -60,9 +60,9 @@ describe("a job's id", () => {
 });
 
 describe("tails", () => {
-  it("are 20 hex digits with version and variant in place", () => {
+  it("are three groups of hex digits with version and variant in place", () => {
     const tail = tailSource(random);
-    for (let n = 0; n < 2_000; n++) expect(tail()).toMatch(/^7[0-9a-f]{3}[89ab][0-9a-f]{15}$/);
+    for (let n = 0; n < 2_000; n++) expect(tail()).toMatch(/^7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
   });
 
   it("do not repeat, and draw bytes in bulk", () => {
@@ -80,6 +80,6 @@ describe("tails", () => {
   it("use every random bit they may", () => {
     const all = tailSource((size) => new Uint8Array(size).fill(0xff))();
     const none = tailSource((size) => new Uint8Array(size))();
-    expect([all, none]).toEqual(["7000bfffffffffffffff", "70008000000000000000"]);
+    expect([all, none]).toEqual(["7000-bfff-ffffffffffff", "7000-8000-000000000000"]);
   });
 });

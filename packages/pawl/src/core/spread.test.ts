@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { generator } from "../testing/clock.js";
-import { jobId, tailSource } from "./id.js";
+import { digitsOf, type JobId, jobId, tailSource } from "./id.js";
 import type { JobOptions, NewJob } from "./job.js";
 import { movedBy, shareOf, spreadOut } from "./spread.js";
 
@@ -17,7 +17,7 @@ const newJob = (more: Partial<NewJob> = {}, options: JobOptions = { spread: 60_0
 describe("a spread", () => {
   test("moves a job by a share of the window that is its own and always the same", () => {
     const job = newJob();
-    const share = shareOf(60_000, job.tail);
+    const share = shareOf(60_000, digitsOf(job.tail));
     expect(spreadOut(job).delay).toBe(share);
     expect(spreadOut(job)).toEqual(spreadOut(job));
     expect(share).toBeLessThan(60_000);
@@ -25,7 +25,7 @@ describe("a spread", () => {
 
   test("counts from the delay or the instant that was asked for", () => {
     const job = newJob({ delay: 5_000 });
-    const share = shareOf(60_000, job.tail);
+    const share = shareOf(60_000, digitsOf(job.tail));
     expect(spreadOut(job)).toEqual({ ...job, delay: 5_000 + share });
     const timed = newJob({ tail: job.tail, runAt: 1_000_000 });
     expect(spreadOut(timed)).toEqual({ ...timed, runAt: 1_000_000 + share });
@@ -44,6 +44,10 @@ describe("a spread", () => {
       const { runAt = 0 } = spreadOut(job);
       expect(runAt - movedBy(jobId(runAt, job.tail), { spread: 60_000 })).toBe(1_900_000_000_000);
     }
+  });
+
+  test("of a job that was stored long ago stays what it was", () => {
+    expect(movedBy("018b0f2c-3d40-7abc-8def-0123456789ab" as JobId, { spread: 60_000 })).toBe(3_670);
   });
 
   test("is even: of 100,000 jobs due at one instant, each second of a minute gets its sixtieth", () => {

@@ -1,5 +1,5 @@
 import { hash32 } from "./hash.js";
-import { type JobId, tailOf } from "./id.js";
+import { digitsOf, type JobId, tailOf } from "./id.js";
 import type { JobOptions, NewJob } from "./job.js";
 
 /** The part of a window (ms) that is a seed's own: always the same, and even over many seeds. */
@@ -9,12 +9,12 @@ export function shareOf(window: number | undefined, seed: string): number {
 
 /** One of a herd: it is due its own share of the window later, so that the herd starts evenly and not at one instant. */
 export function spreadOut(job: NewJob): NewJob {
-  const share = shareOf(job.options?.spread, job.tail);
+  const share = shareOf(job.options?.spread, digitsOf(job.tail));
   if (share === 0) return job;
   return job.runAt === undefined ? { ...job, delay: (job.delay ?? 0) + share } : { ...job, runAt: job.runAt + share };
 }
 
 /** ms by which a stored job was moved. Its id tells, so nothing more is stored. */
 export function movedBy(id: JobId, options: JobOptions): number {
-  return shareOf(options.spread, tailOf(id));
+  return shareOf(options.spread, digitsOf(tailOf(id)));
 }

@@ -237,7 +237,9 @@ export function checkShared(shared: object): void {
 export function storedOf(answer: Enqueued, task: string): Stored {
   switch (answer.kind) {
     case "created":
-      return { id: answer.id, enqueued: "created", ...(answer.replaced === undefined ? {} : { replaced: answer.replaced }) };
+      return answer.replaced === undefined
+        ? { id: answer.id, enqueued: "created" }
+        : { id: answer.id, enqueued: "created", replaced: answer.replaced };
     case "existing":
       return { id: answer.id, enqueued: "existing" };
     case "rejected":

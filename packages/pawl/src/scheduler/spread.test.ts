@@ -88,7 +88,7 @@ describe("a spread", () => {
       job: { lane: { queue: "q", band: 5, tenant: "t", task: "work" }, input: "1", options: { spread: MINUTE } },
     } as unknown as Definition;
     const of = (way: "fired" | "late" | "triggered" | "backfilled") =>
-      jobOfTick({ name: "nightly", definition }, { at: 0, way, merged: 0 }, "70008000000000000007" as never).delay;
+      jobOfTick({ name: "nightly", definition }, { at: 0, way, merged: 0 }, "7000-8000-000000000007" as never).delay;
     expect(of("fired")).toBeGreaterThan(0);
     expect(of("late")).toBe(of("fired"));
     expect([of("triggered"), of("backfilled")]).toEqual([undefined, undefined]);

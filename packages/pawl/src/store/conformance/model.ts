@@ -199,7 +199,7 @@ let tails = 0;
 function newJob(twins: Twins, { queue, priority: band, tenant, task, delay, options, request, unique, after }: RandomJob): NewJob {
   tails += 1;
   return {
-    tail: `70008000${tails.toString(16).padStart(12, "0")}` as IdTail,
+    tail: `7000-8000-${tails.toString(16).padStart(12, "0")}` as IdTail,
     lane: { queue, band, tenant, task },
     input: '{"n":1}',
     options: unique === undefined ? options : { ...options, key: unique.key },

@@ -111,7 +111,7 @@ function tailsOf(): () => () => IdTail {
     return () => {
       next += 1;
       tails = Math.max(tails, next);
-      return `90008000${next.toString(16).padStart(12, "0")}` as IdTail;
+      return `9000-8000-${next.toString(16).padStart(12, "0")}` as IdTail;
     };
   };
 }

@@ -81,7 +81,7 @@ export class World {
   /** Tails grow, so that ids of jobs due at the same time are in the order of their making. */
   tail(): IdTail {
     this.#tails += 1;
-    return `70008000${this.#tails.toString(16).padStart(12, "0")}` as IdTail;
+    return `7000-8000-${this.#tails.toString(16).padStart(12, "0")}` as IdTail;
   }
 
   newJob(spec: Spec = {}): NewJob {

@@ -1,12 +1,11 @@
 import { isPawlError } from "../../core/error.js";
-import { type JobId, jobId } from "../../core/id.js";
+import type { JobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { DriverError } from "./errors.js";
 import { optionsText } from "./options-text.js";
 import { TAKE_SEAT, TELL_SEAT } from "./seat-statements.js";
-import { clampDue, type Span } from "./span.js";
 
 /** A wake-up that goes out with the commit of the enqueue, instead of after it. Never in a transaction of somebody else's. */
 export interface Ride {
@@ -27,7 +26,7 @@ const ENQUEUE_ONE = hotStatement(
     insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored
   ),
   counted as (insert into pawl.delta (queue, task, ready) values ($2::text, $5::text, 1))
-  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling, false as handed from clock`,
+  select id, ${ms("created_at")} as now, false as handed from stored`,
 );
 
 /**
@@ -45,20 +44,17 @@ const ENQUEUE_AND_TELL = hotStatement(
     select id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored where not exists (select from seat)
   ),
   counted as (insert into pawl.delta (queue, task, ready, running) select $2::text, $5::text, 1 - n, n from (select count(*) as n from seat) s)
-  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling, exists (select from seat) as handed,
+  select id, ${ms("created_at")} as now, exists (select from seat) as handed,
     case when exists (select from seat) then set_config('synchronous_commit', 'off', true) end as lazily,
-    case when exists (select from seat) then ${TELL_SEAT} else pg_notify($9::text, $10::text)::text end as told from clock`,
+    case when exists (select from seat) then ${TELL_SEAT} else pg_notify($9::text, $10::text)::text end as told from stored`,
 );
 
 function storing(): string {
-  return `clock as materialized (
-    select at.now, floor_ms, ceiling_ms from pawl.span, (select ${NOW} as now) at limit 1
-  ),
-  stored as (
+  return `stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options)
-    select c.now, c.now, (lpad(to_hex(floor(greatest(c.floor_ms, least(${ms("c.now")}, c.ceiling_ms - 1)))::bigint), 12, '0') || $6::text)::uuid,
-      $3::int2, $2::text, $4::text, $5::text, $7::json, $8::json from clock c
-    returning id
+    select at.now, at.now, (lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') || $6::text)::uuid,
+      $3::int2, $2::text, $4::text, $5::text, $7::json, $8::json from pawl.span, (select ${NOW} as now) at limit 1
+    returning id, created_at
   )`;
 }
 
@@ -70,25 +66,26 @@ export interface StoredJobs {
 }
 
 export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredJobs> {
-  const at = await store(db, on, job, ride).catch((error: unknown) => {
+  const { id, now, handed } = await store(db, on, job, ride).catch((error: unknown) => {
     // A wake-up that the server will not take (its queue is full) is no reason not to store the job.
     if (ride === undefined || !isRefused(error)) throw error;
     return store(db, on, job);
   });
-  const id = jobId(clampDue(at.now, at), job.tail);
-  return { now: at.now, answers: [{ kind: "created", id }], ...(at.handed ? { handed: id } : {}) };
+  return { now, answers: [{ kind: "created", id }], ...(handed ? { handed: id } : {}) };
 }
 
 async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredRow> {
   const { queue, band, tenant, task } = job.lane;
   const values = [db.now(), queue, band, tenant, task, job.tail, job.input, optionsText(job) ?? null];
-  const [at] = await (ride === undefined
+  const [row] = await (ride === undefined
     ? on.query<StoredRow>(ENQUEUE_ONE, values)
     : on.query<StoredRow>(ENQUEUE_AND_TELL, [...values, ride.channel, ride.payload, job.options?.atMostOnce !== true]));
-  return at as StoredRow;
+  return row as StoredRow;
 }
 
-interface StoredRow extends Span {
+interface StoredRow {
+  readonly id: JobId;
+  readonly now: number;
   readonly handed: boolean;
 }
 

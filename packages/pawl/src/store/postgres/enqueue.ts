@@ -85,10 +85,13 @@ function numbers(parcels: string, clock = "clock"): string {
   )`;
 }
 
-/** The ids and inputs of all jobs, out of which each parcel has those of its own. */
-function given(tails: string, inputs: string): string {
+/** Stands in an unstamped id where its time goes. */
+const UNSTAMPED = "@";
+
+/** The ids and inputs of all jobs, out of which each parcel has those of its own. Ids are stamped all at once, as one text. */
+function given(unstamped: string, inputs: string): string {
   return `given as materialized (
-    select array(select (c.prefix || t.tail)::uuid from unnest(${tails}::text[]) as t(tail)) as ids, array(select json_array_elements(${inputs}::json)) as inputs from clock c
+    select replace(${unstamped}::text, '${UNSTAMPED}', c.prefix)::uuid[] as ids, array(select json_array_elements(${inputs}::json)) as inputs from clock c
   )`;
 }
 
@@ -127,14 +130,17 @@ const ENQUEUE_NOW = hotStatement(
 
 /**
  * The same for jobs of one lane that all go into parcels, $10 to each: what callers with thousands of jobs send. Nothing is
- * looked up per job, and nothing is handed on from one step to the next. Without an instant in `clock` nothing is stored.
+ * looked up per job, nothing is handed on from one step to the next, and jobs are unpacked as they are stored, not before. Without an instant in `clock` nothing is stored.
  */
 function bulk(clock: string): string {
   return `${numbers("($9::int + $10::int - 1) / $10::int", clock)},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
-    select c.now, c.now, g.id, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, n.seq[(g.place - 1) / $10::int + 1]
-    from ${clock} c cross join numbers n cross join given a cross join lateral unnest(a.ids, a.inputs, $8::text[]) with ordinality as g(id, input, options, place)
+    select g.now, g.now, g.id, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, g.seq[(g.place - 1) / $10::int + 1]
+    from (
+      select c.now, n.seq, unnest(a.ids) as id, unnest(a.inputs) as input, unnest($8::text[]) as options, generate_series(1, $9::int) as place
+      from ${clock} c cross join numbers n cross join given a
+    ) g
   ),
   packed as (
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
@@ -221,14 +227,14 @@ function isPlainNow(job: NewJob): boolean {
 }
 
 /** What both statements are sent; `numbers` of the lanes may be left out where there is only one. */
-function facts(lanes: LanesTable, jobs: readonly NewJob[], numbers: readonly number[]): readonly string[] {
-  return [...lanes.parameters(), tailsOf(jobs), plainArray(numbers), inputsOf(jobs), sparse(jobs, textArray, optionsText)];
+function facts(lanes: LanesTable, ids: string, jobs: readonly NewJob[], numbers: readonly number[]): readonly string[] {
+  return [...lanes.parameters(), ids, plainArray(numbers), inputsOf(jobs), sparse(jobs, textArray, optionsText)];
 }
 
 function plainFacts(jobs: readonly NewJob[]): readonly string[] {
   const lanes = new LanesTable();
   const numbers = jobs.map((job) => lanes.number(job.lane));
-  return facts(lanes, jobs, numbers);
+  return facts(lanes, plainArray(jobs.map((job) => job.tail)), jobs, numbers);
 }
 
 function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly unknown[] {
@@ -238,7 +244,7 @@ function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly unkno
   const counts = new Array<number>(table.size).fill(0);
   for (const lane of lanes) (counts[lane - 1] as number)++;
   return [
-    ...facts(table, jobs, table.size === 1 ? [] : lanes),
+    ...facts(table, unstamped(jobs), jobs, table.size === 1 ? [] : lanes),
     ...parcelFacts(parcels),
     plainArray(parcels.map(({ lane }) => lane)),
     plainArray(counts),
@@ -247,7 +253,7 @@ function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly unkno
 }
 
 function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[], { most }: ParcelSize): readonly unknown[] {
-  return [queue, band, tenant, task, tailsOf(jobs), inputsOf(jobs), sparse(jobs, textArray, optionsText), jobs.length, most, isCarried(jobs)];
+  return [queue, band, tenant, task, unstamped(jobs), inputsOf(jobs), sparse(jobs, textArray, optionsText), jobs.length, most, isCarried(jobs)];
 }
 
 /** Characters of an input up to which a parcel of them is a row of a modest size. */
@@ -267,8 +273,8 @@ function parcelFacts(parcels: readonly Parcel[]): readonly string[] {
   ];
 }
 
-function tailsOf(jobs: readonly NewJob[]): string {
-  return plainArray(jobs.map((job) => job.tail));
+function unstamped(jobs: readonly NewJob[]): string {
+  return `{${UNSTAMPED}${jobs.map((job) => job.tail).join(`,${UNSTAMPED}`)}}`;
 }
 
 /** Inputs are texts of JSON already. */

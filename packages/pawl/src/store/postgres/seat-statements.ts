@@ -68,7 +68,7 @@ function noneIn(table: string, bound: string): string {
   return `(select r.seq from ${table} r where r.queue = $2::text and r.band = $3::int2 and r.tenant = $4::text and r.task = $5::text and r.seq > ${bound} order by r.seq limit 1) is null`;
 }
 
-/** In the statement that stores one job ($2 to $5: its lane; `stored`, `clock`): the seat it takes, if it may ($11), and its lease. */
+/** In the statement that stores one job ($2 to $5: its lane; `stored`): the seat it takes, if it may ($11), and its lease. */
 export const TAKE_SEAT = `
   near as materialized (
     select s.id from pawl.seat s where $11::bool and s.id > (select last_value - ${NEWEST} from pawl.seat_seq) and s.lease is null and s.until > ${NOW}
@@ -84,15 +84,15 @@ export const TAKE_SEAT = `
   ),
   leased as (
     insert into pawl.lease (id, claimed_at, until, worker, open, alone, jobs)
-    select s.number, c.now, c.now + s.duration_ms * interval '1 millisecond', s.worker, 1, false, array[t.id] from seat s cross join stored t cross join clock c
+    select s.number, t.created_at, t.created_at + s.duration_ms * interval '1 millisecond', s.worker, 1, false, array[t.id] from seat s cross join stored t
     returning id
   ),
   taken as (update pawl.seat s set lease = l.id from leased l where s.id = (select id from seat)),
   message as (
-    select s.channel, json_build_object('seat', s.id::text, 'worker', s.worker, 'lease', l.id::text, 'now', ${ms("c.now")}, 'job', t.id,
+    select s.channel, json_build_object('seat', s.id::text, 'worker', s.worker, 'lease', l.id::text, 'now', ${ms("t.created_at")}, 'job', t.id,
       'lane', json_build_object('queue', $2::text, 'band', $3::int2, 'tenant', $4::text, 'task', $5::text))::text as head,
       E'${FIELD}' || $7::json::text || E'${FIELD}' || coalesce($8::json::text, '') as facts
-    from seat s cross join leased l cross join stored t cross join clock c
+    from seat s cross join leased l cross join stored t
   )`;
 /** Tells whoever sits there. What is too long for a message is read by whoever hears of it. */
 export const TELL_SEAT = `(select pg_notify(channel, case when octet_length(head) + octet_length(facts) < ${LONGEST} then head || facts else head end)::text from message)`;

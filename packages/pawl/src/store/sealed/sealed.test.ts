@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { type JobId, tailOf } from "../../core/id.js";
 import { isSealed } from "../../core/sealed.js";
 import { type PawlOptions, startPawl } from "../../pawl.js";
 import { batchRequest } from "../../scheduler/once.js";
@@ -7,6 +8,7 @@ import { schedule } from "../../scheduler/schedule.js";
 import { type AnyTask, task } from "../../worker/task.js";
 import { memoryStore } from "../memory/index.js";
 import type { Store } from "../port.js";
+import { inputPlace, jobPlace } from "./sealer.js";
 
 const key = () => randomBytes(32).toString("base64");
 const MARKER = "canary-7f3a";
@@ -26,6 +28,12 @@ const fail = task("fail", { retry: [] }, (input: { card: string }) => {
 });
 
 describe("a store in which what jobs hold is sealed", () => {
+  test("what is sealed for a job is bound to the digits of its id's end, now as ever: or nothing sealed before would open", () => {
+    const id = "018b0f2c-3d40-7abc-8def-0123456789ab" as JobId;
+    expect(inputPlace("charge", tailOf(id)).subject).toBe("7abc8def0123456789ab");
+    expect(jobPlace("effect", id, "pay").subject).toBe("7abc8def0123456789ab pay");
+  });
+
   test("handlers, results, history, logs and listings have the plain values, and the store below has none of them", async () => {
     const store = memoryStore();
     const recorded: string[] = [];

@@ -1,6 +1,6 @@
 import type { Failure } from "../../core/failure.js";
 import { fingerprintOf } from "../../core/fingerprint.js";
-import { type IdTail, type JobId, tailOf } from "../../core/id.js";
+import { digitsOf, type IdTail, type JobId, tailOf } from "../../core/id.js";
 import type { JobOptions } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { type Binding, envelopeOf, isSealed, SEALED_VALUE, sealedText, type Unreadable } from "../../core/sealed.js";
@@ -13,7 +13,7 @@ type Field = "input" | "output" | "failure" | "progress" | "log" | "effect" | "s
 interface Place {
   readonly field: Field;
   readonly binding: Binding;
-  /** the tail of the job's id, or the name of the schedule or of the target's task; of an effect, its own name too */
+  /** the digits of the tail of the job's id, or the name of the schedule or of the target's task; of an effect, its own name too */
   readonly subject: string;
   /** of inputs: so that no other handler gets it */
   readonly task?: string;
@@ -23,7 +23,7 @@ export type Opened = { readonly text: string } | { readonly unreadable: Unreadab
 
 /** Of a job: its input as it was enqueued or redriven. */
 export function inputPlace(task: string, tail: IdTail): Place {
-  return { field: "input", binding: "job", subject: tail, task };
+  return { field: "input", binding: "job", subject: digitsOf(tail), task };
 }
 
 /** Of a schedule: the input that each of its jobs is given as it stands. */
@@ -37,7 +37,8 @@ export function targetPlace(task: string): Place {
 }
 
 export function jobPlace(field: Exclude<Field, "input" | "secret">, id: JobId, name = ""): Place {
-  return { field, binding: "job", subject: name === "" ? tailOf(id) : `${tailOf(id)} ${name}` };
+  const job = digitsOf(tailOf(id));
+  return { field, binding: "job", subject: name === "" ? job : `${job} ${name}` };
 }
 
 /** Seals values of some tenants; made for one call of the store. */
