@@ -2,6 +2,7 @@ import type { JobId } from "../../packages/pawl/src/core/id.js";
 import type { JobOptions } from "../../packages/pawl/src/core/job.js";
 import { type Held, lane, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { races } from "../support/race.js";
+import { HAND_OVER_DRAWN } from "./pieces.js";
 
 /** Claims as a worker does that found nothing: it looks again. */
 async function claimAll(w: World): Promise<readonly JobId[]> {
@@ -21,11 +22,12 @@ const BOUND = {
 
 const under = (key: string): JobOptions => ({ limits: [{ limit: "per key", key, rule: { concurrency: 1 } }] });
 
-/** One of each key runs, and another one waits. */
+/** One of each key runs, under a lease of its own, and another one waits. */
 async function bothRun(w: World): Promise<{ readonly a: Held; readonly b: Held; claimer: World | undefined }> {
   await w.add({ options: under("a") });
+  const a = await w.hold();
   await w.add({ options: under("b") });
-  const [a, b] = (await w.holdAll()) as [Held, Held];
+  const b = await w.hold();
   await w.add({ options: under("a") });
   await w.add({ options: under("b") });
   return { a, b, claimer: undefined };
@@ -61,7 +63,7 @@ races((race) => {
     {
       setup: bothRun,
       racers: [
-        { run: (w, { a }) => w.settle(a, SUCCEEDED), stops: ["admit"] },
+        { run: (w, { a }) => w.settle(a, SUCCEEDED), splits: [HAND_OVER_DRAWN] },
         {
           async run(w, context) {
             context.claimer = w;

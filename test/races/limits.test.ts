@@ -6,7 +6,7 @@ import { everyJob } from "../../packages/pawl/src/store/conformance/invariants.j
 import { DAY, type Held, HOUR, LEASE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { EVERYWHERE, races } from "../support/race.js";
 import { type Pieces, splitBefore } from "../support/racing-session.js";
-import { REAP, TAKE_ANYWHERE, TAKE_SNAPSHOT } from "./pieces.js";
+import { HAND_OVER_DRAWN, HAND_OVER_SNAPSHOT, REAP, TAKE_ANYWHERE, TAKE_SNAPSHOT } from "./pieces.js";
 
 const RULE: LimitRule = { concurrency: 1 };
 const GATE = { tenant: "acme", limit: "per key", key: "k" };
@@ -18,7 +18,10 @@ const KEEP = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 
 /** When it is stored, and when it was read how the gate stands. */
 const ENQUEUE: Pieces = { stops: ["put", "read_gates"] };
-const SETTLE: Pieces = { stops: ["settle", "read_gates"] };
+const SETTLE: Pieces = { stops: ["settle_limited", "read_gates"] };
+
+/** It has another gate to pass as well: no place is handed over to such a one. */
+const twoGates: JobOptions = { limits: [...(options.limits ?? []), { limit: "other", key: "k", rule: RULE }] };
 
 /** One of the key runs, and another one waits. */
 async function oneRuns(w: World): Promise<Held> {
@@ -57,6 +60,17 @@ const LOCKED = {
   because: /exceeded|no order/,
 };
 
+/** As if a settlement believed what it saw of a line, whoever had left it meanwhile. */
+const BELIEVING = [
+  { statement: "settle_limited", from: "limit p.count for update skip locked", to: "limit p.count" },
+  {
+    statement: "settle_limited",
+    from: "from handed order by rank, place",
+    to: "from (select p.*, n.key from next n join pawl.parked p on p.id = n.id) n order by rank, place",
+  },
+  { statement: "settle_limited", from: "select 'key', key, id from handed", to: "select 'key', key, id from next on conflict do nothing" },
+];
+
 races((race) => {
   race(
     "two enqueues of one key that has room for one",
@@ -76,12 +90,15 @@ races((race) => {
   );
 
   race(
-    "a settlement that frees a key, and an enqueue of it",
+    "a settlement that frees a key for which nobody waits, and an enqueue of two",
     {
-      setup: oneRuns,
+      async setup(w) {
+        await w.add({ options });
+        return w.hold();
+      },
       racers: [
         { run: (w, held) => w.settle(held, SUCCEEDED), ...SETTLE },
-        { run: (w) => w.enqueue({ options }), ...ENQUEUE },
+        { run: (w) => w.enqueue({ options }, { options }), ...ENQUEUE },
       ],
       afterwards,
       holds,
@@ -90,8 +107,94 @@ races((race) => {
       LOCKED,
       {
         clause: "a settlement knocks at what it frees (and whoever knocks, looks)",
-        without: [{ statement: "settle", from: "where kind in ('key', 'serial', 'rate')", to: "where false" }],
+        without: [{ statement: "settle_limited", from: "where kind in ('key', 'serial', 'rate')", to: "where false" }],
         because: /waits before an open gate|no order/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "a settlement that hands its place over, and an enqueue",
+    {
+      async setup(w) {
+        const held = await oneRuns(w);
+        await w.add({ options });
+        return held;
+      },
+      racers: [
+        { run: (w, held) => w.settle(held, SUCCEEDED), ...SETTLE, splits: [HAND_OVER_SNAPSHOT, HAND_OVER_DRAWN] },
+        { run: (w) => w.enqueue({ options }), ...ENQUEUE },
+      ],
+      afterwards,
+      holds,
+    },
+    [
+      {
+        clause: "no more are let in than places are given up",
+        without: [{ statement: "settle_limited", from: "limit p.count for update", to: "limit p.count + 1 for update" }],
+        because: /exceeded/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
+    "two settlements that hand their places over",
+    {
+      async setup(w) {
+        const rule: LimitRule = { concurrency: 2 };
+        const both: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule }] };
+        for (let n = 0; n < 2; n++) await w.add({ options: both });
+        const held = [await w.hold(), await w.hold()] as const;
+        for (let n = 0; n < 3; n++) await w.add({ options: both });
+        return held;
+      },
+      racers: [
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), ...SETTLE, splits: [HAND_OVER_SNAPSHOT, HAND_OVER_DRAWN] },
+        { run: (w, [, second]) => w.settle(second, SUCCEEDED), ...SETTLE, splits: [HAND_OVER_SNAPSHOT, HAND_OVER_DRAWN] },
+      ],
+      afterwards,
+      async holds(w) {
+        const states = (await everyJob(w.store)).map(({ state }) => state).sort();
+        expect(states).toEqual(["parked", "ready", "ready", "succeeded", "succeeded"]);
+        expect((await w.store.limits.get(GATE))?.holders).toHaveLength(2);
+      },
+    },
+    // Whoever is let in twice is refused by the key of `ready`, and the second settlement goes the long way: no clause is needed.
+    [],
+    EVERYWHERE,
+  );
+
+  race(
+    "a settlement that hands its place over, and the cancellation of the next",
+    {
+      async setup(w) {
+        await w.add({ options });
+        const held = await w.hold();
+        const next = await w.add({ options });
+        await w.add({ options });
+        return { held, next };
+      },
+      racers: [
+        {
+          run: (w, { held }) => w.settle(held, SUCCEEDED),
+          stops: ["settle_limited", "heads_of_lines"],
+          splits: [HAND_OVER_SNAPSHOT, HAND_OVER_DRAWN],
+        },
+        { run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
+      ],
+      afterwards: async (w) => {
+        w.clock.advance(1_000);
+        await w.store.limits.admit(100);
+      },
+      holds,
+    },
+    [
+      {
+        clause: "only whoever was taken out of the line is let in (handed)",
+        without: BELIEVING,
+        because: /is in history and ready/,
       },
     ],
     EVERYWHERE,
@@ -103,12 +206,12 @@ races((race) => {
       async setup(w) {
         await w.add({ options });
         const held = await w.hold();
-        const next = await w.add({ options });
-        await w.add({ options });
+        const next = await w.add({ options: twoGates });
+        await w.add({ options: twoGates });
         return { held, next };
       },
       racers: [
-        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle", "heads_of_lines"] },
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_lines"] },
         { run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
       ],
       afterwards: async (w) => {
@@ -244,7 +347,7 @@ races((race) => {
               .catch((error: Error) => error.message),
           stops: ["facts"],
         },
-        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle", "heads_of_lines"] },
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_lines"] },
       ],
       async afterwards(w) {
         w.clock.advance(1_000);
@@ -303,7 +406,7 @@ races((race) => {
         return { held, next, last };
       },
       racers: [
-        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle", "heads_of_lines"] },
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_lines"] },
         { run: async (w, { next }) => (await w.store.jobs.pause("everyone", next)).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
       ],
       afterwards: async (w) => {

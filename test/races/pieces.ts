@@ -19,6 +19,13 @@ export const BUNDLE_WRITTEN: Split = {
   from: "from fresh) = cardinality",
   to: (barrier) => `from fresh where ${barrier}) = cardinality`,
 };
+/** A settlement that hands places over: before it looks who is next, and when the numbers of those are drawn. */
+export const HAND_OVER_SNAPSHOT: Split = splitBefore("settle_limited", "h.gate = p.key");
+export const HAND_OVER_DRAWN: Split = {
+  statement: "settle_limited",
+  from: "id, band, spent, crashes, queue, tenant, task from sorted",
+  to: (barrier) => `id, case when ${barrier} then band end, spent, crashes, queue, tenant, task from sorted`,
+};
 export const PROMOTE_SNAPSHOT: Split = splitBefore("promote", "run_at >= to_timestamp($3::float8 / 1000)");
 export const TAKE_SNAPSHOT: Split = splitBefore("take", "id = any($1::uuid[])");
 

@@ -130,7 +130,7 @@ export function postgresStore({
     return change;
   };
 
-  const admitted = ({ lanes, fronts, nextIn }: Admitted): void => {
+  const admitted = ({ lanes, fronts, nextIn }: Omit<Admitted, "count">): void => {
     if (fronts.length > 0) hints.give({ kind: "ready", lanes: distinct(fronts), front: true });
     const known = new Set(fronts.map(laneKey));
     ready(lanes.filter((lane) => !known.has(laneKey(lane))));
@@ -225,8 +225,9 @@ export function postgresStore({
       claimSuspect: async (request) => (await claimSuspect(db, workers, request)) ?? claimLimitedSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
-        const { answers, readied } = await settle({ db, workers, held }, worker, settlements, tx);
+        const { answers, readied, fronts = [] } = await settle({ db, workers, held }, worker, settlements, tx);
         ready(readied);
+        admitted({ lanes: [], fronts });
         if (tx === undefined) hints.give({ kind: "finished", jobs: settlements.map((item) => item.job) });
         const again: Lane[] = [];
         let dueIn = Number.POSITIVE_INFINITY;

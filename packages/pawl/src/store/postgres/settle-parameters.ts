@@ -11,7 +11,7 @@ import { LanesTable } from "./lanes-table.js";
 type Column = (string | number | boolean | undefined)[];
 
 /** What SETTLE is sent from its third parameter on. */
-export function settleParameters(settlements: readonly Settlement[]): readonly (string | number | boolean)[] {
+export function settleParameters(settlements: readonly Settlement[]): readonly (string | number)[] {
   const leases = new Leases();
   const tallies = new Tallies();
   const moved = new Moved();
@@ -44,7 +44,6 @@ export function settleParameters(settlements: readonly Settlement[]): readonly (
     ...tallies.parameters(),
     settlements.length,
     since,
-    settlements.some((item) => item.limited === true),
   ];
 }
 

@@ -21,7 +21,7 @@ export interface PgOptions {
 
 const DEFAULT_POOL = 16;
 /** Connections for each kind of hot statement: as many as a process has of it on its way at once. */
-const FOR_HOT: Readonly<Record<Hot, number>> = { enqueue: 3, claim: 2, settle: 2 };
+const FOR_HOT: Readonly<Record<Hot, number>> = { enqueue: 3, claim: 2, settle: 3 };
 /**
  * How the hot statements are planned: once per connection instead of six times, never for tables as they happen to be at
  * that moment (they may be empty, and hold a million rows a second later), and never compiled.
