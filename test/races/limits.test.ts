@@ -11,6 +11,7 @@ import { HAND_OVER_DRAWN, HAND_OVER_SNAPSHOT, REAP, TAKE_ANYWHERE, TAKE_SNAPSHOT
 const RULE: LimitRule = { concurrency: 1 };
 const GATE = { tenant: "acme", limit: "per key", key: "k" };
 const options: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: RULE }] };
+const two: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: { concurrency: 2 } }] };
 const serial: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: { serial: true } }] };
 
 const ONLY: UniqueRule = { key: "only", hold: "pending", onConflict: "replace" };
@@ -140,14 +141,40 @@ races((race) => {
   );
 
   race(
+    "a settlement at a gate with room left, and an enqueue",
+    {
+      async setup(w) {
+        await w.add({ options: two });
+        const held = await w.hold();
+        await w.add();
+        return held;
+      },
+      racers: [
+        { run: (w, held) => w.settle(held, SUCCEEDED), ...SETTLE },
+        { run: (w) => w.enqueue({ options: two }), ...ENQUEUE },
+      ],
+      async afterwards(w) {
+        await w.store.limits.admit(100);
+        return w.claimIds();
+      },
+    },
+    [
+      {
+        clause: "nobody who found the gate open goes to the front (closed)",
+        without: [{ statement: "settle_limited", from: "where g.closed and", to: "where" }],
+        because: /no order/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
     "two settlements that hand their places over",
     {
       async setup(w) {
-        const rule: LimitRule = { concurrency: 2 };
-        const both: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule }] };
-        for (let n = 0; n < 2; n++) await w.add({ options: both });
+        for (let n = 0; n < 2; n++) await w.add({ options: two });
         const held = [await w.hold(), await w.hold()] as const;
-        for (let n = 0; n < 3; n++) await w.add({ options: both });
+        for (let n = 0; n < 3; n++) await w.add({ options: two });
         return held;
       },
       racers: [

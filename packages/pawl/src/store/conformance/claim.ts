@@ -94,6 +94,13 @@ export function claimTests(test: Test): void {
       [{ input: `{"text":"${"x".repeat(500)}"}` }, { input: "1" }],
       [{ ...other, input: "true" }],
       small(30, other),
+      [
+        ...small(50),
+        { input: "[55]", options: { timeout: 6 } },
+        ...small(56),
+        { input: "[61]", options: { timeout: 7, tags: ['a,"b"'] } },
+        ...small(62, other),
+      ],
       [{ input: "{}" }],
       small(40),
     ];
@@ -107,7 +114,16 @@ export function claimTests(test: Test): void {
     }
     const lanes = [lane(other), lane()];
     const claimed = [];
-    for (const spec of [{ limit: 3 }, { limit: 2, lanes }, { limit: 7, lanes }, { lanes: [lane(other)] }, { lanes }])
+    for (const spec of [
+      { limit: 3 },
+      { limit: 2, lanes },
+      { limit: 7, lanes },
+      { limit: 30 },
+      { limit: 4 },
+      { limit: 8 },
+      { lanes: [lane(other)] },
+      { lanes },
+    ])
       claimed.push(...((await w.claim(spec))?.jobs ?? []));
     expect(new Map(claimed.map(({ id, input, options }) => [id, { input, options }]))).toEqual(expected);
     expect(claimed).toHaveLength(expected.size);

@@ -4,6 +4,7 @@ import type { JobOptions } from "../../core/job.js";
 import type { JobLimit, LimitRule } from "../../core/limit.js";
 import { addMany, GATE, holders, ONE, SERIAL, states, TWO, under } from "./limit-world.js";
 import { limitExitTests } from "./limits-exits.js";
+import { limitHandedTests } from "./limits-handed.js";
 import { limitRuleTests } from "./limits-rules.js";
 import type { Test } from "./suite.js";
 import { lane, MINUTE, SECOND, SUCCEEDED } from "./world.js";
@@ -12,6 +13,7 @@ export function limitTests(test: Test): void {
   concurrencyTests(test);
   limitRuleTests(test);
   limitExitTests(test);
+  limitHandedTests(test);
   severalTests(test);
 }
 

@@ -19,6 +19,8 @@ export interface AnswerRow {
   readonly facts: string | null;
   /** of the others, in the order of `runs` */
   readonly inputs: string | null;
+  /** of jobs that came along with their options, or none */
+  readonly options: string | null;
   readonly intents: string | null;
   /** parcels it locked, and the jobs in them */
   readonly parcels: number;
@@ -52,6 +54,8 @@ interface Runs {
   readonly before: readonly number[];
   /** whether their inputs did not come along */
   readonly bare: readonly boolean[] | null;
+  /** whether their options came along as well */
+  readonly told: readonly boolean[] | null;
 }
 
 /** By lane. */
@@ -66,6 +70,7 @@ interface Rows {
 
 interface TakenRun extends Run {
   readonly carried: boolean;
+  readonly told: boolean;
 }
 
 /** An offered lane, and what it gave: so many from this place on among those that were taken. */
@@ -89,6 +94,7 @@ export interface Taken extends Pick<About, "spent" | "crashes"> {
   readonly runs: readonly TakenRun[];
   /** by the places of their jobs */
   readonly inputs: readonly (string | undefined)[];
+  readonly options: readonly (string | undefined)[];
   readonly intents: Readonly<Record<JobId, Intent>> | undefined;
 }
 
@@ -106,7 +112,8 @@ export function read(row: AnswerRow | undefined, quotas: readonly Quota[]): Take
     facts: readFacts(row.facts),
     offers,
     runs,
-    inputs: readInputs(row.inputs, runs),
+    inputs: inPlace(row.inputs, runs, ({ carried }) => carried),
+    options: inPlace(row.options, runs, ({ told }) => told),
     spent: about.spent,
     crashes: about.crashes,
     unpacked: about.unpacked ?? [],
@@ -144,7 +151,7 @@ function runsOf({ runs }: About, offers: readonly Offer[]): readonly TakenRun[] 
   return runs.seq.map((seq, index) => {
     const { start, front } = offers[(runs.no[index] as number) - 1] as Offer;
     const from = start + front + (runs.before[index] as number) + 1;
-    return { seq, from, to: from + (runs.count[index] as number) - 1, carried: runs.bare?.[index] !== true };
+    return { seq, from, to: from + (runs.count[index] as number) - 1, carried: runs.bare?.[index] !== true, told: runs.told?.[index] === true };
   });
 }
 
@@ -165,11 +172,12 @@ function readFacts(text: string | null): ReadonlyMap<JobId, Facts> {
   return facts;
 }
 
-function readInputs(text: string | null, runs: readonly TakenRun[]): readonly (string | undefined)[] {
-  const inputs: (string | undefined)[] = [];
-  if (text === null) return inputs;
+/** What came along with some of the runs, by the places of their jobs. */
+function inPlace(text: string | null, runs: readonly TakenRun[], has: (run: TakenRun) => boolean): readonly (string | undefined)[] {
+  const placed: (string | undefined)[] = [];
+  if (text === null) return placed;
   const given = text.split(RECORD);
   let next = 0;
-  for (const { from, to, carried } of runs) if (carried) for (let place = from; place <= to; place++) inputs[place - 1] = given[next++];
-  return inputs;
+  for (const run of runs) if (has(run)) for (let place = run.from; place <= run.to; place++) placed[place - 1] = given[next++];
+  return placed;
 }

@@ -6,14 +6,15 @@ import { SEQ_STEP } from "./parcels.js";
 const LARGE = 65_536;
 
 interface AnswerParts {
-  /** those that came along in parcels */
+  /** those that came along in parcels, and the options of jobs that have any */
   readonly inputs: string;
+  readonly options: string;
   readonly parcels: string;
   readonly packed: string;
   readonly left: string;
 }
 
-const NO_PARCELS = { inputs: "null", parcels: "0", packed: "0" };
+const NO_PARCELS = { inputs: "null", options: "null", parcels: "0", packed: "0" };
 
 /** What each lane gave. Where it is all that was asked for, what is left there says nothing of the others. */
 const GAVE = "gave as materialized (select no, sum(cardinality(ids)) as count from taken group by no),";
@@ -21,7 +22,7 @@ const GAVE = "gave as materialized (select no, sum(cardinality(ids)) as count fr
 /** Parcels out of which jobs were taken, in order: of which lane, from where on there, how many, and after how many others of it. */
 const RUNS = `(
     select json_build_object('no', array_agg(no), 'seq', array_agg(seq), 'count', array_agg(given), 'before', array_agg(upto - count),
-      'bare', case when bool_or(inputs is null) then array_agg(inputs is null) end)
+      'bare', case when bool_or(inputs is null) then array_agg(inputs is null) end, 'told', case when bool_or(told) then array_agg(told) end)
     from dealt where id is null having count(*) > 0
   )`;
 
@@ -40,13 +41,13 @@ const UNPACKED = `(
  * One row: the lease, its jobs in order, what was asked of them, and the facts of each in one text, which costs both
  * sides a fraction of a row per job.
  */
-function answer({ inputs, parcels, packed, left }: AnswerParts): string {
+function answer({ inputs, options, parcels, packed, left }: AnswerParts): string {
   return `
   select l.id::text as lease, ${ms(NOW)} as now, array_to_string(o.jobs, ',') as jobs, o.about,
     case when o.ids is not null then (
       select string_agg(j.id::text || j.input::text || case when j.options is null then '' else E'${FIELD}' || ${ms("j.due_at")} || E'${FIELD}' || j.options::text end, E'${RECORD}')
       from pawl.job j where j.id = any(o.ids) and j.id >= o.ids[1] and j.id <= o.ids[cardinality(o.ids)] and pg_column_size(j.input) < ${LARGE}
-    ) end as facts, ${inputs} as inputs,
+    ) end as facts, ${inputs} as inputs, ${options} as options,
     case when exists (select from pawl.intent) then (select json_object_agg(i.job, i.kind)::text from pawl.intent i where i.job = any(o.jobs)) end as intents,
     ${parcels}::int as parcels, ${packed}::int as packed, ${left} as left
   from own o left join leased l on true`;
@@ -70,8 +71,9 @@ function answer({ inputs, parcels, packed, left }: AnswerParts): string {
  *   read when they were locked. They are never updated: the address of a version that is newer than the snapshot would
  *   lead nowhere (and Postgres 18 has been seen to crash where it judges a row again in a statement that prunes
  *   partitions);
- * - the inputs that a parcel brought are put back with the rest of it only if most of it was taken: who takes one at a time
- *   would write them anew each time;
+ * - a parcel whose jobs have options (`told`) brings these behind the inputs;
+ * - what a parcel brought of its jobs is put back with the rest of it only if most of it was taken: who takes one at a time
+ *   would write it anew each time;
  * - facts are looked up by a sorted array of ids between its ends: one walk through the index of the partitions that
  *   can hold them, where a join would look into every partition for each job. One that is missing dies alone.
  */
@@ -139,7 +141,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   with ${fronts ? frontText(ofLane("r"), limits) : offeredText("offered", "", limits)},
   locked as materialized (
     select o.no, o.quota, o.queue, o.band, o.tenant, o.task, q.* from (select * from offered where packed) o cross join lateral (
-      select q.ctid as tid, q.seq, q.size as count, q.jobs, q.inputs from pawl.parcel q
+      select q.ctid as tid, q.seq, q.size as count, q.jobs, coalesce(q.inputs, q.facts) as inputs, q.facts is not null as told from pawl.parcel q
       where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP}
       order by q.seq limit ceil(o.quota / $12::float8)::int + 1 for update skip locked
     ) q
@@ -167,8 +169,8 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   lined as materialized (
     select *, least(count, quota - (upto - count))::int as share from (
       select *, sum(count) over (partition by no order by seq) as upto from (
-        select no, quota, queue, band, tenant, task, tid, seq, count, jobs, inputs, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
-        union all select no, quota, ${several ? "queue, null, null, task" : "null, null, null, null"}, tid, seq, 1, null, null, id, spent, crashes from picked where mixed
+        select no, quota, queue, band, tenant, task, tid, seq, count, jobs, inputs, told, null::uuid as id, 0::int2 as spent, 0::int2 as crashes from locked
+        union all select no, quota, ${several ? "queue, null, null, task" : "null, null, null, null"}, tid, seq, 1, null, null, false, id, spent, crashes from picked where mixed
       ) i
     ) i where upto - count < quota
   ),
@@ -176,12 +178,13 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     select *, least(share, ${limit} - (in_all - share))::int as given from (select *, sum(share) over (order by no, seq) as in_all from lined) l where in_all - share < ${limit} order by no, seq
   ),
   opened as materialized (
-    select tid, seq, count, queue, band, tenant, task, jobs, inputs, given from dealt where id is null
+    select tid, seq, count, queue, band, tenant, task, jobs, case when given * 2 >= count then inputs end as inputs, told, given from dealt where id is null
   ),
   emptied as (delete from pawl.parcel where ctid = any(array(select tid from opened))),
   put_back as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
-    select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :], case when given * 2 >= count then inputs[given + 1 :] end from opened where given < count
+    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs, facts)
+    select seq + given, count - given, band, queue, tenant, task, jobs[given + 1 :], case when not told then inputs[given + 1 :] end,
+      case when told then inputs[given + 1 : count] || inputs[count + given + 1 :] end from opened where given < count
   ),
   taken as materialized (
     select * from (
@@ -200,6 +203,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   )
   ${answer({
     inputs: `(select string_agg(array_to_string(inputs[1 : given], E'${RECORD}'), E'${RECORD}') from dealt where inputs is not null)`,
+    options: `(select string_agg(array_to_string(inputs[count + 1 : count + given], E'${RECORD}', ''), E'${RECORD}') from dealt where told)`,
     parcels: "(select count(*) from locked)",
     packed: "(select coalesce(sum(count), 0) from locked)",
     left: `o.count < $4 and (

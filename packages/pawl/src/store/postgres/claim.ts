@@ -133,7 +133,7 @@ async function claimedOf(db: Db, taken: Taken): Promise<Claimed> {
 }
 
 function claimedJob(
-  { jobs, facts, inputs, intents, spent, crashes }: Taken,
+  { jobs, facts, inputs, options, intents, spent, crashes }: Taken,
   place: number,
   lane: Lane,
   apart: ReadonlyMap<JobId, Facts> | undefined,
@@ -142,11 +142,13 @@ function claimedJob(
   const id = jobs[place] as JobId;
   const carried = inputs[place];
   const known = carried === undefined ? (facts.get(id) ?? apart?.get(id)) : undefined;
+  const said = known?.options ?? options[place];
   const job: ClaimedJob = {
     id,
     lane,
     input: carried ?? known?.input,
-    options: known?.options == null ? undefined : (JSON.parse(known.options) as JobOptions),
+    // Of one without, where others of its parcel have some, nothing is said.
+    options: said === undefined || said === "" ? undefined : (JSON.parse(said) as JobOptions),
     dueAt: known?.at ?? dueOf(id),
     spent: spent?.[place] ?? 0,
     crashes: crashes?.[place] ?? 0,

@@ -88,11 +88,21 @@ function numbers(parcels: string, clock = "clock"): string {
 /** Stands in an unstamped id where its time goes. */
 const UNSTAMPED = "@";
 
+/** What is carried: columns of `parcel`. */
+const INPUTS = "inputs";
+const FACTS = "facts";
+
 /** The ids and inputs of all jobs, out of which each parcel has those of its own. Ids are stamped all at once, as one text. */
 function given(unstamped: string, inputs: string): string {
   return `given as materialized (
     select replace(${unstamped}::text, '${UNSTAMPED}', c.prefix)::uuid[] as ids, array(select json_array_elements(${inputs}::json)) as inputs from clock c
   )`;
+}
+
+/** What a parcel carries of its jobs: their inputs, or those and their options (see `carrying`). */
+function carried(what: string, options: string, first: string, last: string): string {
+  return `case when ${what}::text = '${INPUTS}' then a.inputs[${first} : ${last}] end,
+      case when ${what}::text = '${FACTS}' then a.inputs[${first} : ${last}] || ((${options}::text[])[${first} : ${last}])::json[] end`;
 }
 
 /**
@@ -114,9 +124,9 @@ const ENQUEUE_NOW = hotStatement(
     returning id, band, queue, tenant, task, parcel
   ),
   packed as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
+    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs, facts)
     select n.seq[p.no], p.last - p.first + 1, ($3::int2[])[p.lane], ($2::text[])[p.lane], ($4::text[])[p.lane], ($5::text[])[p.lane],
-      a.ids[p.first : p.last], case when $15::bool then a.inputs[p.first : p.last] end
+      a.ids[p.first : p.last], ${carried("$15", "$9", "p.first", "p.last")}
     from numbers n cross join given a cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
   ),
   readied as (
@@ -143,11 +153,10 @@ function bulk(clock: string): string {
     ) g
   ),
   packed as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs)
-    select p.seq, cardinality(p.jobs), $3::int2, $2::text, $4::text, $5::text, p.jobs, p.inputs
+    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs, facts)
+    select p.seq, cardinality(a.ids[p.first : p.last]), $3::int2, $2::text, $4::text, $5::text, a.ids[p.first : p.last], ${carried("$11", "$8", "p.first", "p.last")}
     from numbers n cross join given a cross join lateral (
-      select u.seq, a.ids[(u.no - 1) * $10::int + 1 : u.no * $10::int] as jobs, case when $11::bool then a.inputs[(u.no - 1) * $10::int + 1 : u.no * $10::int] end as inputs
-      from unnest(n.seq) with ordinality as u(seq, no)
+      select u.seq, (u.no - 1) * $10::int + 1 as first, u.no * $10::int as last from unnest(n.seq) with ordinality as u(seq, no)
     ) p
   ),
   counted as (insert into pawl.delta (queue, task, ready) select $2::text, $5::text, $9::int from ${clock})
@@ -248,20 +257,29 @@ function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly unkno
     ...parcelFacts(parcels),
     plainArray(parcels.map(({ lane }) => lane)),
     plainArray(counts),
-    isCarried(jobs),
+    carrying(jobs),
   ];
 }
 
 function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[], { most }: ParcelSize): readonly unknown[] {
-  return [queue, band, tenant, task, unstamped(jobs), inputsOf(jobs), sparse(jobs, textArray, optionsText), jobs.length, most, isCarried(jobs)];
+  return [queue, band, tenant, task, unstamped(jobs), inputsOf(jobs), sparse(jobs, textArray, optionsText), jobs.length, most, carrying(jobs)];
 }
 
-/** Characters of an input up to which a parcel of them is a row of a modest size. */
+/** Characters of an input, and of what is carried of a job on average, up to which a parcel of them is a row of a modest size. */
 const SMALL = 64;
+const SMALL_OPTIONS = 4 * SMALL;
 
-/** Whether parcels carry the inputs of their jobs, which then need not be looked up by who claims them. */
-function isCarried(jobs: readonly NewJob[]): boolean {
-  return jobs.every(({ input, options }) => options === undefined && input.length <= SMALL);
+/** What parcels carry of their jobs, so that who claims them need not look them up; nothing if one of them has too much. */
+function carrying(jobs: readonly NewJob[]): typeof INPUTS | typeof FACTS | null {
+  let size = 0;
+  let plain = true;
+  for (const job of jobs) {
+    const options = optionsText(job)?.length ?? 0;
+    if (job.input.length > SMALL || options > SMALL_OPTIONS) return null;
+    size += job.input.length + options;
+    plain &&= options === 0;
+  }
+  return plain ? INPUTS : size <= SMALL * jobs.length ? FACTS : null;
 }
 
 /** The parcel of each job, and the first and last of each parcel. */

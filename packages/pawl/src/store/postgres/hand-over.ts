@@ -9,19 +9,18 @@ import { FRONT } from "./lane-bounds.js";
  * It takes no lock of the gate: as many places are taken as are given up, so that whoever holds the lock counts the same
  * before and after. What it reads of the gate may be a moment old, which lets in nobody who could not have come in that
  * moment before. It leaves to the lock what is more than that:
- * - a rate, a turn, a pause, or a rule or a pause that was asked for and is not in the gate yet;
+ * - a rate, a turn, a pause;
  * - more places held than there are: the limit was lowered, and each that is given up is one less;
  * - a gate that was open when it was last looked at, so that it is not known who of its line has waited;
  * - one in line who has other gates to pass, or goes to the suspects.
  */
 export const HAND_OVER = `places as materialized (
-    select key, count(*)::int as count, bool_and(kind = 'key') as counts from freed where kind in ('key', 'serial', 'rate') group by key
+    select key, count(*)::int as freed, (count(*) filter (where kind = 'key'))::int as count from freed where kind in ('key', 'serial', 'rate') group by key
   ),
   plain as materialized (
     select p.key, p.count from places p join pawl.gate g on g.key = p.key
-    where p.counts and g.closed and g.rule->'rate' is null and g.rule->'serial' is null and coalesce(g.paused_until <= ${NOW}, true)
+    where g.closed and g.rule->'rate' is null and coalesce(g.paused_until <= ${NOW}, true)
       and (select count(*) from pawl.slot s where s.kind in ('key', 'serial') and s.key = g.key) <= (g.rule->>'concurrency')::float8
-      and not exists (select from pawl.knock k where k.key = g.key and (k.rule::text <> g.rule::text or k.paused_until is not null))
   ),
   next as materialized (
     select p.key, h.* from plain p cross join lateral (
@@ -42,4 +41,4 @@ export const HAND_OVER = `places as materialized (
   ),
   held as (insert into pawl.slot (kind, key, job) select 'key', key, id from handed),
   let_in as (insert into pawl.delta (queue, task, parked, ready) select queue, task, -count(*), count(*) from handed group by queue, task),
-  gates as materialized (select p.key from places p where p.count > (select count(*) from handed h where h.key = p.key))`;
+  gates as materialized (select p.key from places p where p.freed > (select count(*) from handed h where h.key = p.key))`;

@@ -1,0 +1,78 @@
+import { expect } from "vitest";
+import type { JobId } from "../../core/id.js";
+import type { LimitRule } from "../../core/limit.js";
+import { addMany, GATE, holders, ONE, SERIAL, states, TWO, under } from "./limit-world.js";
+import type { Test } from "./suite.js";
+import { MINUTE, SUCCEEDED } from "./world.js";
+
+/** To whom a settlement gives the places that it frees, and to whom it does not. */
+export function limitHandedTests(test: Test): void {
+  test("the places of many settlements go to as many of the line, in order", async (w) => {
+    const rule: LimitRule = { concurrency: 3 };
+    const ids = await addMany(w, 8, { options: under(rule) });
+    await w.settleAll(await w.holdAll({ limit: 3 }), SUCCEEDED);
+    expect(await states(w, ids.slice(3))).toEqual(["ready", "ready", "ready", "parked", "parked"]);
+    expect(await holders(w)).toEqual(ids.slice(3, 6));
+    await w.settleAll(await w.holdAll({ limit: 3 }), SUCCEEDED);
+    expect(await states(w, ids.slice(6))).toEqual(["ready", "ready"]);
+    expect(await holders(w)).toEqual(ids.slice(6));
+    const last = await w.add({ options: under(rule) });
+    expect(await w.state(last), "the third place is free").toBe("ready");
+  });
+
+  test("a place goes to nobody while more are held than a lowered limit allows", async (w) => {
+    const ids = await addMany(w, 4, { options: under(TWO) });
+    const [first, second] = await w.holdAll({ limit: 2 });
+    const lowered = await w.add({ options: under(ONE) });
+    await w.settle(first as never, SUCCEEDED);
+    expect(await states(w, [...ids.slice(2), lowered])).toEqual(["parked", "parked", "parked"]);
+    await w.settle(second as never, SUCCEEDED);
+    expect(await states(w, [...ids.slice(2), lowered])).toEqual(["ready", "parked", "parked"]);
+  });
+
+  test("a place goes to nobody who has no token", async (w) => {
+    const rule: LimitRule = { concurrency: 1, rate: { limit: 1, per: MINUTE, burst: 1 } };
+    await w.add({ options: under(rule) });
+    const held = await w.hold();
+    const next = await w.add({ options: under(rule) });
+    await w.settle(held, SUCCEEDED);
+    expect(await w.get(next)).toMatchObject({ state: "parked", parkedFor: "rate" });
+    w.clock.advance(MINUTE);
+    await w.store.limits.admit(10);
+    expect(await w.state(next)).toBe("ready");
+  });
+
+  test("a place goes to nobody while its key is paused", async (w) => {
+    await w.add({ options: under(ONE) });
+    const held = await w.hold();
+    const next = await w.add({ options: under(ONE) });
+    await w.store.limits.pause(GATE, MINUTE);
+    await w.settle(held, SUCCEEDED);
+    expect(await w.state(next)).toBe("parked");
+    w.clock.advance(MINUTE);
+    await w.store.limits.admit(10);
+    expect(await w.state(next)).toBe("ready");
+  });
+
+  test("a place of a key that has become serial is a turn from then on", async (w) => {
+    await w.add({ options: under(ONE) });
+    const held = await w.hold();
+    const [first, second] = (await addMany(w, 2, { options: under(SERIAL) })) as [JobId, JobId];
+    await w.settle(held, SUCCEEDED);
+    expect(await states(w, [first, second])).toEqual(["ready", "parked"]);
+    expect(await w.store.limits.get(GATE)).toMatchObject({ rule: SERIAL, holders: [first] });
+  });
+
+  test("a place goes to nobody to whom another gate is closed: that one waits there, and the next has it", async (w) => {
+    const other = { limit: "other", key: "o", rule: ONE };
+    const both = { limits: [...(under(ONE).limits ?? []), other] };
+    await w.add({ options: { limits: [other] } });
+    await w.add({ options: under(ONE) });
+    const [, held] = await w.holdAll({ limit: 2 });
+    const stuck = await w.add({ options: both });
+    const next = await w.add({ options: under(ONE) });
+    await w.settle(held as never, SUCCEEDED);
+    expect(await states(w, [stuck, next])).toEqual(["parked", "ready"]);
+    expect(await w.get(stuck)).toMatchObject({ parkedAt: { limit: "other", key: "o" } });
+  });
+}

@@ -1,0 +1,1 @@
+alter table pawl.parcel drop column facts;
