@@ -19,8 +19,9 @@ export const limits: Scenario = {
     const measured = (name: string, backlog: Parameters<typeof drainedWarm>[1]): Case => ({
       name,
       async measure(turn) {
-        // In every case: a checkpoint makes the first look at what was stored dearer, whatever it is.
-        const { perSecond, twice } = await drainedWarm(turn, backlog, { calm: true });
+        // In every case: a checkpoint makes the first look at what was stored dearer, whatever it is, and a worker that has met
+        // limits has made the plans for them.
+        const { perSecond, twice } = await drainedWarm(turn, backlog, { calm: true, limited: true });
         return { perSecond, twice };
       },
     });

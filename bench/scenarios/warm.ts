@@ -6,6 +6,8 @@ import type { Spread } from "../contract/system.js";
 
 /** what a process runs before it counts: its code is compiled by then, its connections are open */
 const WARM_UP = 20_000;
+/** of those, where limits are measured, so many of which one in a hundred is under one: enough that some wait for others */
+const WARM_LIMITED = 10_000;
 /** jobs of one call of enqueueMany */
 const CHUNK = 100_000;
 const LOOK_MS = 2;
@@ -17,6 +19,8 @@ export interface Crew {
   readonly workers?: number;
   /** waits until the server has written and vacuumed what was stored (default: no) */
   readonly calm?: boolean;
+  /** whether jobs under a limit are among those that warm it up (default: no) */
+  readonly limited?: boolean;
 }
 
 export interface Drained {
@@ -40,7 +44,7 @@ export interface Drained {
 export async function drainedWarm(
   turn: Turn,
   backlog: readonly Jobs[],
-  { processes = 1, workers = 1, calm: calmly = false }: Crew = {},
+  { processes = 1, workers = 1, calm: calmly = false, limited = false }: Crew = {},
 ): Promise<Drained> {
   const count = backlog.reduce((sum, jobs) => sum + waitedFor(jobs), 0);
   const delayed = total(backlog) - count;
@@ -51,7 +55,9 @@ export async function drainedWarm(
   const warm = WARM_UP * processes;
   for (const child of children) await child.work({ upTo: warm, workers, watch: true });
   const warmed = ranTogether(children, warm);
-  await producer.enqueueMany({ count: warm });
+  const underLimit = limited ? WARM_LIMITED : 0;
+  await producer.enqueueMany({ count: warm - underLimit });
+  if (limited) await producer.enqueueMany({ from: warm - underLimit, count: underLimit, limited: "one key" });
   await warmed;
   await recorded(turn);
 
