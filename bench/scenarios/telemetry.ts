@@ -7,7 +7,8 @@ export const telemetry: Scenario = {
   measures: "drain, as in the scenario of that name, without telemetry, with metrics, logs and events, and with one job of a hundred traced as well",
   systems: ["pawl", "pawl-observed", "pawl-traced"],
   jobs: 100_000,
-  runs: 3,
+  // A drain takes half a second, and a machine has better and worse ones.
+  runs: 9,
   async run(bench) {
     const samples = await bench.turns(async (turn) => {
       await filled(turn, { count: bench.jobs });
