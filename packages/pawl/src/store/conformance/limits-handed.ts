@@ -63,6 +63,20 @@ export function limitHandedTests(test: Test): void {
     expect(await w.store.limits.get(GATE)).toMatchObject({ rule: SERIAL, holders: [first] });
   });
 
+  test("one in line that has taken workers down gets its place as a suspect", async (w) => {
+    const suspect = await w.add({ options: under(ONE) });
+    await w.hold();
+    await w.vanish();
+    await w.hold();
+    const other = await w.add({ options: under(ONE) });
+    await w.vanish();
+    expect(await states(w, [other, suspect])).toEqual(["ready", "parked"]);
+    await w.run(other);
+    expect(await w.state(suspect)).toBe("ready");
+    expect(await w.claimIds(), "not beside others").toEqual([]);
+    expect((await w.holdSuspect()).job.id).toBe(suspect);
+  });
+
   test("a place goes to nobody to whom another gate is closed: that one waits there, and the next has it", async (w) => {
     const other = { limit: "other", key: "o", rule: ONE };
     const both = { limits: [...(under(ONE).limits ?? []), other] };
