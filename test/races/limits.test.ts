@@ -169,6 +169,33 @@ races((race) => {
   );
 
   race(
+    "settlements that would hand places over, and an enqueue of two under a stricter rule",
+    {
+      async setup(w) {
+        for (let n = 0; n < 2; n++) await w.add({ options: two });
+        return [await w.hold(), await w.hold()] as const;
+      },
+      racers: [
+        {
+          run: async (w, [first, second]) => [await w.settle(first, SUCCEEDED), await w.settle(second, SUCCEEDED)],
+          stops: ["settle_limited"],
+        },
+        { run: (w) => w.enqueue({ options }, { options }), ...ENQUEUE },
+      ],
+      afterwards,
+      holds,
+    },
+    [
+      {
+        clause: "what was knocked with is in the gate before anybody is let in (knock)",
+        without: [{ statement: "settle_limited", from: "(k.rule::text <> g.rule::text or", to: "(" }],
+        because: /exceeded/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
     "two settlements that hand their places over",
     {
       async setup(w) {

@@ -16,7 +16,7 @@ const MOST_GATES = 50;
 const MOST_ROUNDS = 20;
 /** ms after which a line is looked at again whose head is in somebody's hands */
 const SOON = 20;
-/** The same of one that holds up nobody: whoever has it most often takes it away for good, but may let go of it as well. */
+/** The same of one that holds up nobody: whoever has it most often takes it away for good, but may let go of it as well (as a settlement that fails). */
 const LATER = 1_000;
 
 export interface Admitted {

@@ -1,3 +1,4 @@
+import type { Lane } from "../../core/lane.js";
 import type { GateKey } from "../../core/limit.js";
 import type { ForeignTransaction } from "../port.js";
 import type { Driver, Hot, Queryable, Row, Statement, Transaction } from "./drivers/driver.js";
@@ -18,6 +19,8 @@ export interface Db extends Queryable {
   reading<T>(work: (on: Queryable) => Promise<T>): Promise<T>;
   /** between tenants, where the database has one: wall.ts */
   wall?: Wall | undefined;
+  /** tells of lanes at whose front there are jobs now, which waited; set by the store */
+  onFronts?: (lanes: readonly Lane[]) => void;
   /** looks at gates that a committed transaction knocked at; set by the store */
   onKnock?: (gates: ReadonlySet<GateKey>, how?: { readonly made: boolean }) => Promise<void>;
 }

@@ -9,7 +9,8 @@ import { FRONT } from "./lane-bounds.js";
  * It takes no lock of the gate: as many places are taken as are given up, so that whoever holds the lock counts the same
  * before and after. What it reads of the gate may be a moment old, which lets in nobody who could not have come in that
  * moment before. It leaves to the lock what is more than that:
- * - a rate, a turn, a pause;
+ * - a rate, a turn, a pause; and another rule or a pause that was knocked with, and is not in the gate yet: who is in line may be
+ *   stored under it;
  * - more places held than there are: the limit was lowered, and each that is given up is one less;
  * - a gate that was open when it was last looked at, so that it is not known who of its line has waited;
  * - one in line who has other gates to pass, or goes to the suspects.
@@ -21,6 +22,7 @@ export const HAND_OVER = `places as materialized (
     select p.key, p.count from places p join pawl.gate g on g.key = p.key
     where g.closed and g.rule->'rate' is null and coalesce(g.paused_until <= ${NOW}, true)
       and (select count(*) from pawl.slot s where s.kind in ('key', 'serial') and s.key = g.key) <= (g.rule->>'concurrency')::float8
+      and not exists (select from pawl.knock k where k.key = g.key and (k.rule::text <> g.rule::text or k.paused_until is not null))
   ),
   next as materialized (
     select p.key, h.* from plain p cross join lateral (

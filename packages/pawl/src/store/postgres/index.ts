@@ -130,12 +130,16 @@ export function postgresStore({
     return change;
   };
 
-  const admitted = ({ lanes, fronts, nextIn }: Omit<Admitted, "count">): void => {
-    if (fronts.length > 0) hints.give({ kind: "ready", lanes: distinct(fronts), front: true });
+  const fronted = (lanes: readonly Lane[]): void => {
+    if (lanes.length > 0) hints.give({ kind: "ready", lanes: distinct(lanes), front: true });
+  };
+  const admitted = ({ lanes, fronts, nextIn }: Admitted): void => {
+    fronted(fronts);
     const known = new Set(fronts.map(laneKey));
     ready(lanes.filter((lane) => !known.has(laneKey(lane))));
     if (nextIn !== undefined) hints.give({ kind: "admit", dueIn: nextIn });
   };
+  db.onFronts = fronted;
   db.onKnock = async (gates, how) => {
     try {
       admitted(await admit(db, [...gates], how));
@@ -225,9 +229,8 @@ export function postgresStore({
       claimSuspect: async (request) => (await claimSuspect(db, workers, request)) ?? claimLimitedSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
-        const { answers, readied, fronts = [] } = await settle({ db, workers, held }, worker, settlements, tx);
+        const { answers, readied } = await settle({ db, workers, held }, worker, settlements, tx);
         ready(readied);
-        admitted({ lanes: [], fronts });
         if (tx === undefined) hints.give({ kind: "finished", jobs: settlements.map((item) => item.job) });
         const again: Lane[] = [];
         let dueIn = Number.POSITIVE_INFINITY;

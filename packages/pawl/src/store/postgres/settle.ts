@@ -14,11 +14,10 @@ import { CLASSIFY, SETTLE, SETTLE_LIMITED } from "./settle-statements.js";
 import { isUnfit } from "./unfit.js";
 import type { Workers } from "./workers.js";
 
-/** The answers in order, the lanes of dependents that became ready, and those at whose front jobs are that waited for a place. */
+/** The answers in order, and the lanes of dependents that became ready. */
 export interface SettleReport {
   readonly answers: readonly Settled[];
   readonly readied: readonly Lane[];
-  readonly fronts?: readonly Lane[];
 }
 
 /** One under limits that goes back to its lane lines up first, and a key may be told to rest: neither is for the hot exit. */
@@ -48,9 +47,9 @@ async function firstOfEach(
 ): Promise<SettleReport> {
   const first = new Map<string, Settlement>();
   for (const item of given) if (!first.has(settlementKey(item))) first.set(settlementKey(item), item);
-  const report = await settle([...first.values()]);
-  const byKey = new Map([...first.keys()].map((key, index) => [key, report.answers[index] as Settled]));
-  return { ...report, answers: given.map((item) => byKey.get(settlementKey(item)) as Settled) };
+  const { answers, readied } = await settle([...first.values()]);
+  const byKey = new Map([...first.keys()].map((key, index) => [key, answers[index] as Settled]));
+  return { answers: given.map((item) => byKey.get(settlementKey(item)) as Settled), readied };
 }
 
 async function settleInside(
@@ -68,15 +67,16 @@ async function settleInside(
 /** The quick ways settle all they are given or nothing; then it is done one by one. */
 async function settleSorted({ db, held }: Settling, worker: number, settlements: readonly Settlement[], sorted: Sorted): Promise<SettleReport> {
   const { bundles, rest } = sorted;
-  const bundled = bundles.length === 0 || (await settleBundles(db, worker, bundles));
-  const fit = rest.length === 0 ? ALL_FIT : await settleAll(db, worker, rest);
-  const slow = [bundled ? [] : bundles.flatMap((bundle) => bundle.settlements), fit === undefined ? rest : []];
+  const slow = [
+    bundles.length === 0 || (await settleBundles(db, worker, bundles)) ? [] : bundles.flatMap((bundle) => bundle.settlements),
+    rest.length === 0 || (await settleAll(db, worker, rest)) ? [] : rest,
+  ];
   const reports: (SettleReport & { readonly settlements: readonly Settlement[] })[] = [];
   for (const some of slow) {
     if (some.length > 0) reports.push({ settlements: some, ...(await db.transaction((own) => settleSlowly(db, own, worker, some))) });
   }
   held.settled(sorted);
-  return { ...inOrder(settlements, reports), fronts: fit?.fronts ? (JSON.parse(fit.fronts) as Lane[]) : [] };
+  return inOrder(settlements, reports);
 }
 
 async function settleSlowly(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<SettleReport> {
@@ -101,14 +101,14 @@ interface Fit {
   /** lanes of those to whom it was handed over */
   readonly fronts?: string | null;
 }
-const ALL_FIT: Fit = { raised: false };
 
-async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<Fit | undefined> {
-  if (!settlements.every(isPlain)) return undefined;
+async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<boolean> {
+  if (!settlements.every(isPlain)) return false;
   const limited = settlements.some((item) => item.limited === true);
   const fit = await fitting(db.query<Fit>(limited ? SETTLE_LIMITED : SETTLE, [db.now(), worker, ...settleParameters(settlements)]));
+  if (fit?.fronts) db.onFronts?.(JSON.parse(fit.fronts) as Lane[]);
   if (fit?.gates) await db.onKnock?.(new Set(JSON.parse(fit.gates) as GateKey[]), { made: true });
-  return fit;
+  return fit !== undefined;
 }
 
 async function settleBundles(db: Db, worker: number, bundles: readonly Bundle[]): Promise<boolean> {
