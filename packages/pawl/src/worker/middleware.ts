@@ -15,7 +15,11 @@ export function compose(middleware: readonly Middleware[]): Invoke {
       return layer(ctx, () => {
         if (called) return Promise.reject(new Error("a middleware called next() twice in one attempt"));
         called = true;
-        return promised(() => call(index + 1));
+        try {
+          return promised(call(index + 1));
+        } catch (error) {
+          return Promise.reject(error);
+        }
       });
     };
     return call(0);
@@ -23,11 +27,6 @@ export function compose(middleware: readonly Middleware[]): Invoke {
 }
 
 /** A promise that is there already is handed on as it is: a layer that only passes by costs no turns of the event loop. */
-function promised(call: () => unknown): Promise<unknown> {
-  try {
-    const answer = call();
-    return answer instanceof Promise ? answer : Promise.resolve(answer);
-  } catch (error) {
-    return Promise.reject(error);
-  }
+export function promised(value: unknown): Promise<unknown> {
+  return value instanceof Promise ? value : Promise.resolve(value);
 }

@@ -8,7 +8,7 @@ import type { Context } from "./context.js";
 import { givenBack, outcomeOfThrown, outcomeOfValue, outOfTime, refusal } from "./ending.js";
 import type { HeldLease } from "./held-lease.js";
 import { callHandler } from "./input.js";
-import type { Invoke } from "./middleware.js";
+import { type Invoke, promised } from "./middleware.js";
 import { Pace } from "./pace.js";
 
 export interface RunnerParts {
@@ -307,8 +307,4 @@ export class Runner {
 /** Reading `then` may run user code; if that throws, the attempt has failed with it. */
 function isThenable(value: unknown): boolean {
   return typeof value === "object" && value !== null && typeof (value as PromiseLike<unknown>).then === "function";
-}
-
-function promised(value: unknown): Promise<unknown> {
-  return value instanceof Promise ? value : Promise.resolve(value);
 }

@@ -99,10 +99,10 @@ function given(unstamped: string, inputs: string): string {
   )`;
 }
 
-/** What a parcel carries of its jobs: their inputs, or those and their options (see `carrying`). */
-function carried(what: string, options: string, first: string, last: string): string {
-  return `case when ${what}::text = '${INPUTS}' then a.inputs[${first} : ${last}] end,
-      case when ${what}::text = '${FACTS}' then a.inputs[${first} : ${last}] || ((${options}::text[])[${first} : ${last}])::json[] end`;
+/** What a parcel (`p`) carries of its jobs: their inputs, or those and their options (see `carrying`). */
+function carried(what: string, options: string): string {
+  return `case when ${what}::text = '${INPUTS}' then a.inputs[p.first : p.last] end,
+      case when ${what}::text = '${FACTS}' then a.inputs[p.first : p.last] || ((${options}::text[])[p.first : p.last])::json[] end`;
 }
 
 /**
@@ -126,7 +126,7 @@ const ENQUEUE_NOW = hotStatement(
   packed as (
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs, facts)
     select n.seq[p.no], p.last - p.first + 1, ($3::int2[])[p.lane], ($2::text[])[p.lane], ($4::text[])[p.lane], ($5::text[])[p.lane],
-      a.ids[p.first : p.last], ${carried("$15", "$9", "p.first", "p.last")}
+      a.ids[p.first : p.last], ${carried("$15", "$9")}
     from numbers n cross join given a cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
   ),
   readied as (
@@ -140,7 +140,8 @@ const ENQUEUE_NOW = hotStatement(
 
 /**
  * The same for jobs of one lane that all go into parcels, $10 to each: what callers with thousands of jobs send. Nothing is
- * looked up per job, nothing is handed on from one step to the next, and jobs are unpacked as they are stored, not before. Without an instant in `clock` nothing is stored.
+ * looked up per job, nothing is handed on from one step to the next, and jobs are unpacked as they are stored, not before.
+ * Without an instant in `clock` nothing is stored.
  */
 function bulk(clock: string): string {
   return `${numbers("($9::int + $10::int - 1) / $10::int", clock)},
@@ -154,7 +155,7 @@ function bulk(clock: string): string {
   ),
   packed as (
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs, facts)
-    select p.seq, cardinality(a.ids[p.first : p.last]), $3::int2, $2::text, $4::text, $5::text, a.ids[p.first : p.last], ${carried("$11", "$8", "p.first", "p.last")}
+    select p.seq, cardinality(a.ids[p.first : p.last]), $3::int2, $2::text, $4::text, $5::text, a.ids[p.first : p.last], ${carried("$11", "$8")}
     from numbers n cross join given a cross join lateral (
       select u.seq, (u.no - 1) * $10::int + 1 as first, u.no * $10::int as last from unnest(n.seq) with ordinality as u(seq, no)
     ) p
