@@ -154,6 +154,44 @@ races((race) => {
   );
 
   race(
+    "a claim out of a parcel, and one over its lane and one that runs dry",
+    {
+      async setup(w) {
+        const ids = await parcel(w);
+        for (let i = 0; i < 2; i++) await w.add({ task: "b" });
+        return ids;
+      },
+      racers: [
+        { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_HOLDING] },
+        {
+          async run(w) {
+            const quotas = [
+              { lane: lane(), quota: 2 },
+              { lane: lane({ task: "b" }), quota: 5 },
+            ];
+            const claimed = await w.store.leases.claim({ worker: BOB, quotas, limit: 7, duration: LEASE });
+            const gave = claimed?.jobs.filter((job) => job.lane.task === quotas[0]?.lane.task).length;
+            return { gave, more: claimed?.more?.map(({ task }) => task) ?? [] };
+          },
+        },
+      ],
+      notSerial: LOCKED_OUT,
+      async holds(_world, _ids, answers) {
+        const { gave, more } = answers[1] as { gave: number; more: readonly string[] };
+        expect(more, "nobody is told of the jobs that another held").toEqual(gave === 2 ? [] : [lane().task]);
+      },
+    },
+    [
+      {
+        clause: "a lane of which another holds parcels may have more, and no other",
+        without: [{ statement: "claim_lanes", from: "select no from fence where", to: "select no from fence where false and" }],
+        because: /nobody is told/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
     "two claims at the head of a long line of parcels",
     {
       setup: (w) => parcel(w, 3_000),

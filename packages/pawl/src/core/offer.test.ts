@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Priority } from "./job.js";
 import { type Lane, laneKey } from "./lane.js";
-import { type OpenLane, type OpenQueues, offer } from "./offer.js";
+import { type OpenLane, type OpenQueues, offer, type Portion } from "./offer.js";
 import type { BandRules } from "./policy.js";
 import { Share } from "./share.js";
 
@@ -88,12 +88,13 @@ interface Run {
   readonly sharers?: Sharers;
   readonly overdue?: (now: number, servedAt: (lane: Lane) => number) => readonly Lane[];
   readonly key: (lane: Lane) => string;
+  readonly portion?: Portion;
   /** jobs of a lane before it is empty */
   readonly backlog?: (lane: Lane) => number;
 }
 
 /** A worker of so many slots in virtual time, whose lanes always have work: the ms of slots that each key has had. */
-function worked({ lanes, slots, until, length = () => 10, sharers = new Sharers(), overdue, key }: Run) {
+function worked({ lanes, slots, until, length = () => 10, sharers = new Sharers(), overdue, key, portion }: Run) {
   const had: Record<string, number> = {};
   const firsts = new Map<string, number>();
   const lasts = new Map<string, number>();
@@ -107,6 +108,7 @@ function worked({ lanes, slots, until, length = () => 10, sharers = new Sharers(
       sharers.open(lanes, undefined, overdue?.(now, servedAt)),
       slots - running.length,
       now,
+      portion,
     )) {
       sharers.passed(one, ++turn);
       const name = laneKey(one);
@@ -193,6 +195,86 @@ describe("offer", () => {
     expect(first?.lane.tenant).toBe("new");
     const { share } = worked({ lanes: [...old, lane("new")], slots: 3, until: 10_000, sharers, key: byTenant });
     expect(share("new")).toBeCloseTo(0.1, 1);
+  });
+
+  describe("in portions", () => {
+    const tenants = (count: number) => Array.from({ length: count }, (_, n) => lane(`tenant ${n}`));
+    const plenty = { jobs: 64, within: 1e9 };
+
+    it("gives who is furthest behind a whole one, and others theirs by the claims that follow", () => {
+      const sharers = new Sharers();
+      const had = new Map<string, number>();
+      for (let claim = 0; claim < 25; claim++) {
+        const offered = offer(sharers.root, sharers.open(tenants(100)), 1_024, 0, plenty);
+        expect(offered.length).toBeLessThanOrEqual(17);
+        for (const { lane: one, share, quota } of offered) {
+          share.take(quota);
+          had.set(one.tenant, (had.get(one.tenant) ?? 0) + quota);
+        }
+      }
+      expect(had.size).toBe(100);
+      for (const [tenant, jobs] of had) expect(Math.abs(jobs - 256), tenant).toBeLessThanOrEqual(64);
+    });
+
+    it("adds up to what was asked for, the last one getting what is left", () => {
+      const sharers = new Sharers();
+      const quotas = offer(sharers.root, sharers.open(tenants(100)), 1_000, 0, plenty).map(({ quota }) => quota);
+      expect(quotas).toEqual([...Array.from({ length: 15 }, () => 64), 40]);
+      const small = offer(sharers.root, sharers.open(tenants(100)), 10, 0, plenty).map(({ quota }) => quota);
+      expect(small).toEqual([10]);
+    });
+
+    it("gives as much as without them where that is more", () => {
+      const sharers = new Sharers();
+      const quotas = offer(sharers.root, sharers.open(tenants(4)), 1_000, 0, plenty).map(({ quota }) => quota);
+      expect(quotas).toEqual([250, 250, 250, 250]);
+    });
+
+    it("gives smaller ones to who has long jobs: all have theirs within the same time", () => {
+      const sharers = new Sharers();
+      const lanes = [lane("slow"), ...tenants(20)];
+      // All have had 50 ms: one of them with one job.
+      for (const one of lanes) {
+        const share = sharers.shareOf(one);
+        for (let n = 0; n < (one.tenant === "slow" ? 1 : 50); n++) {
+          share.take(1);
+          share.begin(0);
+          share.take(-1);
+          share.end(0, one.tenant === "slow" ? 50 : 1);
+        }
+      }
+      const slow = (within: number) => offer(sharers.root, sharers.open(lanes), 30, 0, { jobs: 64, within })[0];
+      expect(slow(1e9)).toMatchObject({ lane: lane("slow"), quota: 30 });
+      expect(slow(21 * 50 * 3)).toMatchObject({ lane: lane("slow"), quota: 3 });
+    });
+
+    it("shares time by weight all the same", () => {
+      const weights = { a: 1, b: 2, c: 3, d: 4 };
+      const length = ({ tenant }: Lane) => ({ a: 3, b: 1, c: 2, d: 1 })[tenant] as number;
+      for (const slots of [10, 40]) {
+        const sharers = new Sharers(weights);
+        const portion = { jobs: 64, within: slots * 50 };
+        const { share } = worked({
+          lanes: Object.keys(weights).map((name) => lane(name)),
+          slots,
+          until: 5_000,
+          length,
+          sharers,
+          key: byTenant,
+          portion,
+        });
+        for (const [name, weight] of Object.entries(weights))
+          expect(Math.abs(share(name) / (weight / 10) - 1), `${name} of ${slots} slots`).toBeLessThan(0.1);
+      }
+    });
+
+    it("serves a newcomer by the next claim", () => {
+      const sharers = new Sharers();
+      const old = tenants(100);
+      worked({ lanes: old, slots: 100, until: 1_000, length: () => 1, sharers, key: byTenant, portion: plenty });
+      const [first] = offer(sharers.root, sharers.open([...old, lane("new")]), 100, 1_000, plenty);
+      expect(first?.lane.tenant).toBe("new");
+    });
   });
 
   it("leaves out no lane of a tenant, though tenants and lanes are as many", () => {

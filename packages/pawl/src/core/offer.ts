@@ -1,5 +1,5 @@
 import { bandParts, defaultWeight } from "./band.js";
-import { divide } from "./divide.js";
+import { divide, type Part } from "./divide.js";
 import type { Priority } from "./job.js";
 import type { Lane } from "./lane.js";
 import type { BandRules } from "./policy.js";
@@ -41,6 +41,13 @@ export interface OpenQueues {
   readonly overdue: readonly (OpenLane & { readonly share: Share })[];
 }
 
+/** What a tenant gets at a time, at the least, where many have work: quick jobs are cheaper by the dozen. */
+export interface Portion {
+  readonly jobs: number;
+  /** ms of slots in which all of them have theirs: who has long jobs gets fewer */
+  readonly within: number;
+}
+
 export interface Offered extends Quota {
   /** who is charged */
   readonly share: Share;
@@ -50,9 +57,10 @@ export interface Offered extends Quota {
  * Divides a claim among lanes with work: queues with rules of their own beside the others, bands by weight, inside a
  * band tenants by weight, inside a tenant its lanes in turn, so that fifty tasks buy no bigger share than one. Whoever
  * has had least of the worker's time comes first, up to what all can have. What a lane has no room for goes to others,
- * so quotas add up to `size` whenever there is room. First in the answer is who is furthest behind.
+ * so quotas add up to `size` whenever there is room. First in the answer is who is furthest behind. That one gets a
+ * whole portion, even if others get none this time: they are further behind the next time.
  */
-export function offer(root: Share, queues: readonly OpenQueues[], size: number, now: number): readonly Offered[] {
+export function offer(root: Share, queues: readonly OpenQueues[], size: number, now: number, portion: Portion = ONE_JOB): readonly Offered[] {
   const given = new Map<Lane, Offered>();
   let left = size;
   const give = ({ lane, room }: OpenLane, share: Share, count: number) => {
@@ -68,7 +76,7 @@ export function offer(root: Share, queues: readonly OpenQueues[], size: number, 
       one.share.weight = one.bands.reduce((sum, { band }) => sum + defaultWeight(band), 0) || 1;
       return { ...one, bands: one.bands.map((band) => ({ ...band, room: roomOfAll(band.tenants) })) };
     });
-    for (const [one, count] of shared(root, weighed, (all) => sumOf(all.bands), left, now)) offerBands(one, count, now, give);
+    for (const [one, count] of shared(root, weighed, (all) => sumOf(all.bands), left, now)) offerBands(one, count, now, portion, give);
   }
   return [...given.values()];
 }
@@ -80,6 +88,7 @@ function offerBands(
   { share, rules, bands }: { share: Share; rules: BandRules; bands: readonly RoomyBand[] },
   count: number,
   now: number,
+  portion: Portion,
   give: Give,
 ): void {
   if (rules.strict) {
@@ -87,7 +96,7 @@ function offerBands(
     for (const band of [...bands].sort((a, b) => b.band - a.band)) {
       const part = Math.min(left, band.room);
       left -= part;
-      if (part > 0) offerTenants(band, part, now, give);
+      if (part > 0) offerTenants(band, part, now, portion, give);
     }
     return;
   }
@@ -98,11 +107,12 @@ function offerBands(
   bands.forEach((band, index) => {
     band.share.weight = parts[index] as number;
   });
-  for (const [band, part] of shared(share, bands, ({ room }) => room, count, now)) offerTenants(band, part, now, give);
+  for (const [band, part] of shared(share, bands, ({ room }) => room, count, now)) offerTenants(band, part, now, portion, give);
 }
 
-function offerTenants({ share, tenants }: OpenBand, count: number, now: number, give: Give): void {
-  for (const [tenant, part] of shared(share, tenants, ({ lanes }) => roomOf(lanes), count, now)) {
+function offerTenants({ share, tenants }: OpenBand, count: number, now: number, { jobs, within }: Portion, give: Give): void {
+  const least = ({ cost }: Share) => Math.min(jobs, within / (tenants.length * cost));
+  for (const [tenant, part] of shared(share, tenants, ({ lanes }) => roomOf(lanes), count, now, least)) {
     const { lanes } = tenant;
     if (lanes.length === 1) {
       give(lanes[0] as OpenLane, tenant.share, part);
@@ -125,14 +135,33 @@ function shared<T extends { readonly share: Share }>(
   room: (one: T) => number,
   count: number,
   now: number,
+  least?: (share: Share) => number,
 ): readonly (readonly [T, number])[] {
   const shares = all.map(({ share }) => share);
   parent.level(shares, now);
   const parts = all.map((one) => ({ one, due: one.share.due(now), each: one.share.cost / one.share.weight, room: room(one) }));
   if (parts.length > 1) parts.sort((a, b) => a.due - b.due);
-  const counts = divide(parts, count);
+  const level = divide(parts, count);
+  const counts = least === undefined ? level : inPortions(parts, level, count, least);
   return parts.flatMap(({ one }, index) => ((counts[index] as number) > 0 ? [[one, counts[index] as number] as const] : []));
 }
+
+/** Of `level`, whoever comes first is given no less than a portion, so that the last ones may get none. */
+function inPortions(
+  parts: readonly (Part & { readonly one: { readonly share: Share } })[],
+  level: readonly number[],
+  count: number,
+  least: (share: Share) => number,
+): readonly number[] {
+  let left = count;
+  return parts.map(({ one, room }, index) => {
+    const given = Math.min(left, room, Math.max(Math.floor(least(one.share)), level[index] as number));
+    left -= given;
+    return given;
+  });
+}
+
+const ONE_JOB: Portion = { jobs: 1, within: 0 };
 
 function roomOfAll(tenants: readonly OpenTenant[]): number {
   let room = 0;

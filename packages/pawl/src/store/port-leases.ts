@@ -22,8 +22,8 @@ export interface Claimed {
   /** the store's clock at the claim, for telling times by monotonic differences */
   readonly now: number;
   readonly jobs: readonly ClaimedJob[];
-  /** The lanes may hold more, though they gave less than asked for: ask again. Otherwise they are empty. */
-  readonly more?: true;
+  /** Lanes of the request that may hold more, though they gave less than they were asked for. The others that did are empty. */
+  readonly more?: readonly Lane[];
 }
 
 /** What came of a claim under limits, and the limits that kept back some of what was asked for. */

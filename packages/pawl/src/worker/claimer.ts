@@ -243,7 +243,7 @@ export class Claimer implements Claims {
       () => this.parts.store.leases.claim(request),
       (claimed) => {
         this.offers.brought(offered.length, request.limit, claimed?.jobs.length ?? 0);
-        this.#backlog = isBacklog(claimed, request) || this.offers.gave(offered, claimed, stamp);
+        this.#backlog = isFull(claimed, request) || this.offers.gave(offered, claimed, stamp);
       },
     );
   }
@@ -260,7 +260,7 @@ export class Claimer implements Claims {
       },
       (claimed) => {
         this.offers.reached(answer.reached);
-        if (!isBacklog(claimed, request)) this.offers.gave(offered, claimed, stamp);
+        if (!isFull(claimed, request)) this.offers.gave(offered, claimed, stamp);
       },
     );
   }
@@ -371,8 +371,8 @@ export class Claimer implements Claims {
   }
 }
 
-function isBacklog(claimed: Claimed | undefined, { limit }: ClaimRequest): boolean {
-  return claimed !== undefined && (claimed.jobs.length >= limit || claimed.more === true);
+function isFull(claimed: Claimed | undefined, { limit }: ClaimRequest): boolean {
+  return claimed !== undefined && claimed.jobs.length >= limit;
 }
 
 function sum(offered: readonly Offered[]): number {

@@ -240,6 +240,36 @@ describe("what is claimed", () => {
     expect(requests.flatMap(({ quotas }) => quotas).every(({ lane }) => lane.queue === "a" && lane.task === "mine")).toBe(true);
   });
 
+  test("of lanes that gave less than asked for, those are asked again of which the store says that there may be more, and no others", async () => {
+    const note = task("note", () => {});
+    const asked: (readonly string[])[] = [];
+    const looks = { count: 0 };
+    // At first another holds the parcels of one lane.
+    const held = (store: Store): Store => ({
+      ...store,
+      leases: {
+        ...store.leases,
+        async claim(request) {
+          asked.push(request.quotas.map(({ lane }) => lane.tenant).sort());
+          if (asked.length > 1) return store.leases.claim(request);
+          const more = request.quotas.flatMap(({ lane }) => (lane.tenant === "held" ? [lane] : []));
+          const claimed = await store.leases.claim({ ...request, quotas: request.quotas.filter(({ lane }) => lane.tenant !== "held") });
+          return claimed && { ...claimed, more };
+        },
+      },
+    });
+    world = new World({ tasks: [note], around: (store) => counted([], looks)(held(store)) });
+    await world.enqueueMany(note, [{}, {}, {}], { lane: { tenant: "held" } });
+    await world.enqueue(note, {}, { lane: { tenant: "few" } });
+    await world.work({ concurrency: 10 });
+    await world.clock.quiet();
+    expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(4);
+    const [first, ...others] = asked;
+    expect(first).toEqual(["few", "held"]);
+    expect(new Set(others.flat())).toEqual(new Set(["held"]));
+    expect(looks.count, "it was not found by another look").toBe(1);
+  });
+
   test("every lane gets its turn: tenants share, and urgent bands get more without starving the rest", async () => {
     const order: string[] = [];
     const note = task("note", (_: unknown, ctx) => {

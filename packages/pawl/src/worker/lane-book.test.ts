@@ -90,6 +90,21 @@ describe("the lanes a worker knows", () => {
     expect(width(), "none says nothing of how many each has when there are some").toBe(128);
   });
 
+  it("are asked for twice as many jobs at a time when all gave what they were asked for, and for what they gave and one more when not", async () => {
+    const { lanes } = await bookWith();
+    const after = (asked: number, limit: number, gave: number) => {
+      lanes.gave(asked, limit, gave);
+      return lanes.portion;
+    };
+    expect(lanes.portion).toBe(1);
+    expect(after(100, 1_000, 1_000)).toBe(20);
+    expect(after(50, 1_000, 1_000)).toBe(40);
+    expect(after(25, 1_000, 1_000), "no more than 64").toBe(64);
+    expect(after(16, 1_000, 990), "some had fewer").toBe(62);
+    expect(after(16, 1_000, 80), "they had five each").toBe(6);
+    expect(after(16, 1_000, 0), "none says nothing of how many each has when there are some").toBe(6);
+  });
+
   it("with no room do not hide those that have some", async () => {
     const { lanes, claim } = await bookWith();
     for (let n = 0; n < 1_000; n++) lanes.add(lane(`closed ${n}`), 1);

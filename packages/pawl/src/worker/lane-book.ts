@@ -44,6 +44,8 @@ interface Queues {
 const WINDOW = 128;
 /** The same while lanes have a few jobs each. */
 const WIDEST = 256;
+/** Jobs of a tenant from which on more at a time would save nothing. */
+const LARGEST_PORTION = 64;
 /** Tenants of a band whose time is remembered though they have no work. */
 const MOST_REMEMBERED = 10_000;
 
@@ -60,6 +62,7 @@ export class LaneBook {
   readonly #given = new Map<Lane, Known>();
   readonly #queues = new Map<string, Queues>();
   #window = WINDOW;
+  #portion = 1;
 
   constructor(
     private readonly policies: PolicyBook,
@@ -126,6 +129,11 @@ export class LaneBook {
     if (known.tenant.lanes.size === 0) bandOf(known.queues, lane).ring.remove(known.tenant);
   }
 
+  /** as many jobs as tenants with work are thought to have, each */
+  get portion(): number {
+    return this.#portion;
+  }
+
   /** Takes over a fresh list; lanes hinted at since it was asked for stay. */
   replace(lanes: readonly Lane[], since: number): void {
     const fresh = new Set(lanes.map(laneKey));
@@ -189,11 +197,14 @@ export class LaneBook {
 
   /**
    * So many lanes, asked for so many jobs in all, gave some. Where each gives a few, a claim asks more of them, or it would
-   * hardly be worth its way; but of each for one more than that, which shows that it has no more.
+   * hardly be worth its way; but of each for one more than that, which shows that it has no more. Where all gave what they
+   * were asked for, fewer are asked at a time, for twice as many.
    */
   gave(lanes: number, limit: number, jobs: number): void {
-    if (lanes < WINDOW || jobs === 0) return;
-    this.#window = Math.max(WINDOW, Math.min(WIDEST, Math.floor(limit / (jobs / lanes + 1))));
+    if (jobs === 0) return;
+    const each = jobs / lanes;
+    this.#portion = Math.min(LARGEST_PORTION, jobs < limit ? Math.floor(each) + 1 : Math.ceil(2 * each));
+    if (lanes >= WINDOW) this.#window = Math.max(WINDOW, Math.min(WIDEST, Math.floor(limit / (each + 1))));
   }
 
   #overdue({ waiting }: Queues, aging: number, cap: LaneCap): OpenQueues["overdue"] {

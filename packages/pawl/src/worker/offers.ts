@@ -1,4 +1,5 @@
 import type { Took } from "../core/capacity.js";
+import { DEFAULTS } from "../core/defaults.js";
 import { type Lane, sameLane } from "../core/lane.js";
 import type { ReachedLimit } from "../core/lane-limit.js";
 import { type Offered, offer } from "../core/offer.js";
@@ -16,6 +17,8 @@ import { PolicyBook } from "./policy-book.js";
 
 /** tenants whose jobs' lengths are told to others */
 const MOST_TOLD = 200;
+/** As many tenants share a claim at the least, if they have work. */
+const PORTIONS = 15;
 
 export interface OffersParts {
   readonly clock: Clock;
@@ -78,7 +81,9 @@ export class Offers {
       const soon = settings.concurrency + plan.pace.ahead(settings.concurrency) - plan.pace.inHand;
       return Math.max(0, Math.min(soon, limit, this.caps.room(lane)));
     };
-    const offered = this.caps.reserve(offer(this.#lanes.root, this.#lanes.next(cap), limit, clock.monotonic()));
+    const jobs = Math.min(this.#lanes.portion, Math.floor(limit / PORTIONS));
+    const portion = { jobs, within: settings.concurrency * DEFAULTS.worker.lookahead };
+    const offered = this.caps.reserve(offer(this.#lanes.root, this.#lanes.next(cap), limit, clock.monotonic(), portion));
     this.#lanes.asked(offered);
     this.#count(offered, 1);
     return offered;
@@ -96,19 +101,20 @@ export class Offers {
   }
 
   /**
-   * A lane that gave less than its quota, in a claim that was not full, has nothing left, unless a limit kept it back.
-   * Answers whether another gave all it was asked for, and may have more.
+   * A lane that gave less than its quota, in a claim that was not full, has nothing left, unless a limit kept it back or the
+   * store says so. Answers whether any may have more.
    */
   gave(offered: readonly Offered[], claimed: Claimed | undefined, stamp: number): boolean {
     const jobs = claimed?.jobs ?? [];
-    let more = false;
+    const unsure = new Set(claimed?.more);
+    let more = unsure.size > 0;
     let next = 0;
     for (const { lane, quota } of offered) {
       // Jobs come lane by lane, in the order these were offered.
       const first = next;
       while (next < jobs.length && sameLane((jobs[next] as ClaimedJob).lane, lane)) next++;
       if (next - first >= quota) more = true;
-      else if (this.#limits.room(lane) > 0) this.#lanes.forget(lane, stamp);
+      else if (!unsure.has(lane) && this.#limits.room(lane) > 0) this.#lanes.forget(lane, stamp);
     }
     return more;
   }

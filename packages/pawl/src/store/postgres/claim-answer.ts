@@ -25,8 +25,8 @@ export interface AnswerRow {
   /** parcels it locked, and the jobs in them */
   readonly parcels: number;
   readonly packed: number;
-  /** of lanes that gave less than their quota, parcels that others hold, or that were locked and not emptied, may be left */
-  readonly left: boolean;
+  /** a list of lanes, by number: those that gave less than their quota while others hold parcels of theirs, or some were locked and not emptied */
+  readonly left: string | null;
 }
 
 /** What the jobs of a claim are besides their facts: lane by lane as they were offered, those of each in the order they became ready. */

@@ -109,7 +109,7 @@ export const CLAIM_ROWS = hotStatement(
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken))),
   ${hold("", "false", "null")},
   counted as (insert into pawl.delta (queue, task, ready, running) select $5::text, $8::text, -count, count from own where count > 0)
-  ${answer({ ...NO_PARCELS, left: "coalesce((select packed from lane), false)" })}`,
+  ${answer({ ...NO_PARCELS, left: "case when (select packed from lane) then '[1]' end" })}`,
 );
 
 /** One of `table` (paused or limited ones) that the lane `of` belongs to. */
@@ -206,21 +206,22 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     options: `(select string_agg(array_to_string(inputs[count + 1 : count + given], E'${RECORD}', ''), E'${RECORD}') from dealt where told)`,
     parcels: "(select count(*) from locked)",
     packed: "(select coalesce(sum(count), 0) from locked)",
-    left: `o.count < $4 and (
-      ${leftBehind(several)}
-      or exists (
-        select from (select * from offered where not packed${several ? ` and ${unmet("no")}` : ""}) o
-        cross join lateral (select from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} limit 1) q
-      )
-    )`,
+    left: `case when o.count < $4 then (
+      select json_agg(distinct no)::text from (
+        ${leftBehind(several)}
+        union all select o.no from (select * from offered where not packed${several ? ` and ${unmet("no")}` : ""}) o
+          cross join lateral (select from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} limit 1) q
+      ) l
+    ) end`,
   })}`;
 }
 
 /** Of lanes that were asked for parcels: what others hold, or came after those that were locked, and what was locked in vain. */
 function leftBehind(several: boolean): string {
-  if (!several) return "exists (select from fence) or (select count(*) from locked) > (select count(*) from opened where given = count)";
-  return `exists (select from fence where ${unmet("no")})
-      or exists (select from locked where case when seq in (select seq from opened where given = count) then false else true end and ${unmet("no")})`;
+  if (!several)
+    return "select no from fence union all select no from locked where (select count(*) from locked) > (select count(*) from opened where given = count)";
+  return `select no from fence where ${unmet("no")}
+        union all select no from locked where case when seq in (select seq from opened where given = count) then false else true end and ${unmet("no")}`;
 }
 
 function offeredText(name: string, more: string, limits: string): string {
@@ -284,5 +285,5 @@ export const CLAIM_SUSPECT = statement(
   ),
   ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true", "null")},
   counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
-  ${answer({ ...NO_PARCELS, left: "false" })}`,
+  ${answer({ ...NO_PARCELS, left: "null" })}`,
 );

@@ -44,27 +44,27 @@ export async function claim(
     const [row] = await ask({ db, guess }, worker, request, from, limited);
     const taken = read(row, quotas);
     if (row !== undefined) guess.saw(row.parcels, row.packed);
-    const left = row?.left === true;
-    if (quotas.length === 1) for (const { lane } of quotas) bounds.hasParcels(lane, left || (row?.parcels ?? 0) > 0);
+    const left = (JSON.parse(row?.left ?? "[]") as readonly number[]).map((no) => (quotas[no - 1] as Quota).lane);
+    if (quotas.length === 1) for (const { lane } of quotas) bounds.hasParcels(lane, left.length > 0 || (row?.parcels ?? 0) > 0);
     const count = taken?.jobs.length ?? 0;
     const offers = taken?.offers ?? quotas.map(nothingOf);
     const atFronts = offers.reduce((sum, { front }) => sum + front, 0);
     for (const no of taken?.unpacked ?? []) bounds.unpacked((quotas[no - 1] as Quota).lane);
-    let more: true | undefined = left || undefined;
+    const more = [...left];
     offers.forEach((offer, index) => {
       const { sure, front, passed } = from[index] as From;
       if (front !== undefined) bounds.frontGave(offer.lane, { count: offer.front, more: offer.front >= offer.quota || atFronts >= request.limit });
       if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last, offer.count, now);
       if (count >= request.limit || offer.count >= offer.quota) return;
-      if (passed) more = true;
+      if (passed) more.push(offer.lane);
       if (sure) return;
       // It gave less than asked for from where rows were likely, not from where they may be.
       bounds.wake(offer.lane);
-      more = true;
+      more.push(offer.lane);
     });
     if (taken !== undefined) held.add(taken.lease, taken.jobs, taken.runs);
-    if (taken !== undefined) return { ...(await claimedOf(db, taken)), ...(more === undefined ? {} : { more }) };
-    if (left ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more === undefined || sweep) return undefined;
+    if (taken !== undefined) return { ...(await claimedOf(db, taken)), ...(more.length === 0 ? {} : { more }) };
+    if (left.length > 0 ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more.length === 0 || sweep) return undefined;
   }
 }
 
