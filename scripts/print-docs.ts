@@ -1,9 +1,10 @@
 /**
- * `npm run docs:states`: prints what the docs take from the code (the state machine, the defaults, the error codes)
- * between its markers, `<!-- printed: name -->` and `<!-- /printed -->`. A unit test fails where they are out of date.
+ * `npm run docs:states`: prints what the docs take from the code (the state machine, the defaults, the error codes) and from
+ * the results of the benchmark, between its markers, `<!-- printed: name -->` and `<!-- /printed -->`. A unit test fails where they are out of date.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { chartedIn, pageParts, reportsIn } from "../bench/report/index.js";
 import { DEFAULTS } from "../packages/pawl/src/core/defaults.js";
 import { errorTable } from "../packages/pawl/src/core/error.js";
 import { STATES } from "../packages/pawl/src/core/job.js";
@@ -15,6 +16,7 @@ const ROOT = resolve(import.meta.dirname, "..");
 const PRINTED = {
   "docs/states.md": { entry: entryLine, table: lifecycleTable, diagram },
   "docs/operations.md": { defaults, errors },
+  "docs/performance.md": { bars: () => measured().bars, scenarios: () => measured().scenarios, systems: () => measured().systems },
 } as const satisfies Record<string, Readonly<Record<string, () => string>>>;
 
 export type PrintedFile = keyof typeof PRINTED;
@@ -29,6 +31,11 @@ export function printed(file: PrintedFile): string {
     text = text.replace(block, (_, begin: string, end: string) => `${begin}\n${print()}\n\n${end}`);
   }
   return text;
+}
+
+function measured() {
+  const reports = reportsIn(resolve(ROOT, "bench/results"));
+  return pageParts(reports, chartedIn(reports), "../bench/results/");
 }
 
 function entryLine(): string {

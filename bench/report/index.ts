@@ -1,4 +1,6 @@
 /** What the benchmark's command needs of the reporting. */
+
+export { pageParts } from "./markdown.js";
 export { COLOURED } from "./paint.js";
 export { printed } from "./table.js";
-export { keep, publish } from "./write.js";
+export { chartedIn, keep, publish, reportsIn } from "./write.js";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { inOrder, markdown } from "./markdown.js";
+import { inOrder, markdown, pageParts } from "./markdown.js";
 import { about, sample } from "./sample.js";
 
 test("the page has the bars, every scenario's figures, and who took part with what settings", () => {
@@ -10,6 +10,15 @@ test("the page has the bars, every scenario's figures, and who took part with wh
   expect(page).toContain("Abacus, 2 cores, 4 GB, Linux 6, fsync 0.2 ms");
   expect(page).toContain("| Pawl (`pawl`) | 1.2.3 | batches of 500 |");
   expect(page).toContain("- postgres: 18.4, fsync on");
+});
+
+test("the page about performance has the bars, the charts and the settings, by links from where it stands", () => {
+  const { bars, scenarios, systems } = pageParts([sample()], new Set(["drain"]), "../bench/results/");
+  expect(bars).toContain("| drain | over the best peer | 3.68 × |");
+  expect(scenarios).toContain("### drain");
+  expect(scenarios).toContain("![drain](../bench/results/drain.svg)");
+  expect(scenarios).toContain("[All figures](../bench/results/drain.json)");
+  expect(systems).toContain("| Pawl (`pawl`) | 1.2.3 | batches of 500 |");
 });
 
 test("a scenario without a chart shows none", () => {

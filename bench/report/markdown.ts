@@ -10,8 +10,8 @@ export function markdown(reports: readonly Kept[], charts: ReadonlySet<string>):
   return `${[
     "# Results",
     "Written by `npm run bench`; do not edit. A ratio compares Pawl's median with each peer's best run.",
-    barsSection(sorted),
-    ...sorted.map((report) => section(report, charts.has(report.scenario))),
+    `## Bars\n\n${barsTable(sorted)}`,
+    ...sorted.map((report) => [`## ${section(report, charts.has(report.scenario))}`, table(resultsGrid(report.results), true)].join("\n\n")),
     environment(sorted),
   ].join("\n\n")}\n`;
 }
@@ -23,9 +23,19 @@ export function inOrder(reports: readonly Kept[]): readonly Kept[] {
   return reports.toSorted((a, b) => place(a) - place(b) || a.scenario.localeCompare(b.scenario));
 }
 
-function barsSection(reports: readonly Kept[]): string {
+/** What of it `docs/performance.md` shows: it stands elsewhere, and has the charts and no tables of results. */
+export function pageParts(reports: readonly Kept[], charts: ReadonlySet<string>, folder: string) {
+  const sorted = inOrder(reports);
+  return {
+    bars: barsTable(sorted),
+    scenarios: sorted.map((report) => `### ${section(report, charts.has(report.scenario), folder)}`).join("\n\n"),
+    systems: systemsTable(sorted),
+  };
+}
+
+function barsTable(reports: readonly Kept[]): string {
   const rows = reports.flatMap((report) => verdictsOf(report).map((verdict) => [report.scenario, ...verdictCells(verdict)]));
-  return `## Bars\n\n${table([["scenario", "figure", "value", "must", "aim"], ...rows])}`;
+  return table([["scenario", "figure", "value", "must", "aim"], ...rows]);
 }
 
 function verdictCells(verdict: Verdict): readonly string[] {
@@ -33,33 +43,39 @@ function verdictCells(verdict: Verdict): readonly string[] {
   return [verdict.bar.what, valueText(verdict), cell("must"), cell("aim")];
 }
 
-function section(report: Kept, chart: boolean): string {
+/** From its heading on. */
+function section(report: Kept, chart: boolean, folder = ""): string {
   const { scenario, measures, date, machine } = report;
   return [
-    `## ${scenario}`,
+    scenario,
     measures,
-    ...(chart ? [`![${scenario}](${scenario}.svg)`] : []),
-    `${circumstances(report)}, ${date.slice(0, 16).replace("T", " ")} UTC, ${machineText(machine)}. [All figures](${scenario}.json)`,
-    table(resultsGrid(report.results), true),
+    ...(chart ? [`![${scenario}](${folder}${scenario}.svg)`] : []),
+    `${circumstances(report)}, ${date.slice(0, 16).replace("T", " ")} UTC, ${machineText(machine)}. [All figures](${folder}${scenario}.json)`,
   ].join("\n\n");
 }
 
 /** Of every system and server in any of the reports; the newest report's word counts. */
 function environment(reports: readonly Kept[]): string {
-  const byAge = reports.toSorted((a, b) => a.date.localeCompare(b.date));
-  const systems = new Map(byAge.flatMap((report) => report.systems).map((system) => [system.name, system]));
+  const byAge = oldestFirst(reports);
   const servers = new Map(byAge.flatMap((report) => Object.entries(report.servers)));
   const skipped = new Map(byAge.flatMap((report) => Object.entries(report.skipped)));
   return [
     "## Systems and their settings",
-    table([
-      ["system", "version", "settings"],
-      ...[...systems.values()].map(({ name, label, version, settings }) => [`${label} (\`${name}\`)`, version, settings]),
-    ]),
+    systemsTable(reports),
     "## Servers",
     list(servers),
     ...(skipped.size === 0 ? [] : ["## What could not take part", list(skipped)]),
   ].join("\n\n");
+}
+
+function systemsTable(reports: readonly Kept[]): string {
+  const systems = new Map(oldestFirst(reports).flatMap((report) => report.systems.map((system) => [system.name, system])));
+  const rows = [...systems.values()].map(({ name, label, version, settings }) => [`${label} (\`${name}\`)`, version, settings]);
+  return table([["system", "version", "settings"], ...rows]);
+}
+
+function oldestFirst(reports: readonly Kept[]): readonly Kept[] {
+  return reports.toSorted((a, b) => a.date.localeCompare(b.date));
 }
 
 function list(items: ReadonlyMap<string, string>): string {

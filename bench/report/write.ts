@@ -17,16 +17,18 @@ export function keep(folder: string, report: Report): void {
 /** Writes the page and the charts again from the reports that are there. */
 export function publish(folder: string): void {
   const reports = reportsIn(folder);
-  const charts = new Set<string>();
   for (const report of reports) {
     const chart = chartOf(report);
-    if (chart === undefined) continue;
-    charts.add(report.scenario);
-    write(join(folder, `${report.scenario}.svg`), chart);
+    if (chart !== undefined) write(join(folder, `${report.scenario}.svg`), chart);
   }
   const summary = summaryOf(reports);
   if (summary !== undefined) write(join(folder, "summary.svg"), summary);
-  write(join(folder, "README.md"), markdown(reports, charts));
+  write(join(folder, "README.md"), markdown(reports, chartedIn(reports)));
+}
+
+/** The scenarios that have a chart. */
+export function chartedIn(reports: readonly Kept[]): ReadonlySet<string> {
+  return new Set(reports.flatMap((report) => (chartOf(report) === undefined ? [] : [report.scenario])));
 }
 
 export function reportsIn(folder: string): readonly Kept[] {

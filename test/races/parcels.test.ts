@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../packages/pawl/src/core/id.js";
 import { BOB, LEASE, lane, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import type { Claimed } from "../../packages/pawl/src/store/port-leases.js";
 import { PARCELS } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { EVERYWHERE, races } from "../support/race.js";
 import { CLAIM_HOLDING, CLAIM_PARCELS, OPEN_SNAPSHOT } from "./pieces.js";
@@ -11,12 +12,20 @@ async function parcel(w: World, length = 20): Promise<readonly JobId[]> {
   return answers.map((answer) => (answer as { id: JobId }).id);
 }
 
-async function overBoth(w: World): Promise<readonly JobId[]> {
+/** The parcel's jobs, and two of another lane. */
+async function twoLanes(w: World): Promise<readonly JobId[]> {
+  const ids = await parcel(w);
+  for (let i = 0; i < 2; i++) await w.add({ task: "b" });
+  return ids;
+}
+
+/** For two jobs of the parcel's lane, and so many of the other. */
+function overBoth(w: World, others = 1): Promise<Claimed | undefined> {
   const quotas = [
     { lane: lane(), quota: 2 },
-    { lane: lane({ task: "b" }), quota: 1 },
+    { lane: lane({ task: "b" }), quota: others },
   ];
-  return (await w.store.leases.claim({ worker: BOB, quotas, limit: 3, duration: LEASE }))?.jobs.map(({ id }) => id) ?? [];
+  return w.store.leases.claim({ worker: BOB, quotas, limit: 2 + others, duration: LEASE });
 }
 
 const LOCKED_OUT = "a claim passes by the parcels that another holds, and says that it did";
@@ -130,13 +139,12 @@ races((race) => {
     "a claim out of a parcel, and two over its lane and another",
     {
       async setup(w) {
-        await parcel(w);
-        for (let i = 0; i < 2; i++) await w.add({ task: "b" });
+        await twoLanes(w);
         return w.add();
       },
       racers: [
         { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_HOLDING] },
-        { run: async (w) => [...(await overBoth(w)), ...(await overBoth(w))] },
+        { run: async (w) => [...((await overBoth(w))?.jobs ?? []), ...((await overBoth(w))?.jobs ?? [])].map(({ id }) => id) },
       ],
       notSerial: LOCKED_OUT,
       async holds(_world, single, answers) {
@@ -156,21 +164,13 @@ races((race) => {
   race(
     "a claim out of a parcel, and one over its lane and one that runs dry",
     {
-      async setup(w) {
-        const ids = await parcel(w);
-        for (let i = 0; i < 2; i++) await w.add({ task: "b" });
-        return ids;
-      },
+      setup: twoLanes,
       racers: [
         { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_HOLDING] },
         {
           async run(w) {
-            const quotas = [
-              { lane: lane(), quota: 2 },
-              { lane: lane({ task: "b" }), quota: 5 },
-            ];
-            const claimed = await w.store.leases.claim({ worker: BOB, quotas, limit: 7, duration: LEASE });
-            const gave = claimed?.jobs.filter((job) => job.lane.task === quotas[0]?.lane.task).length;
+            const claimed = await overBoth(w, 5);
+            const gave = claimed?.jobs.filter((job) => job.lane.task === lane().task).length;
             return { gave, more: claimed?.more?.map(({ task }) => task) ?? [] };
           },
         },

@@ -1,5 +1,5 @@
 import { bandParts, defaultWeight } from "./band.js";
-import { divide, type Part } from "./divide.js";
+import { divide } from "./divide.js";
 import type { Priority } from "./job.js";
 import type { Lane } from "./lane.js";
 import type { BandRules } from "./policy.js";
@@ -41,12 +41,14 @@ export interface OpenQueues {
   readonly overdue: readonly (OpenLane & { readonly share: Share })[];
 }
 
-/** What a tenant gets at a time, at the least, where many have work: quick jobs are cheaper by the dozen. */
+/** The least that a tenant is asked for where many have more: quick jobs are cheaper by the dozen. The others wait for the next claim. */
 export interface Portion {
   readonly jobs: number;
-  /** ms of slots in which all of them have theirs: who has long jobs gets fewer */
+  /** ms of slots that one for every tenant may take in all: who has longer jobs gets fewer */
   readonly within: number;
 }
+
+const NO_PORTION: Portion = { jobs: 0, within: 0 };
 
 export interface Offered extends Quota {
   /** who is charged */
@@ -60,7 +62,7 @@ export interface Offered extends Quota {
  * so quotas add up to `size` whenever there is room. First in the answer is who is furthest behind. That one gets a
  * whole portion, even if others get none this time: they are further behind the next time.
  */
-export function offer(root: Share, queues: readonly OpenQueues[], size: number, now: number, portion: Portion = ONE_JOB): readonly Offered[] {
+export function offer(root: Share, queues: readonly OpenQueues[], size: number, now: number, portion: Portion = NO_PORTION): readonly Offered[] {
   const given = new Map<Lane, Offered>();
   let left = size;
   const give = ({ lane, room }: OpenLane, share: Share, count: number) => {
@@ -76,27 +78,26 @@ export function offer(root: Share, queues: readonly OpenQueues[], size: number, 
       one.share.weight = one.bands.reduce((sum, { band }) => sum + defaultWeight(band), 0) || 1;
       return { ...one, bands: one.bands.map((band) => ({ ...band, room: roomOfAll(band.tenants) })) };
     });
-    for (const [one, count] of shared(root, weighed, (all) => sumOf(all.bands), left, now)) offerBands(one, count, now, portion, give);
+    for (const [one, count] of shared(root, weighed, (all) => sumOf(all.bands), left, now)) offerBands(one, count, { now, portion, give });
   }
   return [...given.values()];
 }
 
-type Give = (lane: OpenLane, share: Share, count: number) => void;
+/** What goes with one offer on its way down. */
+interface Round {
+  readonly now: number;
+  readonly portion: Portion;
+  readonly give: (lane: OpenLane, share: Share, count: number) => void;
+}
 type RoomyBand = OpenBand & { readonly room: number };
 
-function offerBands(
-  { share, rules, bands }: { share: Share; rules: BandRules; bands: readonly RoomyBand[] },
-  count: number,
-  now: number,
-  portion: Portion,
-  give: Give,
-): void {
+function offerBands({ share, rules, bands }: { share: Share; rules: BandRules; bands: readonly RoomyBand[] }, count: number, round: Round): void {
   if (rules.strict) {
     let left = count;
     for (const band of [...bands].sort((a, b) => b.band - a.band)) {
       const part = Math.min(left, band.room);
       left -= part;
-      if (part > 0) offerTenants(band, part, now, portion, give);
+      if (part > 0) offerTenants(band, part, round);
     }
     return;
   }
@@ -107,11 +108,11 @@ function offerBands(
   bands.forEach((band, index) => {
     band.share.weight = parts[index] as number;
   });
-  for (const [band, part] of shared(share, bands, ({ room }) => room, count, now)) offerTenants(band, part, now, portion, give);
+  for (const [band, part] of shared(share, bands, ({ room }) => room, count, round.now)) offerTenants(band, part, round);
 }
 
-function offerTenants({ share, tenants }: OpenBand, count: number, now: number, { jobs, within }: Portion, give: Give): void {
-  const least = ({ cost }: Share) => Math.min(jobs, within / (tenants.length * cost));
+function offerTenants({ share, tenants }: OpenBand, count: number, { now, portion, give }: Round): void {
+  const least = (one: OpenTenant) => Math.floor(Math.min(portion.jobs, portion.within / (tenants.length * one.share.cost)));
   for (const [tenant, part] of shared(share, tenants, ({ lanes }) => roomOf(lanes), count, now, least)) {
     const { lanes } = tenant;
     if (lanes.length === 1) {
@@ -128,40 +129,27 @@ function offerTenants({ share, tenants }: OpenBand, count: number, now: number, 
   }
 }
 
-/** Those that get some, with how many, the one furthest behind first. */
+/** Those that get some, with how many, the one furthest behind first: each no less than `least`, even if the last ones then get none. */
 function shared<T extends { readonly share: Share }>(
   parent: Share,
   all: readonly T[],
   room: (one: T) => number,
   count: number,
   now: number,
-  least?: (share: Share) => number,
+  least: (one: T) => number = () => 0,
 ): readonly (readonly [T, number])[] {
   const shares = all.map(({ share }) => share);
   parent.level(shares, now);
   const parts = all.map((one) => ({ one, due: one.share.due(now), each: one.share.cost / one.share.weight, room: room(one) }));
   if (parts.length > 1) parts.sort((a, b) => a.due - b.due);
-  const level = divide(parts, count);
-  const counts = least === undefined ? level : inPortions(parts, level, count, least);
-  return parts.flatMap(({ one }, index) => ((counts[index] as number) > 0 ? [[one, counts[index] as number] as const] : []));
-}
-
-/** Of `level`, whoever comes first is given no less than a portion, so that the last ones may get none. */
-function inPortions(
-  parts: readonly (Part & { readonly one: { readonly share: Share } })[],
-  level: readonly number[],
-  count: number,
-  least: (share: Share) => number,
-): readonly number[] {
+  const counts = divide(parts, count);
   let left = count;
-  return parts.map(({ one, room }, index) => {
-    const given = Math.min(left, room, Math.max(Math.floor(least(one.share)), level[index] as number));
+  return parts.flatMap(({ one, room: most }, index) => {
+    const given = Math.min(left, most, Math.max(least(one), counts[index] as number));
     left -= given;
-    return given;
+    return given > 0 ? [[one, given] as const] : [];
   });
 }
-
-const ONE_JOB: Portion = { jobs: 1, within: 0 };
 
 function roomOfAll(tenants: readonly OpenTenant[]): number {
   let room = 0;

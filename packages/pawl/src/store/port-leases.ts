@@ -107,6 +107,7 @@ export interface LeaseStore {
    * ready → running: up to `limit` jobs out of the lanes, each lane in order and within its quota, under one new lease. They
    * come lane by lane, in the order these were offered.
    * Lanes of a paused queue, task or tenant give nothing, nor do lanes under a limit. Suspects are never among them.
+   * `undefined`: there is nothing to be had now, which the next look for work will tell if that was not all.
    */
   claim(request: ClaimRequest): Promise<Claimed | undefined>;
   /** The same for lanes under limits of their queue, task or tenant: each job takes a slot and a token of all of them. */

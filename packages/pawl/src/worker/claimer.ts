@@ -95,7 +95,7 @@ export class Claimer implements Claims {
   #stamp = 0;
   #heard = 0;
   #sent = 0;
-  /** whether the last claim got all it asked for */
+  /** whether the last claim showed that there may be more */
   #backlog = false;
   #looks = false;
   #open = false;

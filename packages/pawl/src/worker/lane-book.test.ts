@@ -78,31 +78,32 @@ describe("the lanes a worker knows", () => {
     const widths = (each: number) =>
       Array.from({ length: 4 }, () => {
         const asked = width();
-        lanes.gave(asked, 1_000, each * asked);
+        lanes.brought(asked, 1_000, each * asked);
         return asked;
       });
     expect(widths(1), "no more than 256").toEqual([128, 256, 256, 256]);
     expect(widths(4), "so that five are asked of each").toEqual([256, 200, 200, 200]);
     expect(widths(10), "no fewer than 128").toEqual([200, 128, 128, 128]);
-    lanes.gave(10, 1_000, 10);
+    lanes.brought(10, 1_000, 10);
     expect(width(), "few were asked since few were wanted").toBe(128);
-    lanes.gave(128, 1_000, 0);
+    lanes.brought(128, 1_000, 0);
     expect(width(), "none says nothing of how many each has when there are some").toBe(128);
   });
 
   it("are asked for twice as many jobs at a time when all gave what they were asked for, and for what they gave and one more when not", async () => {
     const { lanes } = await bookWith();
     const after = (asked: number, limit: number, gave: number) => {
-      lanes.gave(asked, limit, gave);
-      return lanes.portion;
+      lanes.brought(asked, limit, gave);
+      return lanes.portionOf(1_000);
     };
-    expect(lanes.portion).toBe(1);
+    expect(lanes.portionOf(1_000), "nobody knows").toBe(0);
     expect(after(100, 1_000, 1_000)).toBe(20);
     expect(after(50, 1_000, 1_000)).toBe(40);
     expect(after(25, 1_000, 1_000), "no more than 64").toBe(64);
     expect(after(16, 1_000, 990), "some had fewer").toBe(62);
     expect(after(16, 1_000, 80), "they had five each").toBe(6);
     expect(after(16, 1_000, 0), "none says nothing of how many each has when there are some").toBe(6);
+    expect(lanes.portionOf(30), "fifteen tenants have a part of a claim").toBe(2);
   });
 
   it("with no room do not hide those that have some", async () => {

@@ -46,6 +46,8 @@ const WINDOW = 128;
 const WIDEST = 256;
 /** Jobs of a tenant from which on more at a time would save nothing. */
 const LARGEST_PORTION = 64;
+/** A claim serves no fewer tenants, if they have work, or a few would hold all that a worker has in hand. */
+const LEAST_TENANTS = 15;
 /** Tenants of a band whose time is remembered though they have no work. */
 const MOST_REMEMBERED = 10_000;
 
@@ -62,7 +64,7 @@ export class LaneBook {
   readonly #given = new Map<Lane, Known>();
   readonly #queues = new Map<string, Queues>();
   #window = WINDOW;
-  #portion = 1;
+  #portion = 0;
 
   constructor(
     private readonly policies: PolicyBook,
@@ -129,9 +131,9 @@ export class LaneBook {
     if (known.tenant.lanes.size === 0) bandOf(known.queues, lane).ring.remove(known.tenant);
   }
 
-  /** as many jobs as tenants with work are thought to have, each */
-  get portion(): number {
-    return this.#portion;
+  /** Jobs to ask a tenant for at a time, in a claim of so many. (Counted by lane: most tenants have one.) */
+  portionOf(limit: number): number {
+    return Math.min(this.#portion, Math.floor(limit / LEAST_TENANTS));
   }
 
   /** Takes over a fresh list; lanes hinted at since it was asked for stay. */
@@ -200,7 +202,7 @@ export class LaneBook {
    * hardly be worth its way; but of each for one more than that, which shows that it has no more. Where all gave what they
    * were asked for, fewer are asked at a time, for twice as many.
    */
-  gave(lanes: number, limit: number, jobs: number): void {
+  brought(lanes: number, limit: number, jobs: number): void {
     if (jobs === 0) return;
     const each = jobs / lanes;
     this.#portion = Math.min(LARGEST_PORTION, jobs < limit ? Math.floor(each) + 1 : Math.ceil(2 * each));

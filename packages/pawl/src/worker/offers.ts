@@ -1,6 +1,5 @@
 import type { Took } from "../core/capacity.js";
-import { DEFAULTS } from "../core/defaults.js";
-import { type Lane, sameLane } from "../core/lane.js";
+import { type Lane, laneKey, sameLane } from "../core/lane.js";
 import type { ReachedLimit } from "../core/lane-limit.js";
 import { type Offered, offer } from "../core/offer.js";
 import type { Share } from "../core/share.js";
@@ -12,13 +11,12 @@ import { type Cap, Caps } from "./caps.js";
 import { LaneBook } from "./lane-book.js";
 import { LimitCap } from "./limit-cap.js";
 import type { Settings } from "./options.js";
+import { timeAhead } from "./pace.js";
 import type { Plans } from "./plan.js";
 import { PolicyBook } from "./policy-book.js";
 
 /** tenants whose jobs' lengths are told to others */
 const MOST_TOLD = 200;
-/** As many tenants share a claim at the least, if they have work. */
-const PORTIONS = 15;
 
 export interface OffersParts {
   readonly clock: Clock;
@@ -81,8 +79,7 @@ export class Offers {
       const soon = settings.concurrency + plan.pace.ahead(settings.concurrency) - plan.pace.inHand;
       return Math.max(0, Math.min(soon, limit, this.caps.room(lane)));
     };
-    const jobs = Math.min(this.#lanes.portion, Math.floor(limit / PORTIONS));
-    const portion = { jobs, within: settings.concurrency * DEFAULTS.worker.lookahead };
+    const portion = { jobs: this.#lanes.portionOf(limit), within: timeAhead(settings.concurrency) };
     const offered = this.caps.reserve(offer(this.#lanes.root, this.#lanes.next(cap), limit, clock.monotonic(), portion));
     this.#lanes.asked(offered);
     this.#count(offered, 1);
@@ -95,9 +92,9 @@ export class Offers {
     this.#count(offered, -1);
   }
 
-  /** A claim of so many lanes, for up to so many jobs, brought some: the next one asks as many lanes as that makes worth while. */
+  /** A claim of so many lanes, for up to so many jobs, brought some: by that the next one asks more lanes or fewer, each for fewer jobs or more. */
   brought(lanes: number, limit: number, jobs: number): void {
-    this.#lanes.gave(lanes, limit, jobs);
+    this.#lanes.brought(lanes, limit, jobs);
   }
 
   /**
@@ -106,7 +103,8 @@ export class Offers {
    */
   gave(offered: readonly Offered[], claimed: Claimed | undefined, stamp: number): boolean {
     const jobs = claimed?.jobs ?? [];
-    const unsure = new Set(claimed?.more);
+    const unsure = new Set((claimed?.more ?? []).map(laneKey));
+    const mayHaveMore = (lane: Lane) => unsure.size > 0 && unsure.has(laneKey(lane));
     let more = unsure.size > 0;
     let next = 0;
     for (const { lane, quota } of offered) {
@@ -114,7 +112,7 @@ export class Offers {
       const first = next;
       while (next < jobs.length && sameLane((jobs[next] as ClaimedJob).lane, lane)) next++;
       if (next - first >= quota) more = true;
-      else if (!unsure.has(lane) && this.#limits.room(lane) > 0) this.#lanes.forget(lane, stamp);
+      else if (!mayHaveMore(lane) && this.#limits.room(lane) > 0) this.#lanes.forget(lane, stamp);
     }
     return more;
   }

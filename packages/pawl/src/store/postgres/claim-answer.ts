@@ -25,14 +25,14 @@ export interface AnswerRow {
   /** parcels it locked, and the jobs in them */
   readonly parcels: number;
   readonly packed: number;
-  /** a list of lanes, by number: those that gave less than their quota while others hold parcels of theirs, or some were locked and not emptied */
+  /** numbers of lanes that gave less than their quota and may have parcels left, as JSON */
   readonly left: string | null;
 }
 
 /** What the jobs of a claim are besides their facts: lane by lane as they were offered, those of each in the order they became ready. */
 export interface About {
   readonly runs?: Runs | null;
-  /** what came as rows; left out where one lane was asked for nothing but jobs behind its front, which all of them are then */
+  /** what came as rows, by lane. Left out where one lane was asked, and not its front: all are of that lane, and `last` is its last */
   readonly rows?: Rows | null;
   /** beside `rows`: lanes that were asked for parcels, and have none */
   readonly unpacked?: readonly number[] | null;
@@ -89,8 +89,8 @@ export interface Taken extends Pick<About, "spent" | "crashes"> {
   readonly jobs: readonly JobId[];
   readonly facts: ReadonlyMap<JobId, Facts>;
   readonly offers: readonly Offer[];
-  /** numbers of lanes that have no parcels */
-  readonly unpacked: readonly number[];
+  /** lanes that have no parcels */
+  readonly unpacked: readonly Lane[];
   readonly runs: readonly TakenRun[];
   /** by the places of their jobs */
   readonly inputs: readonly (string | undefined)[];
@@ -116,9 +116,19 @@ export function read(row: AnswerRow | undefined, quotas: readonly Quota[]): Take
     options: inPlace(row.options, runs, ({ told }) => told),
     spent: about.spent,
     crashes: about.crashes,
-    unpacked: about.unpacked ?? [],
+    unpacked: lanesOf(about.unpacked ?? [], quotas),
     intents: row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>),
   };
+}
+
+/** Lanes of which more may be left than the row has jobs of. */
+export function leftOf(row: AnswerRow | undefined, quotas: readonly Quota[]): readonly Lane[] {
+  return lanesOf(JSON.parse(row?.left ?? "[]") as readonly number[], quotas);
+}
+
+/** By their numbers, from 1. */
+function lanesOf(numbers: readonly number[], quotas: readonly Quota[]): readonly Lane[] {
+  return numbers.map((no) => (quotas[no - 1] as Quota).lane);
 }
 
 export const nothingOf = ({ lane, quota }: Quota): Offer => ({ lane, quota, start: 0, count: 0, front: 0, last: undefined });

@@ -122,9 +122,9 @@ function unlimited(): string {
   return `and case when exists (select from pawl.lane_limit) then not ${over("pawl.lane_limit", "o")} else true end`;
 }
 
-/** Whether the lane of that number gave less than it was asked for. */
-function unmet(no: string): string {
-  return `case when ${no} in (select no from gave where count >= ($10::int[])[no]) then false else true end`;
+/** Whether lane `no` gave less than it was asked for. Where there is one lane alone, the claim did. */
+function unmet(several: boolean): string {
+  return several ? "case when no in (select no from gave where count >= ($10::int[])[no]) then false else true end" : "true";
 }
 
 interface ClaimTextOptions {
@@ -206,22 +206,16 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
     options: `(select string_agg(array_to_string(inputs[count + 1 : count + given], E'${RECORD}', ''), E'${RECORD}') from dealt where told)`,
     parcels: "(select count(*) from locked)",
     packed: "(select coalesce(sum(count), 0) from locked)",
+    // Others hold parcels of the lane, or some came after those that were locked; some were locked in vain; or there are some though none were asked for.
     left: `case when o.count < $4 then (
       select json_agg(distinct no)::text from (
-        ${leftBehind(several)}
-        union all select o.no from (select * from offered where not packed${several ? ` and ${unmet("no")}` : ""}) o
+        select no from fence where ${unmet(several)}
+        union all select no from locked where case when seq in (select seq from opened where given = count) then false else true end and ${unmet(several)}
+        union all select o.no from (select * from offered where not packed and ${unmet(several)}) o
           cross join lateral (select from pawl.parcel q where ${ofLane("q")} and q.seq > o.bound - ${SEQ_STEP} limit 1) q
       ) l
     ) end`,
   })}`;
-}
-
-/** Of lanes that were asked for parcels: what others hold, or came after those that were locked, and what was locked in vain. */
-function leftBehind(several: boolean): string {
-  if (!several)
-    return "select no from fence union all select no from locked where (select count(*) from locked) > (select count(*) from opened where given = count)";
-  return `select no from fence where ${unmet("no")}
-        union all select no from locked where case when seq in (select seq from opened where given = count) then false else true end and ${unmet("no")}`;
 }
 
 function offeredText(name: string, more: string, limits: string): string {

@@ -6,7 +6,7 @@ import type { PolicyRef } from "../../core/policy.js";
 import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
 import type { HeldLeases } from "./bundles.js";
-import { type AnswerRow, nothingOf, read, type Taken } from "./claim-answer.js";
+import { type AnswerRow, leftOf, nothingOf, read, type Taken } from "./claim-answer.js";
 import { CLAIM, CLAIM_FRONTS, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT } from "./claim-statements.js";
 import type { Db } from "./db.js";
 import type { Statement } from "./drivers/driver.js";
@@ -44,27 +44,26 @@ export async function claim(
     const [row] = await ask({ db, guess }, worker, request, from, limited);
     const taken = read(row, quotas);
     if (row !== undefined) guess.saw(row.parcels, row.packed);
-    const left = (JSON.parse(row?.left ?? "[]") as readonly number[]).map((no) => (quotas[no - 1] as Quota).lane);
+    const left = leftOf(row, quotas);
     if (quotas.length === 1) for (const { lane } of quotas) bounds.hasParcels(lane, left.length > 0 || (row?.parcels ?? 0) > 0);
     const count = taken?.jobs.length ?? 0;
     const offers = taken?.offers ?? quotas.map(nothingOf);
     const atFronts = offers.reduce((sum, { front }) => sum + front, 0);
-    for (const no of taken?.unpacked ?? []) bounds.unpacked((quotas[no - 1] as Quota).lane);
-    const more = [...left];
+    for (const lane of taken?.unpacked ?? []) bounds.unpacked(lane);
+    const more = new Set(left);
     offers.forEach((offer, index) => {
       const { sure, front, passed } = from[index] as From;
       if (front !== undefined) bounds.frontGave(offer.lane, { count: offer.front, more: offer.front >= offer.quota || atFronts >= request.limit });
       if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last, offer.count, now);
       if (count >= request.limit || offer.count >= offer.quota) return;
-      if (passed) more.push(offer.lane);
-      if (sure) return;
+      if (sure && !passed) return;
+      more.add(offer.lane);
       // It gave less than asked for from where rows were likely, not from where they may be.
-      bounds.wake(offer.lane);
-      more.push(offer.lane);
+      if (!sure) bounds.wake(offer.lane);
     });
     if (taken !== undefined) held.add(taken.lease, taken.jobs, taken.runs);
-    if (taken !== undefined) return { ...(await claimedOf(db, taken)), ...(more.length === 0 ? {} : { more }) };
-    if (left.length > 0 ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more.length === 0 || sweep) return undefined;
+    if (taken !== undefined) return { ...(await claimedOf(db, taken)), ...(more.size === 0 ? {} : { more: [...more] }) };
+    if (left.length > 0 ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more.size === 0 || sweep) return undefined;
   }
 }
 
