@@ -1,7 +1,7 @@
 /** `npm run bench`: see README.md beside this file. */
 import { resolve } from "node:path";
 import type { Report } from "./contract/report.js";
-import type { Scenario } from "./contract/scenario.js";
+import type { Result, Scenario } from "./contract/scenario.js";
 import { type Asked, asked, help } from "./harness/arguments.js";
 import { buildIfStale } from "./harness/build.js";
 import type { Started } from "./harness/children.js";
@@ -60,7 +60,8 @@ async function runScenario(scenario: Scenario, { jobs = scenario.jobs, runs = sc
 
   const node = childNode(import.meta.dirname);
   const began = performance.now();
-  const outcome = await scenario.run(benchOf({ scenario, jobs, runs, systems, node, progress, skipped, ...world }));
+  const turns: Result[] = [];
+  const outcome = await scenario.run(benchOf({ scenario, jobs, runs, systems, node, progress, skipped, taken: turns, ...world }));
   if (world.stopping.aborted) return;
   progress.clear();
   const made: Report = {
@@ -72,11 +73,12 @@ async function runScenario(scenario: Scenario, { jobs = scenario.jobs, runs = sc
     systems: systems.map(({ origin: _, file: __, ...about }) => about),
     servers: { node: `${node.version}, the same for every Node system`, ...world.servers.about },
     skipped,
+    turns,
     took: { ms: Math.round(performance.now() - began) },
   };
-  console.log(printed(made, process.stdout.isTTY ? COLOURED : undefined));
-  // Only what was measured in full may stand for the product; trials are kept apart.
+  // Only what was measured in full may stand for the product, and be held against its bars; trials are kept apart.
   const whole = jobs === scenario.jobs && runs >= scenario.runs && only === undefined;
+  console.log(printed(made, { whole, ...(process.stdout.isTTY ? { paint: COLOURED } : {}) }));
   keep(resolve(import.meta.dirname, whole ? "results" : "results/trials"), made);
   if (json) console.log(JSON.stringify({ scenario: made.scenario, results: made.results, ratio: made.ratio, parts: made.parts }));
 }

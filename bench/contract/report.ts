@@ -1,4 +1,4 @@
-import type { Outcome } from "./scenario.ts";
+import type { Outcome, Result } from "./scenario.ts";
 import type { SystemAbout } from "./system.ts";
 
 /** What is handed to `report/`. */
@@ -14,5 +14,7 @@ export interface Report extends Outcome {
   readonly servers: Readonly<Record<string, string>>;
   /** what could not take part, and why */
   readonly skipped: Readonly<Record<string, string>>;
+  /** what each system did in each repetition, in the order they were taken: how far figures spread */
+  readonly turns: readonly Result[];
   readonly took: { readonly ms: number };
 }

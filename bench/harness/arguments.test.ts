@@ -24,7 +24,7 @@ describe("the command line", () => {
   test("what is unknown is answered with what there is", () => {
     expect(() => asked(["drian"], known)).toThrow("unknown: drian. There are drain, idle.");
     expect(() => asked(["--only", "pgboss"], known)).toThrow(/unknown: pgboss\. There are pawl, .*pg-boss/);
-    expect(() => asked(["--jobs", "many"], known)).toThrow("--jobs wants a whole number, not many");
+    expect(() => asked(["--jobs", "many"], known)).toThrow("--jobs wants a whole number from 1 up, not many");
   });
 
   test("the help names every scenario", () => {

@@ -45,7 +45,7 @@ function found<T extends { readonly name: string }>(name: string, among: readonl
 
 function count(option: string, text: string): number {
   const value = Number(text.replaceAll("_", ""));
-  if (!Number.isInteger(value) || value < 1) throw new Error(`${option} wants a whole number, not ${text}`);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`${option} wants a whole number from 1 up, not ${text}`);
   return value;
 }
 

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { monotonic } from "../child/clock.ts";
-import type { Bench, Figures, Samples, Scenario, Turn, TurnOptions } from "../contract/scenario.js";
+import type { Bench, Figures, Result, Samples, Scenario, Turn, TurnOptions } from "../contract/scenario.js";
 import type { SystemAbout } from "../contract/system.js";
 import type { SystemEntry } from "../systems/about.ts";
 import { type Started, startChild } from "./children.js";
-import { isOurs } from "./figures.js";
+import { isOurs, partsOf } from "./figures.js";
 import type { NodeRuntime } from "./node.js";
 import type { Progress } from "./progress.js";
 import type { Ground, Servers } from "./servers.js";
@@ -29,6 +29,8 @@ export interface BenchParts {
   readonly progress: Progress;
   /** hears of peers that failed, and why: they take no further part */
   readonly skipped: Record<string, string>;
+  /** hears of every turn that was taken */
+  readonly taken: Result[];
   /** what is running now, to be ended when the benchmark is stopped */
   readonly running: Set<Started>;
   /** aborted when the benchmark is being stopped: what fails then says nothing of anybody */
@@ -36,7 +38,7 @@ export interface BenchParts {
 }
 
 export function benchOf(parts: BenchParts): Bench {
-  const { scenario, jobs, runs, systems, progress, skipped } = parts;
+  const { scenario, jobs, runs, systems, progress, skipped, taken } = parts;
   return {
     jobs,
     runs,
@@ -60,6 +62,7 @@ export function benchOf(parts: BenchParts): Bench {
           });
           if (figures === undefined) continue;
           samples.get(system.name)?.push(figures);
+          taken.push({ system: system.name, ...(options.title === undefined ? {} : { case: options.title }), ...partsOf(figures) });
           took.set(system.name, monotonic() - began);
           progress.note(`${title}: ${summary(figures)}`);
         }

@@ -17,6 +17,7 @@ export function sample(changes: Partial<Kept> = {}): Kept {
     systems: [about("pawl", "Pawl"), about("pg-boss", "pg-boss")],
     servers: { node: "v22.1.0, for everyone", postgres: "18.4, fsync on" },
     skipped: {},
+    turns: [{ system: "pawl", perSecond: 103_123 }],
     took: { ms: 1_000 },
     date: "2026-11-15T12:34:56.000Z",
     machine: { cpu: "Abacus", cores: 2, memoryGB: 4, system: "Linux 6", fsyncMs: 0.2 },

@@ -11,6 +11,12 @@ test("the terminal shows every system, the figure behind the bar, and how the ba
   over the best peer: 3.68 ×   ✓ must ≥ 3 × (23 % better)   ✗ aim ≥ 4 × (8 % short)`);
 });
 
+test("a trial shows the figure and no bars: they are for runs in full", () => {
+  const text = printed(sample(), { whole: false });
+  expect(text).toContain("over the best peer: 3.68 ×\n  a trial: bars are for runs in full");
+  expect(text).not.toMatch(/must|aim/);
+});
+
 test("a system without a figure that others have shows a dash", () => {
   const grid = resultsGrid([
     { system: "pawl", perSecond: 10, claimP99Ms: 2 },
@@ -33,7 +39,7 @@ test("cases get a column of their own where a scenario has them", () => {
 
 test("colours mark what was met and what was missed", () => {
   const wrap = (name: string) => (text: string) => `<${name}>${text}</${name}>`;
-  const text = printed(sample(), { good: wrap("good"), bad: wrap("bad"), strong: wrap("strong"), faint: wrap("faint") });
+  const text = printed(sample(), { paint: { good: wrap("good"), bad: wrap("bad"), strong: wrap("strong"), faint: wrap("faint") } });
   expect(text).toContain("<good>✓ must ≥ 3 × (23 % better)</good>");
   expect(text).toContain("<bad>✗ aim ≥ 4 × (8 % short)</bad>");
   expect(text).toMatch(/<strong>pawl .*<\/strong>/);

@@ -18,15 +18,16 @@ export interface Paint {
 const as = (text: string) => text;
 export const PLAIN: Paint = { good: as, bad: as, strong: as, faint: as };
 
-/** What one scenario found, for the terminal. */
-export function printed(report: Report, paint: Paint = PLAIN): string {
+/** What one scenario found, for the terminal; against its bars if it was run in full. */
+export function printed(report: Report, { paint = PLAIN, whole = true }: { readonly paint?: Paint; readonly whole?: boolean } = {}): string {
   const grid = resultsGrid(report.results);
   const widths = columnWidths(grid);
   const rows = grid.map((row, index) => {
     const line = row.map((cell, column) => padded(cell, widths[column] ?? 0, !isName(grid[0]?.[column]))).join("   ");
     return `  ${paintRow(paint, index, row)(line).trimEnd()}`;
   });
-  const verdicts = verdictsOf(report).map((verdict) => verdictLine(verdict, paint));
+  const verdicts = verdictsOf(report).map((verdict) => verdictLine(whole ? verdict : unbarred(verdict), paint));
+  if (!whole) verdicts.push(paint.faint("  a trial: bars are for runs in full"));
   return [`${paint.strong(report.scenario)}  ${paint.faint(circumstances(report))}`, ...rows, "", ...verdicts].join("\n");
 }
 
@@ -46,6 +47,10 @@ export function resultsGrid(results: readonly Result[]): Grid {
 function cell(result: Result, figure: string): string {
   const value = result[figure];
   return typeof value === "number" && Number.isFinite(value) ? formatted(figure, value) : "–";
+}
+
+function unbarred({ must: _, aim: __, ...figure }: Verdict): Verdict {
+  return figure;
 }
 
 function verdictLine(verdict: Verdict, paint: Paint): string {

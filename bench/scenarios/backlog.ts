@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 export const backlog: Scenario = {
   name: "backlog",
   measures:
-    "drain by a warm worker, once the server has nothing left to write or to vacuum, of 1k, 100k and 1M ready jobs, and of 100k beside 1M and 10M delayed ones (10M once): rate, and how long its claims take; the ratio compares with the better of the two small backlogs",
+    "drain by a warm worker, once the server has nothing left to write or to vacuum, of 1k, 100k and 1M ready jobs, and of 100k beside 1M and 10M delayed ones: rate, and how long its claims take; the ratio compares with the better of the two small backlogs",
   systems: ["pawl"],
   jobs: 1_000_000,
   runs: 3,

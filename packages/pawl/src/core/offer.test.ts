@@ -198,11 +198,26 @@ describe("offer", () => {
   });
 
   describe("in portions", () => {
-    const tenants = (count: number) => Array.from({ length: count }, (_, n) => lane(`tenant ${n}`));
+    const tenants = (count: number, band: Priority = 5) => Array.from({ length: count }, (_, n) => lane(`tenant ${n}`, "x", band));
     const plenty = { jobs: 64, within: 1e9 };
+    /** All have had 50 ms, with jobs of so many. */
+    const seasoned = (lanes: readonly Lane[], length: (lane: Lane) => number = () => 1, weights: Record<string, number> = {}) => {
+      const sharers = new Sharers(weights);
+      for (const one of lanes) {
+        const share = sharers.shareOf(one);
+        for (let had = 0; had < 50; had += length(one)) {
+          share.take(1);
+          share.begin(0);
+          share.take(-1);
+          share.end(0, length(one));
+        }
+      }
+      return sharers;
+    };
+    const quotas = (offered: readonly { readonly quota: number }[]) => offered.map(({ quota }) => quota);
 
     it("gives who is furthest behind a whole one, and others theirs by the claims that follow", () => {
-      const sharers = new Sharers();
+      const sharers = seasoned(tenants(100));
       const had = new Map<string, number>();
       for (let claim = 0; claim < 25; claim++) {
         const offered = offer(sharers.root, sharers.open(tenants(100)), 1_024, 0, plenty);
@@ -217,35 +232,50 @@ describe("offer", () => {
     });
 
     it("adds up to what was asked for, the last one getting what is left", () => {
-      const sharers = new Sharers();
-      const quotas = offer(sharers.root, sharers.open(tenants(100)), 1_000, 0, plenty).map(({ quota }) => quota);
-      expect(quotas).toEqual([...Array.from({ length: 15 }, () => 64), 40]);
-      const small = offer(sharers.root, sharers.open(tenants(100)), 10, 0, plenty).map(({ quota }) => quota);
-      expect(small).toEqual([10]);
+      const sharers = seasoned(tenants(100));
+      expect(quotas(offer(sharers.root, sharers.open(tenants(100)), 1_000, 0, plenty))).toEqual([...Array.from({ length: 15 }, () => 64), 40]);
+    });
+
+    it("gives fifteen tenants a part at the least: of a small claim, and of what a band gets of a large one", () => {
+      const urgent = tenants(100, 9);
+      const others = tenants(100, 0);
+      const sharers = seasoned([...urgent, ...others]);
+      expect(quotas(offer(sharers.root, sharers.open(urgent), 30, 0, plenty))).toEqual(Array.from({ length: 15 }, () => 2));
+      const offered = offer(sharers.root, sharers.open([...urgent, ...others]), 1_000, 0, plenty).filter(({ lane: one }) => one.band === 0);
+      expect(offered.length).toBeGreaterThanOrEqual(
+        Math.min(
+          15,
+          quotas(offered).reduce((sum, quota) => sum + quota, 0),
+        ),
+      );
     });
 
     it("gives as much as without them where that is more", () => {
-      const sharers = new Sharers();
-      const quotas = offer(sharers.root, sharers.open(tenants(4)), 1_000, 0, plenty).map(({ quota }) => quota);
-      expect(quotas).toEqual([250, 250, 250, 250]);
+      const sharers = seasoned(tenants(4));
+      expect(quotas(offer(sharers.root, sharers.open(tenants(4)), 1_000, 0, plenty))).toEqual([250, 250, 250, 250]);
     });
 
-    it("gives smaller ones to who has long jobs: all have theirs within the same time", () => {
-      const sharers = new Sharers();
+    it("gives smaller ones to who has long jobs, so that all have theirs within the same time", () => {
       const lanes = [lane("slow"), ...tenants(20)];
-      // All have had 50 ms: one of them with one job.
-      for (const one of lanes) {
-        const share = sharers.shareOf(one);
-        for (let n = 0; n < (one.tenant === "slow" ? 1 : 50); n++) {
-          share.take(1);
-          share.begin(0);
-          share.take(-1);
-          share.end(0, one.tenant === "slow" ? 50 : 1);
-        }
-      }
-      const slow = (within: number) => offer(sharers.root, sharers.open(lanes), 30, 0, { jobs: 64, within })[0];
-      expect(slow(1e9)).toMatchObject({ lane: lane("slow"), quota: 30 });
-      expect(slow(21 * 50 * 3)).toMatchObject({ lane: lane("slow"), quota: 3 });
+      const sharers = seasoned(lanes, ({ tenant }) => (tenant === "slow" ? 50 : 1));
+      const first = (within: number) => offer(sharers.root, sharers.open(lanes), 960, 0, { jobs: 64, within })[0];
+      expect(first(1e9)).toMatchObject({ lane: lane("slow"), quota: 64 });
+      expect(first(21 * 50 * 3)).toMatchObject({ lane: lane("slow"), quota: 3 });
+    });
+
+    it("gives smaller ones to who has a small weight, and none to whose jobs nobody has seen, or where not all are looked at", () => {
+      const lanes = tenants(100);
+      const sharers = seasoned(lanes, () => 1, { "tenant 0": 0.25 });
+      // It has had four times as much by its weight: the others' due comes to it.
+      for (const one of lanes.slice(1)) sharers.shareOf(one).take(200);
+      const light = offer(sharers.root, sharers.open(lanes), 1_000, 0, plenty).find(({ lane: one }) => one.tenant === "tenant 0");
+      expect(light?.quota ?? 0).toBeLessThanOrEqual(16);
+      const unseen = new Sharers();
+      expect(new Set(quotas(offer(unseen.root, unseen.open(lanes), 1_000, 0, plenty)))).toEqual(new Set([10]));
+      const open = seasoned(lanes)
+        .open(lanes)
+        .map((one) => ({ ...one, bands: one.bands.map((band) => ({ ...band, some: true })) }));
+      expect(new Set(quotas(offer(new Share(undefined), open, 1_000, 0, plenty)))).toEqual(new Set([10]));
     });
 
     it("shares time by weight all the same", () => {

@@ -30,6 +30,8 @@ export interface OpenBand {
   readonly band: Priority;
   readonly share: Share;
   readonly tenants: readonly OpenTenant[];
+  /** more have work than are here: each has its turn to be looked at, and must not be passed over then */
+  readonly some?: boolean;
 }
 
 /** Queues that share their bands by the same rules: one with rules of its own, or all the others together. */
@@ -49,6 +51,8 @@ export interface Portion {
 }
 
 const NO_PORTION: Portion = { jobs: 0, within: 0 };
+/** No fewer tenants have a part of what a band gets, or a few would hold all that a worker has in hand. */
+const LEAST_TENANTS = 15;
 
 export interface Offered extends Quota {
   /** who is charged */
@@ -78,13 +82,14 @@ export function offer(root: Share, queues: readonly OpenQueues[], size: number, 
       one.share.weight = one.bands.reduce((sum, { band }) => sum + defaultWeight(band), 0) || 1;
       return { ...one, bands: one.bands.map((band) => ({ ...band, room: roomOfAll(band.tenants) })) };
     });
-    for (const [one, count] of shared(root, weighed, (all) => sumOf(all.bands), left, now)) offerBands(one, count, { now, portion, give });
+    for (const [one, count] of shared(root, weighed, (all) => sumOf(all.bands), left, now)) offerBands(one, count, { size, now, portion, give });
   }
   return [...given.values()];
 }
 
 /** What goes with one offer on its way down. */
 interface Round {
+  readonly size: number;
   readonly now: number;
   readonly portion: Portion;
   readonly give: (lane: OpenLane, share: Share, count: number) => void;
@@ -111,8 +116,12 @@ function offerBands({ share, rules, bands }: { share: Share; rules: BandRules; b
   for (const [band, part] of shared(share, bands, ({ room }) => room, count, round.now)) offerTenants(band, part, round);
 }
 
-function offerTenants({ share, tenants }: OpenBand, count: number, { now, portion, give }: Round): void {
-  const least = (one: OpenTenant) => Math.floor(Math.min(portion.jobs, portion.within / (tenants.length * one.share.cost)));
+function offerTenants({ share, tenants, some = false }: OpenBand, count: number, { size, now, portion, give }: Round): void {
+  const jobs = some ? 0 : Math.min(portion.jobs, count / LEAST_TENANTS);
+  const within = (portion.within * count) / size / tenants.length;
+  // Whose jobs nobody has seen yet may have long ones.
+  const least = ({ share: { took, cost, weight } }: OpenTenant) =>
+    took === undefined ? 0 : Math.floor(Math.min(jobs * Math.min(1, weight), within / cost));
   for (const [tenant, part] of shared(share, tenants, ({ lanes }) => roomOf(lanes), count, now, least)) {
     const { lanes } = tenant;
     if (lanes.length === 1) {

@@ -22,7 +22,10 @@ export interface Claimed {
   /** the store's clock at the claim, for telling times by monotonic differences */
   readonly now: number;
   readonly jobs: readonly ClaimedJob[];
-  /** Lanes of the request that may hold more, though they gave less than they were asked for. The others that did are empty. */
+  /**
+   * Lanes of the request that may hold more, though they gave less than they were asked for. The others that did had no more to be
+   * claimed, unless the claim's limit was reached.
+   */
   readonly more?: readonly Lane[];
 }
 

@@ -46,8 +46,6 @@ const WINDOW = 128;
 const WIDEST = 256;
 /** Jobs of a tenant from which on more at a time would save nothing. */
 const LARGEST_PORTION = 64;
-/** A claim serves no fewer tenants, if they have work, or a few would hold all that a worker has in hand. */
-const LEAST_TENANTS = 15;
 /** Tenants of a band whose time is remembered though they have no work. */
 const MOST_REMEMBERED = 10_000;
 
@@ -131,9 +129,9 @@ export class LaneBook {
     if (known.tenant.lanes.size === 0) bandOf(known.queues, lane).ring.remove(known.tenant);
   }
 
-  /** Jobs to ask a tenant for at a time, in a claim of so many. (Counted by lane: most tenants have one.) */
-  portionOf(limit: number): number {
-    return Math.min(this.#portion, Math.floor(limit / LEAST_TENANTS));
+  /** Jobs that are worth asking a tenant for at a time. (Counted by lane: most tenants have one.) */
+  get portion(): number {
+    return this.#portion;
   }
 
   /** Takes over a fresh list; lanes hinted at since it was asked for stay. */
@@ -176,7 +174,7 @@ export class LaneBook {
       const bands: OpenBand[] = [];
       for (const [band, { share, ring }] of queues.bands) {
         const tenants = openTenants(ring, this.#window, cap);
-        if (tenants.length > 0) bands.push({ band, share, tenants });
+        if (tenants.length > 0) bands.push({ band, share, tenants, some: ring.size > this.#window });
       }
       const overdue = rules.aging === undefined ? [] : this.#overdue(queues, rules.aging, cap);
       if (bands.length > 0 || overdue.length > 0) all.push({ share: queues.share, rules, bands, overdue });

@@ -79,7 +79,7 @@ export class Offers {
       const soon = settings.concurrency + plan.pace.ahead(settings.concurrency) - plan.pace.inHand;
       return Math.max(0, Math.min(soon, limit, this.caps.room(lane)));
     };
-    const portion = { jobs: this.#lanes.portionOf(limit), within: timeAhead(settings.concurrency) };
+    const portion = { jobs: this.#lanes.portion, within: timeAhead(settings.concurrency) };
     const offered = this.caps.reserve(offer(this.#lanes.root, this.#lanes.next(cap), limit, clock.monotonic(), portion));
     this.#lanes.asked(offered);
     this.#count(offered, 1);

@@ -55,6 +55,22 @@ export function frontTests(test: Test): void {
     expect(await oneByOne(w, 7)).toEqual([ids[3], plain[0], ids[4], plain[1], ids[5], plain[2], undefined]);
   });
 
+  test("of a lane whose front was passed over a claim says that it may have more, and of one that gave all it had that it has none", async (w) => {
+    await addMany(w, 4, TWO);
+    await w.enqueue({ task: "b" }, { task: "b" }, { task: "b" });
+    await w.settleAll(await w.holdAll({ limit: 2 }), SUCCEEDED);
+    const claim = (quota: number) => {
+      const quotas = [lane(), lane({ task: "b" })].map((of) => ({ lane: of, quota }));
+      return w.store.leases.claim({ worker: ANA, quotas, limit: 2 * quota, duration: LEASE });
+    };
+    expect((await claim(1))?.jobs.map((job) => job.lane.task)).toEqual([lane().task, "b"]);
+    const second = await claim(5);
+    expect(second?.jobs.map((job) => job.lane.task)).toEqual(["b", "b"]);
+    expect(second?.more).toContainEqual(lane());
+    expect((await claim(5))?.jobs.map((job) => job.lane.task)).toEqual([lane().task]);
+    expect(await claim(5)).toBeUndefined();
+  });
+
   test("where the rest has none, the front is asked at every turn", async (w) => {
     const ids = await addMany(w, 4, TWO);
     await w.settleAll(await w.holdAll(), SUCCEEDED);

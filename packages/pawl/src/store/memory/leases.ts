@@ -18,17 +18,18 @@ export function memoryLeases(tables: Tables): LeaseStore {
     claim: (request) =>
       tables.step(() => {
         const quotas = request.quotas.filter(({ lane }) => limitsOf(tables, lane).length === 0);
-        return open(tables, request.worker, request.duration, next(tables, { ...request, quotas }), false);
+        const { rows, more } = next(tables, { ...request, quotas });
+        return withMore(open(tables, request.worker, request.duration, rows, false), more);
       }),
 
     claimLimited: (request) =>
       tables.step(() => {
         const limits = limitsOver(tables, request.quotas);
         const { quotas, reached } = withinLimits(request.quotas, limits, tables.now);
-        const rows = next(tables, { ...request, quotas });
+        const { rows, more } = next(tables, { ...request, quotas });
         const claimed = open(tables, request.worker, request.duration, rows, false);
         takeLimits(tables, rows);
-        return { claimed, reached };
+        return { claimed: withMore(claimed, more), reached };
       }),
 
     claimSuspect: (request) =>
@@ -93,9 +94,9 @@ export function heldBy(tables: Tables, worker: WorkerRef, id: LeaseId): LeaseRow
 
 /**
  * Claims of a lane take in turns from its front and from the rest, so that neither keeps the other waiting: from the front
- * with the rest behind it, then from the rest alone, unless there is none.
+ * with the rest behind it, then from the rest alone, unless there is none. Of a front that was passed over there may be more.
  */
-function next(tables: Tables, { quotas, limit }: ClaimRequest): readonly JobRow[] {
+function next(tables: Tables, { quotas, limit }: ClaimRequest): { readonly rows: readonly JobRow[]; readonly more: readonly Lane[] } {
   const taken = quotas.map((): JobId[] => []);
   let count = 0;
   const take = (from: "front" | "line", quota: Quota, own: JobId[]): void => {
@@ -121,7 +122,16 @@ function next(tables: Tables, { quotas, limit }: ClaimRequest): readonly JobRow[
     });
     each((quota, own) => take("line", quota, own));
   }
-  return taken.flat().map((id) => jobOf(tables, id));
+  const hasMore = ({ lane, quota }: Quota, index: number) => {
+    const own = taken[index] as JobId[];
+    const front = tables.lanes.get(laneKey(lane))?.front ?? [];
+    return own.length < quota && count < limit && !isPaused(tables, lane) && [...front].some((id) => !own.includes(id));
+  };
+  return { rows: taken.flat().map((id) => jobOf(tables, id)), more: quotas.filter(hasMore).map(({ lane }) => lane) };
+}
+
+function withMore(claimed: Claimed | undefined, more: readonly Lane[]): Claimed | undefined {
+  return claimed === undefined || more.length === 0 ? claimed : { ...claimed, more };
 }
 
 function mayBeSuspect(tables: Tables, { queues, tasks, bands, tenants }: SuspectRequest, lane: Lane): boolean {

@@ -50,6 +50,8 @@ export async function claim(
     const offers = taken?.offers ?? quotas.map(nothingOf);
     const atFronts = offers.reduce((sum, { front }) => sum + front, 0);
     for (const lane of taken?.unpacked ?? []) bounds.unpacked(lane);
+    // A parcel may have come after what this claim saw of the lane, and its wake-up before the answer.
+    for (const lane of left) bounds.packed(lane);
     const more = new Set(left);
     offers.forEach((offer, index) => {
       const { sure, front, passed } = from[index] as From;

@@ -138,6 +138,12 @@ export class LaneBounds {
     if (entry !== undefined) entry.packed = false;
   }
 
+  /** A claim saw that it has parcels, whether it asked for them or not. */
+  packed(lane: Lane): void {
+    const entry = this.#find(lane);
+    if (entry !== undefined) entry.packed = true;
+  }
+
   /** New rows may be anywhere from the bound on. (One that is not known has none: who never claims remembers nothing.) */
   wake(lane: Lane): void {
     const entry = this.#entries.get(laneKey(lane));
