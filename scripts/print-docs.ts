@@ -16,7 +16,12 @@ const ROOT = resolve(import.meta.dirname, "..");
 const PRINTED = {
   "docs/states.md": { entry: entryLine, table: lifecycleTable, diagram },
   "docs/operations.md": { defaults, errors },
-  "docs/performance.md": { bars: () => measured().bars, scenarios: () => measured().scenarios, systems: () => measured().systems },
+  "docs/performance.md": {
+    bars: () => measured().bars,
+    scenarios: () => measured().scenarios,
+    systems: () => measured().systems,
+    journey: () => measured().journey,
+  },
 } as const satisfies Record<string, Readonly<Record<string, () => string>>>;
 
 export type PrintedFile = keyof typeof PRINTED;

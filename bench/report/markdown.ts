@@ -30,6 +30,7 @@ export function pageParts(reports: readonly Kept[], charts: ReadonlySet<string>,
     bars: barsTable(sorted),
     scenarios: sorted.map((report) => `### ${section(report, charts.has(report.scenario), folder)}`).join("\n\n"),
     systems: systemsTable(sorted),
+    journey: table(resultsGrid(sorted.find(({ scenario }) => scenario === "journey")?.results ?? []), true),
   };
 }
 

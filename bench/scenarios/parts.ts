@@ -17,7 +17,7 @@ export async function filled(turn: Turn, jobs: Jobs): Promise<void> {
 
 /**
  * A server that has been up for a minute knows its tables, and some plan by that: graphile-worker drains 15,000 jobs a second
- * before autovacuum's first look, and 45,000 after it. Left to chance, that look comes in one turn of five.
+ * before autovacuum's first look, and three to four times as many after it. Left to chance, that look comes in one turn of five.
  */
 export async function analyzed(turn: Turn): Promise<void> {
   if (turn.place.kind === "postgres") await turn.inspect.query("analyze");
