@@ -24,3 +24,23 @@ test("S50: an API without the master keys of its store says so at its start, and
   const plain = await ServiceProcess.enqueue(address, "charge", { card: "5678" });
   expect(await pawl.jobs.get(plain)).toMatchObject({ input: { card: "5678" } });
 });
+
+test("a service whose master key does not fit the data keys of its store is refused at its start", { timeout: 120_000 }, async () => {
+  await using database = await freshDatabase();
+  const good = randomBytes(32).toString("base64");
+  await using pawl = await open(database.url, { anyTask: true, encryption: { keys: [good] } });
+  await pawl.enqueue("charge", { card: "1234" });
+  const [used] = await pawl.encryption.status();
+
+  const env = { WRONG: randomBytes(32).toString("base64"), GOOD: good };
+  for (const roles of ["api", "api,worker,maintenance"]) {
+    await using service = serve(database.url, ["--roles", roles, "--encryption-keys", "env:WRONG"], env);
+    expect(await service.exit(), service.lines.join("\n")).toBe(78);
+    const said = service.lines.join("\n");
+    expect(said).toContain("--encryption-keys: these keys do not unwrap 1 data keys of the store");
+    expect(said).toContain(used?.master);
+    expect(said).not.toContain(env.WRONG);
+  }
+  await using service = serve(database.url, ["--encryption-keys", "env:WRONG,env:GOOD"], env);
+  await ServiceProcess.enqueue(await service.up(), "charge", { card: "5678" });
+});

@@ -134,6 +134,21 @@ describe("pawl check", { timeout: 120_000 }, () => {
       );
   });
 
+  test.each([
+    ["too short", "c2hvcnQ="],
+    ["no base64", "?".repeat(44)],
+    ["too long", Buffer.alloc(48, 7).toString("base64")],
+  ])("knows a master key that is %s before a start would", async (_, key) => {
+    using folder = temporaryFolder();
+    mkdirSync(folder.path, { recursive: true });
+    const at = (name: string) => join(folder.path, name);
+    writeFileSync(at("good"), Buffer.alloc(32, 1).toString("base64"));
+    writeFileSync(at("bad"), key);
+    const args = ["--store", "memory:", "--encryption-keys", `file:${at("good")},file:${at("bad")}`];
+    const wrong = `pawl: --encryption-keys: what file:${at("bad")} holds is not 32 bytes, as base64 or hex; openssl rand -base64 32 makes one`;
+    for (const command of ["check", "serve"]) expect(await refused(command, ...args)).toEqual([wrong]);
+  });
+
   test("notes limits whose path the schema of their task does not know, and refuses those that it rules out", async () => {
     using folder = temporaryFolder();
     mkdirSync(folder.path, { recursive: true });

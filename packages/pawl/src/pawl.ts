@@ -112,7 +112,7 @@ export async function startPawl(
 ): Promise<Pawl> {
   try {
     const bus = new Bus();
-    const vault = options.encryption === undefined ? undefined : vaultOf(store, surroundings, options.encryption);
+    const vault = options.encryption === undefined ? undefined : await vaultOf(store, surroundings, options.encryption);
     const seen = telling(observed(vault === undefined ? store : sealedStore(store, vault), bus, surroundings.clock), bus);
     const parts = schedulerParts(seen, bus, surroundings, options, vault !== undefined);
     const upkeep = upkeepOf(options);

@@ -35,9 +35,9 @@ export interface Encryption {
 
 const OPTION_KEYS: ReadonlySet<string> = new Set(["keys"] satisfies (keyof EncryptionOptions)[]);
 
-export function vaultOf(store: Store, { clock, randomBytes }: Surroundings, given: EncryptionOptions): Vault {
+export async function vaultOf(store: Store, { clock, randomBytes }: Surroundings, given: EncryptionOptions): Promise<Vault> {
   checkKeys(checkObject("encryption", given), OPTION_KEYS, "encryption.");
-  return new Vault({ keys: store.dataKeys, masters: new Masters(given.keys), clock, random: randomBytes });
+  return new Vault({ keys: store.dataKeys, masters: await Masters.of(given.keys), clock, random: randomBytes });
 }
 
 export function encryptionOf(store: Store, vault: Vault | undefined): Encryption {

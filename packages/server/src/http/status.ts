@@ -1,6 +1,9 @@
 import type { ErrorCode } from "pawl";
 
-/** The status of every code, in one place: a new code does not compile without one. */
+/**
+ * The status of every code, in one place: a new code does not compile without one. 4xx is what the caller can mend. What only
+ * the operator of the service can mend, such as a key that is missing here, is 5xx.
+ */
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
   task_unknown: 422,
   task_duplicate: 500,
@@ -30,7 +33,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   transaction_nested: 500,
   output_unencodable: 422,
   job_failed: 409,
-  wait_timeout: 408,
+  wait_timeout: 504,
   unauthenticated: 401,
   forbidden: 403,
   not_by_tenant: 403,
@@ -59,11 +62,11 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   target_unknown: 404,
   target_forbidden: 422,
   targets_full: 409,
-  target_unsealed: 409,
-  pepper_missing: 409,
-  payload_unreadable: 409,
-  encryption_missing: 409,
-  master_key_missing: 409,
+  target_unsealed: 500,
+  pepper_missing: 500,
+  payload_unreadable: 500,
+  encryption_missing: 500,
+  master_key_missing: 500,
   purge_unknown: 404,
   store_url: 500,
   store_hosts: 500,

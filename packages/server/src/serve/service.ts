@@ -12,6 +12,7 @@ import { Secrets } from "../secrets/secrets.js";
 import type { MetricsOptions } from "../telemetry/metrics.js";
 import { accessOf } from "./access.js";
 import { type Door, openDoor } from "./door.js";
+import { checkMastersFit } from "./fit.js";
 import { prepare } from "./prepare.js";
 import { apiRouting, healthRouting, type Routing } from "./routing.js";
 import { targetRules } from "./store.js";
@@ -57,7 +58,7 @@ export async function startService(configuration: Configuration, world: World): 
     const tasks = [...options.tasks, bulk.task, purges.task];
     pawl = await open(target.url, { ...target.options, ...options, tasks, onWaiting: (what) => say(waitingLine(what)) });
     const { audit, replies } = pawl;
-    await tellLocked(pawl, say);
+    await checkMastersFit(configuration, pawl, say);
     bulk.attach(pawl, audit);
     purges.attach(pawl);
     const anchors = await anchorsOf(configuration, anchorKey, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`));
@@ -150,18 +151,6 @@ function running({ configuration: { settings }, pawl, worker, pusher, door, rout
       for (const one of pawl.localWorkers()) one.kill();
     },
   };
-}
-
-/** A worker without the keys is refused; an API goes on, and would show nobody that it opens nothing and seals nothing. */
-async function tellLocked({ encryption }: Pawl, say: (line: string) => void): Promise<void> {
-  // No more than a note: what the store does not say now, each job will.
-  const masters = await encryption.status().catch(() => []);
-  const missing = masters.filter(({ here }) => !here).map(({ master }) => master);
-  if (missing.length === 0) return;
-  const plain = missing.length === masters.length ? "; what is enqueued here is stored plain" : "";
-  say(
-    `encryption  jobs are sealed by master keys that are not here (${missing.join(", ")}): they are shown as (sealed)${plain}. See encryption.keys`,
-  );
 }
 
 function waitingLine(what: Waiting): string {

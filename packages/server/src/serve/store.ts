@@ -1,4 +1,4 @@
-import { type OpenOptions, SHORTEST_PEPPER } from "pawl";
+import { isMasterKey, type OpenOptions, SHORTEST_PEPPER } from "pawl";
 import { Unfit } from "../config/kinds.js";
 import type { StorePlace } from "../config/place.js";
 import { ConfigError, reasonOf, together, whereOf } from "../config/problem.js";
@@ -8,7 +8,7 @@ import { withTls } from "../config/store-url.js";
 import { Networks } from "../net/network.js";
 import { checkerBy } from "../push/registered.js";
 import type { TargetRules } from "../push/target.js";
-import type { Reference } from "../secrets/reference.js";
+import { nameOf, type Reference } from "../secrets/reference.js";
 import type { Secrets } from "../secrets/secrets.js";
 
 /** What `open` is given for a configuration. */
@@ -34,7 +34,7 @@ export async function storeTarget(configuration: Configuration, secrets: Secrets
     () => urlOf("store.url", settings["store.url"]),
     async () => (listen === undefined ? undefined : urlOf("store.listenUrl", listen)),
     async () => reference && secrets.read(where("store.password"), reference),
-    async () => masters && mastersAt(masters, where("encryption.keys"), secrets),
+    async () => masters && checkMasters(masters, where("encryption.keys"), secrets),
     async () => pepper && checkPepper(pepper, where("keys.pepper"), secrets),
   );
   return {
@@ -65,6 +65,18 @@ export function targetRules({ "push.allow": allow = [], "push.plain": plain = fa
 /** As they are now: a key that is put before the others is used from then on. */
 function mastersAt(references: readonly Reference[], where: string, secrets: Secrets): Promise<readonly string[]> {
   return Promise.all(references.map((reference) => secrets.read(where, reference)));
+}
+
+async function checkMasters(references: readonly Reference[], where: string, secrets: Secrets): Promise<void> {
+  const keys = await mastersAt(references, where, secrets);
+  const unfit = references.filter((_, place) => !isMasterKey(keys[place]));
+  if (unfit.length === 0) return;
+  const problems = unfit.map((reference) => ({
+    where,
+    what: `what ${nameOf(reference)} holds is not 32 bytes, as base64 or hex`,
+    help: "openssl rand -base64 32 makes one",
+  }));
+  throw new ConfigError(problems);
 }
 
 async function checkPepper(reference: Reference, where: string, secrets: Secrets): Promise<void> {

@@ -8,31 +8,45 @@ export type MasterKeySource = readonly Given[] | (() => readonly Given[] | Promi
 
 /** The master keys of this process: the first one wraps, all of them unwrap. Never held by the store, never printed. */
 export class Masters {
-  readonly #read: () => Promise<readonly MasterKey[]>;
+  private constructor(
+    private readonly source: () => readonly Given[] | Promise<readonly Given[]>,
+    private last: readonly MasterKey[],
+  ) {}
 
-  constructor(source: MasterKeySource) {
-    if (typeof source === "function") this.#read = async () => keysOf(await source());
-    else {
-      const fixed = keysOf(source);
-      this.#read = async () => fixed;
-    }
+  /** Reads them once: what is no master key is refused now, and not with the first job. */
+  static async of(given: MasterKeySource): Promise<Masters> {
+    const source = typeof given === "function" ? given : () => given;
+    return new Masters(source, keysOf(await source()));
   }
 
-  all(): Promise<readonly MasterKey[]> {
-    return this.#read();
+  /** A file that is being written may hold no key for a moment, and no caller is to blame for it: then the last ones hold. */
+  async all(): Promise<readonly MasterKey[]> {
+    const now: unknown = await this.source();
+    if (firstUnfit(now) === undefined) this.last = keysOf(now);
+    return this.last;
   }
 
   async newest(): Promise<MasterKey> {
-    return (await this.#read())[0] as MasterKey;
+    return (await this.all())[0] as MasterKey;
   }
 }
 
 function keysOf(given: unknown): readonly MasterKey[] {
-  if (!Array.isArray(given) || given.length === 0) throw invalid("encryption.keys", "it is not a list of one key or more, the newest first");
-  return given.map((one, place) => {
-    const bytes = keyBytes(one as Given);
-    // What was given may be a key with a slip in it: it is repeated nowhere.
-    if (bytes === undefined) throw invalid(`encryption.keys[${place}]`, "it is not 32 bytes, as base64 or hex: openssl rand -base64 32 makes one");
-    return masterKey(bytes);
-  });
+  const unfit = firstUnfit(given);
+  if (unfit === "no list") throw invalid("encryption.keys", "it is not a list of one key or more, the newest first");
+  // What was given may be a key with a slip in it: it is repeated nowhere.
+  if (unfit !== undefined) throw invalid(`encryption.keys[${unfit}]`, "it is not 32 bytes, as base64 or hex: openssl rand -base64 32 makes one");
+  return (given as readonly Given[]).map((one) => masterKey(keyBytes(one) as Uint8Array));
+}
+
+/** The place of the first one that is no master key. */
+function firstUnfit(given: unknown): number | "no list" | undefined {
+  if (!Array.isArray(given) || given.length === 0) return "no list";
+  const place = given.findIndex((one: unknown) => !isMasterKey(one));
+  return place === -1 ? undefined : place;
+}
+
+/** Whether it can be a master key: 32 bytes, as they are or as base64 or hex. */
+export function isMasterKey(given: unknown): given is string | Uint8Array {
+  return (typeof given === "string" || given instanceof Uint8Array) && keyBytes(given) !== undefined;
 }

@@ -107,6 +107,22 @@ describe("a store in which what jobs hold is sealed", () => {
     expect(dead).toMatchObject({ state: "dead", attempts: 1, failure: { kind: "unreadable", code: "payload_altered" } });
   });
 
+  test("a master key that is none is refused when the store is opened, also where a function answers it", async () => {
+    const wrong = { code: "option_invalid", details: { option: "encryption.keys[0]" } };
+    await expect(start(memoryStore(), ["c2hvcnQ="])).rejects.toMatchObject(wrong);
+    await expect(startPawl(memoryStore(), { encryption: { keys: async () => ["c2hvcnQ="] } })).rejects.toMatchObject(wrong);
+  });
+
+  test("master keys that are none for a moment, as in a file that is being written, leave the last ones in use", async () => {
+    const store = memoryStore();
+    const good = key();
+    let answer: readonly string[] = [good];
+    await using pawl = await startPawl(store, { anyTask: true, encryption: { keys: () => answer } });
+    answer = [good.slice(0, 7)];
+    const job = await pawl.enqueue("charge", { card: "1" }, { tenant: "new" });
+    expect(isSealed((await store.jobs.get(EVERYONE, job.id))?.input)).toBe(true);
+  });
+
   test("a worker without the master key is refused at its start, with or without other keys", async () => {
     const store = memoryStore();
     await using pawl = await start(store, [key()], [charge]);
