@@ -3,14 +3,17 @@ import { resolve } from "node:path";
 import type { Report } from "./contract/report.js";
 import type { Result, Scenario } from "./contract/scenario.js";
 import { type Asked, asked, help } from "./harness/arguments.js";
+import { type Built, built } from "./harness/before.js";
 import { buildIfStale } from "./harness/build.js";
 import type { Started } from "./harness/children.js";
+import { isOurs } from "./harness/figures.js";
 import { install } from "./harness/install.js";
 import { childNode } from "./harness/node.js";
+import { compared, type Pair } from "./harness/paired.js";
 import { progressOn } from "./harness/progress.js";
 import { Servers } from "./harness/servers.js";
 import { benchOf } from "./harness/turns.js";
-import { COLOURED, keep, printed } from "./report/index.js";
+import { COLOURED, keep, keepPairs, printed, printedPairs } from "./report/index.js";
 import { SCENARIOS } from "./scenarios/index.js";
 
 const progress = progressOn(process.stderr);
@@ -20,6 +23,7 @@ async function main(): Promise<void> {
   if (wanted.help) return console.log(help(SCENARIOS));
 
   buildIfStale(progress.note);
+  const before = wanted.before === undefined ? undefined : built(wanted.before, progress.note);
   const stopping = new AbortController();
   const world: World = { servers: new Servers(), running: new Set(), stopping: stopping.signal };
   const stop = async () => {
@@ -32,7 +36,7 @@ async function main(): Promise<void> {
 
   for (const scenario of wanted.scenarios) {
     // One that fails does not take the others with it.
-    await runScenario(scenario, wanted, world).catch(failed);
+    await (before === undefined ? runScenario(scenario, wanted, world) : runPaired(scenario, wanted, before, world)).catch(failed);
     if (world.stopping.aborted) return;
   }
   await stop();
@@ -48,6 +52,27 @@ interface World {
   readonly servers: Servers;
   readonly running: Set<Started>;
   readonly stopping: AbortSignal;
+}
+
+/** Fewer pairs say little of a machine whose speed changes from minute to minute. */
+const PAIRS = 9;
+
+/** Pawl beside an earlier commit of itself. Peers take no part. */
+async function runPaired(scenario: Scenario, { jobs = scenario.jobs, runs = PAIRS, only, json }: Asked, before: Built, world: World): Promise<void> {
+  const names = scenario.systems.filter((name) => isOurs(name) && (only?.includes(name) ?? true));
+  if (names.length === 0) return progress.note(`${scenario.name}: Pawl takes no part`);
+  const { systems } = install(names, progress.note);
+  const pairs: Pair[] = [];
+  const pairing = { bench: before.bench, taken: pairs };
+  const node = childNode(import.meta.dirname);
+  await scenario.run(benchOf({ scenario, jobs, runs, systems, node, progress, skipped: {}, taken: [], pairing, ...world }));
+  if (world.stopping.aborted) return;
+  progress.clear();
+  const rows = compared(pairs);
+  console.log(printedPairs(scenario.name, before.commit, rows, process.stdout.isTTY ? COLOURED : undefined));
+  const whole = jobs === scenario.jobs && runs >= PAIRS && only === undefined;
+  keepPairs(resolve(import.meta.dirname, whole ? "results/paired" : "results/trials/paired"), scenario.name, before.commit, rows);
+  if (json) console.log(JSON.stringify({ scenario: scenario.name, before: before.commit, compared: rows }));
 }
 
 async function runScenario(scenario: Scenario, { jobs = scenario.jobs, runs = scenario.runs, only, json }: Asked, world: World): Promise<void> {

@@ -33,6 +33,8 @@ export interface TurnOptions {
   readonly title?: string;
   /** left out: the scenario's */
   readonly runs?: number;
+  /** which repetition it is, for the live line, where the scenario counts them itself ("2 of 9") */
+  readonly round?: string;
 }
 
 /** The samples of each system, by its name, one per repetition. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { BEFORE } from "../before.js";
 import type { Scenario } from "../contract/scenario.js";
 import { asked, help } from "./arguments.js";
 
@@ -19,6 +20,11 @@ describe("the command line", () => {
       json: true,
       help: false,
     });
+  });
+
+  test("paired turns are beside the commit of the wave, or beside another one", () => {
+    expect(asked(["drain", "--paired"], known)).toMatchObject({ before: BEFORE });
+    expect(asked(["drain", "--before", "abc123"], known)).toMatchObject({ before: "abc123" });
   });
 
   test("what is unknown is answered with what there is", () => {

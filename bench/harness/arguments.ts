@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { BEFORE } from "../before.js";
 import type { Scenario } from "../contract/scenario.js";
 import { SYSTEMS } from "../systems/about.ts";
 
@@ -8,6 +9,8 @@ export interface Asked {
   readonly runs?: number;
   /** names of systems; absent: all */
   readonly only?: readonly string[];
+  /** beside which commit Pawl is measured, in paired turns; absent: beside its peers */
+  readonly before?: string;
   readonly json: boolean;
   readonly help: boolean;
 }
@@ -21,14 +24,18 @@ export function asked(args: readonly string[], known: readonly Scenario[]): Aske
       jobs: { type: "string" },
       runs: { type: "string" },
       only: { type: "string" },
+      paired: { type: "boolean", default: false },
+      before: { type: "string" },
       json: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   });
   const scenarios = positionals.length === 0 ? known : positionals.map((name) => found(name, known));
   const only = values.only?.split(",").map((name) => found(name.trim(), SYSTEMS).name);
+  const before = values.before ?? (values.paired ? BEFORE : undefined);
   return {
     scenarios,
+    ...(before === undefined ? {} : { before }),
     json: values.json,
     help: values.help,
     ...(values.jobs === undefined ? {} : { jobs: count("--jobs", values.jobs) }),
@@ -53,6 +60,7 @@ export function help(known: readonly Scenario[]): string {
   const width = Math.max(...known.map(({ name }) => name.length));
   return [
     "npm run bench -- [scenario …] [--jobs N] [--runs R] [--only system,…] [--json]",
+    "npm run bench -- --paired [scenario …] [--before COMMIT] [--jobs N] [--runs R]   beside an earlier commit, in turns",
     "",
     ...known.map(({ name, measures }) => `  ${name.padEnd(width)}  ${measures}`),
     "",

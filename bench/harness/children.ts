@@ -5,9 +5,9 @@ import { createInterface } from "node:readline";
 import type { Duplex, Readable } from "node:stream";
 import type { Commands } from "../child/commands.ts";
 import type { Child } from "../contract/child.js";
-import type { Aim, Place, SystemAbout } from "../contract/system.js";
-import type { SystemEntry } from "../systems/about.ts";
+import type { Aim, Place } from "../contract/system.js";
 import type { NodeRuntime } from "./node.js";
+import type { RunnableSystem } from "./turns.js";
 
 const BENCH = resolve(import.meta.dirname, "..");
 const PATIENCE_MS = 30_000;
@@ -46,11 +46,12 @@ export interface Started extends Child {
 }
 
 /** Starts one process of a system on a place, and waits until it is connected. */
-export async function startChild(system: SystemAbout & SystemEntry, place: Place, aim: Aim, node: NodeRuntime): Promise<Started> {
+export async function startChild(system: RunnableSystem, place: Place, aim: Aim, node: NodeRuntime): Promise<Started> {
   const { file, args } = commandOf(system, place, aim, node);
-  const env = { ...process.env, NODE_ENV: "production", TSX_TSCONFIG_PATH: resolve(BENCH, "tsconfig.json") };
+  const cwd = system.bench ?? BENCH;
+  const env = { ...process.env, NODE_ENV: "production", TSX_TSCONFIG_PATH: resolve(cwd, "tsconfig.json") };
   // A group of its own: some start processes themselves, and those would keep its pipes open after it was killed.
-  const process_ = spawn(file, args, { cwd: BENCH, env, stdio: ["ignore", "pipe", "pipe", "pipe"], detached: true });
+  const process_ = spawn(file, args, { cwd, env, stdio: ["ignore", "pipe", "pipe", "pipe"], detached: true });
   const line = new Line(system.name, process_);
   await line.ready;
 
@@ -72,14 +73,15 @@ export async function startChild(system: SystemAbout & SystemEntry, place: Place
   };
 }
 
-function commandOf(system: SystemEntry, place: Place, aim: Aim, node: NodeRuntime): { file: string; args: string[] } {
-  const path = resolve(BENCH, "systems", system.file);
+function commandOf(system: RunnableSystem, place: Place, aim: Aim, node: NodeRuntime): { file: string; args: string[] } {
+  const bench = system.bench ?? BENCH;
+  const path = resolve(bench, "systems", system.file);
   const told = [JSON.stringify(place), aim];
   const language = extname(system.file);
   // Debian's own: its packages are for them, and not for others that may be first in the path.
   if (language === ".rb") return { file: "/usr/bin/ruby", args: [path, ...told] };
   if (language === ".py") return { file: "/usr/bin/python3", args: ["-B", path, ...told] };
-  return { file: node.path, args: [...node.flags, resolve(BENCH, "child/main.ts"), system.file, ...told] };
+  return { file: node.path, args: [...node.flags, resolve(bench, "child/main.ts"), system.file, ...told] };
 }
 
 /** The talk with one child: questions by number, answers, and what it says unasked. */

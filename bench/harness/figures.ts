@@ -13,7 +13,7 @@ export function median(values: readonly number[]): number {
 }
 
 /** Rates of jobs are better when higher; everything else measured here (times, bytes, CPU, queries) when lower. */
-function isBetterHigher(figure: string): boolean {
+export function isBetterHigher(figure: string): boolean {
   return /perSecond$/i.test(figure) && figure !== "queriesPerSecond";
 }
 

@@ -8,6 +8,14 @@ interface CountStatements {
   readonly finished?: string;
 }
 
+/** Of the commit in `before.ts`: its tables stay as they are, whatever becomes of ours. */
+const BEFORE: CountStatements = {
+  unfinished: `select (select count(*) from pawl.any_ready) + (select count(*) from pawl.scheduled)
+      + (select count(*) from pawl.parked) + (select count(*) from pawl.blocked) + (select coalesce(sum(open), 0) from pawl.lease) as count`,
+  finished: `select count(distinct j.id) from pawl.job j join (select job from pawl.attempt where outcome = 0
+      union all select unnest(jobs) from pawl.bundle) a on a.job = j.id`,
+};
+
 /** How each system's tables say what is not finished, and what is. */
 const STATEMENTS: Readonly<Record<string, CountStatements>> = {
   pawl: {
@@ -42,7 +50,7 @@ export async function inspectPostgres(
   };
   const client = await connect();
   const number = async (sql: string) => Number(Object.values((await client.query<Record<string, string>>(sql)).rows[0] ?? {})[0]);
-  const statements = STATEMENTS[system] ?? STATEMENTS.pawl;
+  const statements = system.endsWith("-before") ? BEFORE : (STATEMENTS[system] ?? STATEMENTS.pawl);
 
   return {
     shared: true,

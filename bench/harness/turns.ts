@@ -6,6 +6,7 @@ import type { SystemEntry } from "../systems/about.ts";
 import { type Started, startChild } from "./children.js";
 import { isOurs, partsOf } from "./figures.js";
 import type { NodeRuntime } from "./node.js";
+import { beginsNow, type Pair } from "./paired.js";
 import type { Progress } from "./progress.js";
 import type { Ground, Servers } from "./servers.js";
 
@@ -17,7 +18,18 @@ const RECORDED_MS = 60_000;
 const LONG_TURN_MS = 30_000;
 const FAR_BEHIND = 4;
 
-export type RunnableSystem = SystemAbout & SystemEntry;
+export interface RunnableSystem extends SystemAbout, Omit<SystemEntry, keyof SystemAbout> {
+  /** the folder of the benchmark that its children run from; absent: this one */
+  readonly bench?: string;
+}
+
+/** Turns in pairs: each of Pawl's turns has one of an earlier commit beside it. */
+export interface Pairing {
+  /** its folder of the benchmark */
+  readonly bench: string;
+  /** hears of every pair that was taken */
+  readonly taken: Pair[];
+}
 
 export interface BenchParts {
   readonly scenario: Scenario;
@@ -35,10 +47,12 @@ export interface BenchParts {
   readonly running: Set<Started>;
   /** aborted when the benchmark is being stopped: what fails then says nothing of anybody */
   readonly stopping: AbortSignal;
+  /** absent: nothing is measured beside it */
+  readonly pairing?: Pairing;
 }
 
 export function benchOf(parts: BenchParts): Bench {
-  const { scenario, jobs, runs, systems, progress, skipped, taken } = parts;
+  const { scenario, jobs, runs, systems, progress, skipped, taken, pairing } = parts;
   return {
     jobs,
     runs,
@@ -52,10 +66,11 @@ export function benchOf(parts: BenchParts): Bench {
       const took = new Map<string, number>();
       for (let run = 1; run <= repetitions; run++) {
         for (const system of taking) {
-          const title = [scenario.name, options.title, `run ${run} of ${repetitions}`, system.label].filter(Boolean).join(", ");
+          const title = [scenario.name, options.title, options.round ?? `run ${run} of ${repetitions}`, system.label].filter(Boolean).join(", ");
           if (system.name in skipped || isHopeless(system.name, samples, took)) continue;
           const began = monotonic();
-          const figures = await oneTurn(parts, system, options, title, measure).catch((error: Error) => {
+          const take = pairing !== undefined && isOurs(system.name) ? pairedTurn : oneTurn;
+          const figures = await take(parts, system, options, title, measure).catch((error: Error) => {
             if (isOurs(system.name) || parts.stopping.aborted) throw error;
             skipped[system.name] = error.message;
             progress.note(`${title}: takes no further part: ${error.message}`);
@@ -77,6 +92,29 @@ function isHopeless(name: string, samples: Samples<Figures>, took: ReadonlyMap<s
   const rate = (of: string) => Math.max(0, ...(samples.get(of) ?? []).map(({ perSecond = 0 }) => perSecond));
   if (isOurs(name) || (took.get(name) ?? 0) < LONG_TURN_MS || rate(name) === 0) return false;
   return [...samples.keys()].some((other) => !isOurs(other) && rate(other) > FAR_BEHIND * rate(name));
+}
+
+async function pairedTurn<F extends Figures>(
+  parts: BenchParts,
+  system: RunnableSystem,
+  options: TurnOptions,
+  title: string,
+  measure: (turn: Turn) => Promise<F>,
+): Promise<F> {
+  const { pairing, progress } = parts;
+  if (pairing === undefined) throw new Error("there is nothing to pair this turn with");
+  const earlier: RunnableSystem = { ...system, name: `${system.name}-before`, label: `${system.label}, before`, bench: pairing.bench };
+  const of = { system: system.name, ...(options.title === undefined ? {} : { case: options.title }) };
+  const sides = beginsNow(pairing.taken, of) ? [system, earlier] : [earlier, system];
+  const figures = new Map<RunnableSystem, F>();
+  for (const side of sides) {
+    const taken = await oneTurn(parts, side, options, `${title}${side === earlier ? ", before" : ""}`, measure);
+    if (side === earlier) progress.note(`${title}, before: ${summary(taken)}`);
+    figures.set(side, taken);
+  }
+  const now = figures.get(system) as F;
+  pairing.taken.push({ ...of, now, before: figures.get(earlier) as F });
+  return now;
 }
 
 async function oneTurn<F extends Figures>(

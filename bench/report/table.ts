@@ -68,7 +68,7 @@ function paintRow(paint: Paint, index: number, row: readonly string[]): (text: s
   return isOurs(row[0] ?? "") ? paint.strong : as;
 }
 
-function columnWidths(grid: Grid): readonly number[] {
+export function columnWidths(grid: Grid): readonly number[] {
   return (grid[0] ?? []).map((_, column) => Math.max(...grid.map((row) => row[column]?.length ?? 0)));
 }
 

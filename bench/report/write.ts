@@ -38,7 +38,7 @@ export function reportsIn(folder: string): readonly Kept[] {
 }
 
 /** Whole or not at all: a benchmark stopped half-way leaves what was there before. */
-function write(path: string, content: string): void {
+export function write(path: string, content: string): void {
   writeFileSync(`${path}.tmp`, content);
   renameSync(`${path}.tmp`, path);
 }

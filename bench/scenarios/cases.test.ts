@@ -11,8 +11,8 @@ function benchOf(runs: number, system = "pawl"): Bench & { readonly titles: stri
     runs,
     systems: [],
     say() {},
-    async turns<F extends Figures>(measure: (turn: Turn) => Promise<F>, { title = "" }: TurnOptions = {}): Promise<Samples<F>> {
-      titles.push(title);
+    async turns<F extends Figures>(measure: (turn: Turn) => Promise<F>, { title = "", round = "" }: TurnOptions = {}): Promise<Samples<F>> {
+      titles.push(`${title}, ${round}`);
       return new Map([[system, [await measure({} as Turn)]]]);
     },
   };
@@ -30,7 +30,7 @@ test("cases take turns inside each repetition, and one that asks for fewer runs 
     { name: "small", measure: answering("perSecond", 1, 1) },
     { name: "large", runs: 1, measure: answering("perSecond", 1) },
   ]);
-  expect(bench.titles).toEqual(["small (1 of 2)", "large (1 of 1)", "small (2 of 2)"]);
+  expect(bench.titles).toEqual(["small, run 1 of 2", "large, run 1 of 1", "small, run 2 of 2"]);
 });
 
 test("a case's figure is the median of its repetitions", async () => {

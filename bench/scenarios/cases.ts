@@ -18,7 +18,7 @@ export async function inCases(bench: Bench, cases: readonly Case[]): Promise<Cas
   for (let run = 1; run <= bench.runs; run++) {
     for (const { name, runs = bench.runs, measure } of cases) {
       if (run > runs) continue;
-      const samples = await bench.turns(measure, { runs: 1, title: bench.runs === 1 ? name : `${name} (${run} of ${runs})` });
+      const samples = await bench.turns(measure, { runs: 1, title: name, round: `run ${run} of ${runs}` });
       taken.get(name)?.push(...(samples.get("pawl") ?? []));
     }
   }

@@ -1,5 +1,5 @@
 import type { Samples, Scenario } from "../contract/scenario.js";
-import { figureOf, overBestPeer, partsOf, rounded, rowsOf } from "../harness/figures.js";
+import { figureOf, isOurs, overBestPeer, partsOf, rounded, rowsOf } from "../harness/figures.js";
 import { drained, filled, shareOf } from "./parts.js";
 import { NODE_SYSTEMS } from "./systems.js";
 
@@ -30,7 +30,7 @@ export const pinned: Scenario = {
         const count = shareOf(turn.system, jobs);
         await filled(turn, { count });
         const perSecond = await drained(turn, count);
-        if (turn.system.name !== "pawl") {
+        if (!isOurs(turn.system.name)) {
           await release();
           return { perSecond };
         }
