@@ -71,7 +71,7 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: "node_modules" },
-    exclude: { path: "/dist/" },
+    exclude: { path: "/dist/|^bench/\\.before/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.test.json" },
     enhancedResolveOptions: { exportsFields: ["exports"], conditionNames: ["import", "node", "default", "types"] },
