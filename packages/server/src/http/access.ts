@@ -4,6 +4,8 @@ import type { Identity } from "pawl";
 export interface Principal extends Identity {
   /** what audits and logs call it: the id of a key, the name in a certificate */
   readonly name: string;
+  /** it showed nothing that tells it from others: they have the name in common */
+  readonly anonymous?: true;
 }
 
 /** What a request shows of its caller. */
@@ -36,5 +38,7 @@ export interface Access {
 /** Without authentication the service listens on loopback only, and every program that reaches it may do everything. */
 export const OPEN_ACCESS: Access = {
   authenticate: async ({ foreign }) =>
-    foreign === undefined ? { name: "loopback", tenant: undefined, grants: [{ role: "admin" }] } : { refused: "foreign", reason: foreign },
+    foreign === undefined
+      ? { name: "loopback", tenant: undefined, grants: [{ role: "admin" }], anonymous: true }
+      : { refused: "foreign", reason: foreign },
 };

@@ -4,16 +4,18 @@ import type { ServerOptions as TlsOptions } from "node:https";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { type Pawl, type PawlError, pawlError, type Replies, type Scheduler } from "pawl";
+import { blockOf, type Pawl, type PawlError, pawlError, type Replies, type Scheduler } from "pawl";
 import type { Networks } from "../net/network.js";
 import { Sessions } from "../pull/sessions.js";
 import { namesIn } from "../tls/names.js";
 import { type Access, type Credential, OPEN_ACCESS, type Principal } from "./access.js";
 import { Bodies, type BodyLimits } from "./bodies.js";
+import type { BodyCaller } from "./body-budget.js";
 import { clientAddress } from "./client-address.js";
 import type { AnyRoute } from "./contract/route.js";
 import { Denials } from "./denials.js";
 import { EventHub, type HubOptions } from "./events/hub.js";
+import { shareOwner } from "./fair-share.js";
 import { whyForeign } from "./foreign.js";
 import { goneOrStopping, willStop } from "./gone.js";
 import { type AuditLog, denialOf, isDenial, type Told } from "./guard.js";
@@ -83,8 +85,20 @@ export function createApp(options: AppOptions): App {
     ready: () => readiness.check(),
     subscribe: (call) => hub.subscribe(call),
   };
-  const app = makeServer(options.tls, new Bodies(options.bodies));
   const principals = new WeakMap<FastifyRequest, Principal>();
+  /** their bodies were read in part: the connection cannot be used again */
+  const unread = new WeakSet<FastifyRequest>();
+  const bodies = new Bodies(options.bodies);
+  const app = makeServer(options.tls, async (request, payload) => {
+    const limit = request.routeOptions.bodyLimit ?? BODY_LIMIT;
+    try {
+      const whose = bodyCaller(principals.get(request) ?? NOBODY, addressOf(request));
+      return await bodies.read(payload, { limit, ...whose }, (body) => (body.length === 0 ? undefined : parseJson(body)));
+    } catch (error) {
+      if (payload.readableDidRead && !payload.readableEnded) unread.add(request);
+      throw error;
+    }
+  });
   const schedulerFor = scopes(pawl);
 
   const addressOf = ({ raw, headers }: FastifyRequest) =>
@@ -130,7 +144,8 @@ export function createApp(options: AppOptions): App {
     if (wait !== undefined) void reply.header("retry-after", String(wait));
     if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="pawl"');
     // What is left of a refused body is not worth reading.
-    if (request.body === undefined && request.headers["transfer-encoding"] !== undefined) void reply.header("connection", "close");
+    if (unread.has(request) || (request.body === undefined && request.headers["transfer-encoding"] !== undefined))
+      void reply.header("connection", "close");
     return reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
   };
 
@@ -197,7 +212,14 @@ export function createApp(options: AppOptions): App {
   return Object.assign(app, { drain: () => readiness.stop() }) as App;
 }
 
-const NOBODY: Principal = { name: "anybody", tenant: undefined, grants: [] };
+const NOBODY: Principal = { name: "anybody", tenant: undefined, grants: [], anonymous: true };
+
+/** Callers without a credential are told apart by their addresses. */
+function bodyCaller(principal: Principal, address: string): BodyCaller {
+  const { tenant, name, anonymous } = principal;
+  const caller = JSON.stringify([tenant, name, anonymous === true ? blockOf(address) : ""]);
+  return { caller, owner: anonymous === true ? caller : shareOwner(principal) };
+}
 
 const HEADERS = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
@@ -206,7 +228,7 @@ const HEADERS = {
   "cache-control": "no-store",
 } as const;
 
-function makeServer(tls: TlsOptions | undefined, bodies: Bodies): FastifyInstance {
+function makeServer(tls: TlsOptions | undefined, readBody: (request: FastifyRequest, payload: IncomingMessage) => Promise<unknown>): FastifyInstance {
   const common = {
     genReqId: () => `req_${randomUUID()}`,
     bodyLimit: BODY_LIMIT,
@@ -229,7 +251,7 @@ function makeServer(tls: TlsOptions | undefined, bodies: Bodies): FastifyInstanc
   app.addContentTypeParser(/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i, async (request: FastifyRequest, payload: IncomingMessage) => {
     if (request.headers["content-encoding"] !== undefined)
       throw pawlError("media_unsupported", { media: `encoding ${told(request.headers["content-encoding"])}` });
-    return bodies.read(payload, request.routeOptions.bodyLimit ?? BODY_LIMIT, (body) => (body.length === 0 ? undefined : parseJson(body)));
+    return readBody(request, payload);
   });
   app.addContentTypeParser("*", async ({ headers }: FastifyRequest) => {
     throw pawlError("media_unsupported", { media: `type ${told(headers["content-type"] ?? "")}` });

@@ -1,84 +1,125 @@
 import type { IncomingMessage } from "node:http";
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { Bodies } from "./bodies.js";
+import { Bodies, type BodyLimits } from "./bodies.js";
 
-/** A request as Node tells of it, whose body is sent by the test. */
+/** A request as Node hands it over, whose body is sent by the test. */
 function request(length?: number) {
   const stream = new PassThrough();
-  return Object.assign(stream as unknown as IncomingMessage, {
+  return Object.assign(stream as unknown as IncomingMessage & PassThrough, {
     headers: length === undefined ? {} : { "content-length": String(length) },
     send: (text: string) => stream.end(text),
   });
 }
 
 const text = (body: Buffer) => body.toString();
+const of = (caller: string, limit = 100) => ({ caller, owner: caller, limit });
+/** Nothing here may depend on how fast the test is. */
+const PATIENT: BodyLimits = { small: 0, second: 1_000_000 };
 
 describe("bodies", () => {
   test("one that says it is too large is refused before any of it is read, and takes nothing", async () => {
     const bodies = new Bodies();
-    await expect(bodies.read(request(11), 10, text)).rejects.toMatchObject({ code: "body_too_large" });
-    expect(bodies.taken).toBe(0);
+    await expect(bodies.read(request(11), of("a", 10), text)).rejects.toMatchObject({ code: "body_too_large" });
+    expect(bodies.held).toBe(0);
   });
 
-  test("one that does not say how large it is, is cut at the limit, and gives back what it took", async () => {
-    const bodies = new Bodies({ small: 0 });
+  test("one that does not say how large it is, is charged as it arrives, and cut at the limit", async () => {
+    const bodies = new Bodies(PATIENT);
     const endless = request();
-    const refused = expect(bodies.read(endless, 10, text)).rejects.toMatchObject({ code: "body_too_large", details: { limit: 10 } });
-    expect(bodies.taken).toBe(10);
-    endless.send("x".repeat(11));
+    const refused = expect(bodies.read(endless, of("a", 10), text)).rejects.toMatchObject({ code: "body_too_large", details: { limit: 10 } });
+    expect(bodies.held).toBe(0);
+    endless.write("x".repeat(4));
+    await new Promise(setImmediate);
+    expect(bodies.held).toBe(4);
+    endless.write("x".repeat(7));
     await refused;
-    expect(bodies.taken).toBe(0);
+    expect(bodies.held).toBe(0);
   });
 
   test("what a large one took is given back when it has been used, or refused, and not when the collector looks", async () => {
-    const bodies = new Bodies({ small: 0 });
+    const bodies = new Bodies(PATIENT);
     const piece = () => Buffer.alloc(100_000, "x");
     const sent = [piece(), piece()];
     const taken = request();
-    const read = bodies.read(taken, 200_000, (body) => [body, text(body).length] as const);
-    for (const part of sent) (taken as unknown as PassThrough).write(part);
-    (taken as unknown as PassThrough).end();
+    const read = bodies.read(taken, of("a", 200_000), (body) => [body, text(body).length] as const);
+    for (const part of sent) taken.write(part);
+    taken.end();
     const [body, length] = await read;
     expect(length).toBe(200_000);
     const refused = request();
     const over = piece();
-    const reading = expect(bodies.read(refused, 100_000, text)).rejects.toMatchObject({ code: "body_too_large" });
-    (refused as unknown as PassThrough).write(over);
-    (refused as unknown as PassThrough).end("and more");
+    const reading = expect(bodies.read(refused, of("a", 100_000), text)).rejects.toMatchObject({ code: "body_too_large" });
+    refused.write(over);
+    refused.end("and more");
     await reading;
     expect([body, ...sent, over].map(({ buffer }) => buffer.byteLength)).toEqual([0, 0, 0, 0]);
+    expect(bodies.held).toBe(0);
   });
 
-  test("large ones are read so many bytes at a time, in the order they came; small ones at once", async () => {
-    const bodies = new Bodies({ atATime: 10, small: 2 });
-    const [first, second, third, small] = [request(8), request(8), request(2 + 1), request(2)];
-    const read = [first, second, third].map((one) => bodies.read(one, 100, text));
-    expect(bodies.taken).toBe(8);
-    const at = bodies.read(small, 100, text);
+  test("of a caller with too many bytes the oldest body is read first; small ones are read at once", async () => {
+    const bodies = new Bodies({ ...PATIENT, perCaller: 4, small: 2 });
+    const [first, second, small] = [request(8), request(8), request(2)];
+    const reads = [bodies.read(first, of("a"), text), bodies.read(second, of("a"), text)];
+    first.write("1234");
+    await new Promise(setImmediate);
+    second.write("12345");
+    await new Promise(setImmediate);
+    second.end("678");
+    const read = bodies.read(small, of("a"), text);
     small.send("ab");
-    expect(await at).toBe("ab");
-    for (const [place, one] of [first, second, third].entries()) one.send(String(place));
-    expect(await read[0]).toBe("0");
-    expect(await Promise.all(read)).toEqual(["0", "1", "2"]);
-    expect(bodies.taken).toBe(0);
+    expect(await read).toBe("ab");
+    expect(bodies.held).toBe(9);
+    first.end("5678");
+    expect(await Promise.all(reads)).toEqual(["12345678", "12345678"]);
+    expect(bodies.held).toBe(0);
   });
 
-  test("one that is larger than what is read at a time is read alone", async () => {
-    const bodies = new Bodies({ atATime: 4, small: 0 });
-    const large = request(9);
-    const read = bodies.read(large, 100, text);
-    large.send("x".repeat(9));
-    expect(await read).toHaveLength(9);
-  });
-
-  test("one that waits too long for its turn is told to come again, and one that hangs up makes room", async () => {
-    const bodies = new Bodies({ atATime: 10, small: 0, patience: 1 });
-    const slow = request(10);
-    const held = bodies.read(slow, 100, text);
-    await expect(bodies.read(request(10), 100, text)).rejects.toMatchObject({ code: "too_many_requests", details: { retryAfter: 1 } });
-    slow.destroy();
+  test("one that hangs up makes room", async () => {
+    const bodies = new Bodies({ ...PATIENT, perCaller: 4 });
+    const [gone, paused] = [request(), request()];
+    const held = bodies.read(gone, of("a"), text);
+    gone.write("1");
+    await new Promise(setImmediate);
+    const waits = bodies.read(paused, of("a"), text);
+    paused.write("12345");
+    await new Promise(setImmediate);
+    gone.destroy();
     await expect(held).rejects.toMatchObject({ code: "request_malformed" });
-    expect(bodies.taken).toBe(0);
+    paused.end();
+    expect(await waits).toBe("12345");
+    expect(bodies.held).toBe(0);
+  });
+
+  test("one that is paused for too long is told to come again", async () => {
+    const bodies = new Bodies({ small: 0, perCaller: 4, second: 1, wait: 3, grace: 1_000_000 });
+    const [slow, paused] = [request(), request()];
+    const held = bodies.read(slow, of("a"), text);
+    slow.write("1");
+    await new Promise(setImmediate);
+    const refused = expect(bodies.read(paused, of("a"), text)).rejects.toMatchObject({ code: "too_many_requests", details: { retryAfter: 3 } });
+    paused.write("12345");
+    await refused;
+    expect(bodies.held).toBe(1);
+    slow.end();
+    expect(await held).toBe("1");
+  });
+
+  test("one that keeps the pace is read, however long it takes; one that does not is refused, and the time it was paused does not count", async () => {
+    const bodies = new Bodies({ small: 0, perCaller: 4, second: 5, grace: 2, minPace: 1, wait: 1_000_000 });
+    const [steady, paused, silent] = [request(), request(), request()];
+    const read = bodies.read(steady, of("a"), text);
+    steady.write("1");
+    await new Promise(setImmediate);
+    const waits = bodies.read(paused, of("a"), text);
+    paused.write("12345");
+    await new Promise(setImmediate);
+    const drip = setInterval(() => steady.write("x"), 1);
+    await expect(bodies.read(silent, of("b"), text)).rejects.toMatchObject({ code: "request_timeout" });
+    clearInterval(drip);
+    steady.end();
+    await read;
+    paused.end();
+    expect(await waits).toBe("12345");
   });
 });

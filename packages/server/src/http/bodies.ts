@@ -1,137 +1,166 @@
 import type { IncomingMessage } from "node:http";
 import { MessageChannel } from "node:worker_threads";
-import { pawlError } from "pawl";
+import { type PawlError, pawlError } from "pawl";
+import { BodyBudget, type BodyCaller, type Upload } from "./body-budget.js";
 
 export interface BodyLimits {
-  /** bytes of bodies that are read at a time, over all requests; a larger one is read alone */
-  readonly atATime?: number;
-  /** bytes of a body that is read at once, whatever else is: what most requests are */
+  /** bytes of large bodies that are in memory at a time, of all callers */
+  readonly overall?: number;
+  /** the same of one caller, beside its oldest large body */
+  readonly perCaller?: number;
+  /** bytes up to which a body is small: small ones have a budget of the same size of their own, and never wait for large ones */
   readonly small?: number;
-  /** ms after which a body that was not begun with is refused */
-  readonly patience?: number;
+  /** bytes per second that a body must bring on average, once its grace is over */
+  readonly minPace?: number;
+  /** seconds before a body is held to the minimum pace */
+  readonly grace?: number;
+  /** seconds that a body may be paused, because its caller has others under way */
+  readonly wait?: number;
+  /** ms between looks at the pace; a second is so long here */
+  readonly second?: number;
 }
 
-const DEFAULTS = { atATime: 8 * 1_048_576, small: 16_384, patience: 5_000 };
-
-interface Waiting {
-  readonly bytes: number;
-  go(): void;
-}
+const MEGABYTE = 1_048_576;
+const DEFAULTS = { overall: 32 * MEGABYTE, perCaller: 4 * MEGABYTE, small: 16_384, minPace: 16_384, grace: 5, wait: 5, second: 1_000 };
 
 /**
- * Reads bodies, so many bytes at a time over all requests: however many callers send large ones at once, the memory that
- * they take is bounded. The others wait their turn with what they send left in the kernel's hands.
+ * Reads bodies within a bounded memory: see `BodyBudget` for who gets how much of it. A body that arrives too slowly is
+ * refused, so that nobody keeps memory and connections for long with few bytes.
  */
 export class Bodies {
   readonly #limits: typeof DEFAULTS;
-  readonly #waiting = new Set<Waiting>();
-  #taken = 0;
+  readonly #small: BodyBudget;
+  readonly #large: BodyBudget;
+  readonly #reading = new Set<Reading>();
+  #seconds: NodeJS.Timeout | undefined;
 
   constructor(limits: BodyLimits = {}) {
     this.#limits = { ...DEFAULTS, ...limits };
+    this.#small = new BodyBudget(this.#limits);
+    this.#large = new BodyBudget(this.#limits);
   }
 
-  /** bytes that are promised to those who read */
-  get taken(): number {
-    return this.#taken;
+  /** bytes of bodies in memory */
+  get held(): number {
+    return this.#small.bytes + this.#large.bytes;
   }
 
   /** The body of a request, of no more than `limit` bytes, as `use` makes something of it. */
-  async read<T>(request: IncomingMessage, limit: number, use: (body: Buffer) => T): Promise<T> {
-    const told = request.headers["content-length"];
-    const length = told === undefined ? undefined : Number(told);
-    if (length !== undefined && length > limit) throw pawlError("body_too_large", { limit });
-    // Of one that is gone already nothing is heard any more.
+  async read<T>(request: IncomingMessage, { limit, ...caller }: BodyCaller & { readonly limit: number }, use: (body: Buffer) => T): Promise<T> {
+    const length = request.headers["content-length"];
+    if (length !== undefined && Number(length) > limit) throw pawlError("body_too_large", { limit });
+    // A request that was cut off before is silent: it would be waited for without end.
     if (request.destroyed) throw cutOff();
-    // One that does not say how long it is may be as long as it can be.
-    const bytes = length ?? limit;
-    if (bytes <= this.#limits.small) return use(joined(await collected(request, limit)));
-    await this.#turn(request, bytes);
+    const reading = new Reading(request, caller, { ...this.#limits, limit }, { small: this.#small, large: this.#large });
+    this.#reading.add(reading);
+    this.#look();
     try {
-      if (request.destroyed) throw cutOff();
-      const body = joined(await collected(request, limit));
-      try {
-        return use(body);
-      } finally {
-        release([body]);
-      }
+      return await reading.use(use);
     } finally {
-      this.#taken -= bytes;
-      this.#next();
+      this.#reading.delete(reading);
+      if (this.#reading.size === 0) {
+        clearInterval(this.#seconds);
+        this.#seconds = undefined;
+      }
     }
   }
 
-  #fits(bytes: number): boolean {
-    return this.#taken === 0 || this.#taken + bytes <= this.#limits.atATime;
-  }
-
-  async #turn(request: IncomingMessage, bytes: number): Promise<void> {
-    // Whoever came first goes first, or a large one would wait for ever.
-    if (this.#waiting.size === 0 && this.#fits(bytes)) {
-      this.#taken += bytes;
-      return;
-    }
-    await new Promise<void>((resolve, reject) => {
-      const leave = () => {
-        clearTimeout(timer);
-        request.off("close", gone);
-        this.#waiting.delete(waiting);
-      };
-      const refuse = (error: Error) => {
-        leave();
-        reject(error);
-        this.#next();
-      };
-      const gone = () => refuse(cutOff());
-      const { patience } = this.#limits;
-      const timer = setTimeout(() => refuse(pawlError("too_many_requests", { what: "a large body", retryAfter: patience })), patience);
-      const waiting: Waiting = {
-        bytes,
-        go: () => {
-          leave();
-          this.#taken += bytes;
-          resolve();
-        },
-      };
-      request.once("close", gone);
-      this.#waiting.add(waiting);
-    });
-  }
-
-  #next(): void {
-    for (const waiting of this.#waiting) {
-      if (!this.#fits(waiting.bytes)) return;
-      waiting.go();
-    }
+  /** Seconds are counted, not measured: a process that stood still calls nobody slow. */
+  #look(): void {
+    this.#seconds ??= setInterval(() => {
+      for (const reading of this.#reading) reading.second();
+    }, this.#limits.second).unref();
   }
 }
 
-function collected(request: IncomingMessage, limit: number): Promise<readonly Buffer[]> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const stop = () => {
-      request.off("data", hear).off("end", end).off("error", gone).off("close", gone);
-    };
-    const hear = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length <= limit) return void chunks.push(chunk);
-      stop();
-      request.pause();
-      release(chunks.splice(0));
-      reject(pawlError("body_too_large", { limit }));
-    };
-    const end = () => {
-      stop();
-      resolve(chunks);
-    };
-    const gone = () => {
-      stop();
-      release(chunks.splice(0));
-      reject(cutOff());
-    };
-    request.on("data", hear).on("end", end).on("error", gone).on("close", gone);
-  });
+class Reading implements Upload {
+  readonly caller: string;
+  readonly owner: string;
+  readonly #body: Promise<readonly Buffer[]>;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  /** bytes in the budget of large bodies */
+  #large = 0;
+  #seconds = 0;
+  /** undefined: it is not paused */
+  #pausedFor: number | undefined;
+  #end: (error?: PawlError) => void = () => {};
+
+  constructor(
+    private readonly request: IncomingMessage,
+    { caller, owner }: BodyCaller,
+    private readonly limits: typeof DEFAULTS & { readonly limit: number },
+    private readonly budgets: { readonly small: BodyBudget; readonly large: BodyBudget },
+  ) {
+    this.caller = caller;
+    this.owner = owner;
+    this.#body = new Promise((resolve, reject) => {
+      const hear = (chunk: Buffer) => this.#hear(chunk);
+      const end = () => this.#end();
+      const gone = () => this.#end(cutOff());
+      this.#end = (error) => {
+        request.off("data", hear).off("end", end).off("error", gone).off("close", gone);
+        this.#end = () => {};
+        if (error === undefined) return void resolve(this.#chunks);
+        request.pause();
+        this.#drop();
+        reject(error);
+      };
+      request.on("data", hear).on("end", end).on("error", gone).on("close", gone);
+    });
+  }
+
+  /** Its memory is given back as soon as it was used. */
+  async use<T>(use: (body: Buffer) => T): Promise<T> {
+    const body = joined(await this.#body);
+    try {
+      return use(body);
+    } finally {
+      this.#chunks = [body];
+      this.#drop();
+    }
+  }
+
+  pause(): void {
+    this.#pausedFor ??= 0;
+    this.request.pause();
+  }
+
+  resume(): void {
+    if (this.#pausedFor === undefined) return;
+    this.#pausedFor = undefined;
+    this.request.resume();
+  }
+
+  refuse(): void {
+    this.#end(tooMany(this.limits));
+  }
+
+  second(): void {
+    const { wait, grace, minPace } = this.limits;
+    if (this.#pausedFor !== undefined) {
+      if (++this.#pausedFor > wait) this.#end(tooMany(this.limits));
+    } else if (this.#bytes < (++this.#seconds - grace) * minPace) this.#end(pawlError("request_timeout"));
+  }
+
+  #hear(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.limits.limit) return void this.#end(pawlError("body_too_large", { limit: this.limits.limit }));
+    this.#chunks.push(chunk);
+    const { small, large } = this.budgets;
+    if (this.#bytes <= this.limits.small) return void small.add(this, chunk.length);
+    small.remove(this);
+    const more = this.#bytes - this.#large;
+    this.#large = this.#bytes;
+    large.add(this, more);
+  }
+
+  #drop(): void {
+    const chunks = this.#chunks.splice(0);
+    if (this.#large > 0) release(chunks);
+    this.budgets.small.remove(this);
+    this.budgets.large.remove(this);
+  }
 }
 
 function joined(chunks: readonly Buffer[]): Buffer {
@@ -155,6 +184,10 @@ function release(buffers: readonly Buffer[]): void {
   }
 }
 
-function cutOff(): Error {
+function tooMany({ wait, second }: { readonly wait: number; readonly second: number }): PawlError {
+  return pawlError("too_many_requests", { what: "a large body", retryAfter: wait * second });
+}
+
+function cutOff(): PawlError {
   return pawlError("request_malformed", { reason: "it ended before its body did" });
 }

@@ -33,4 +33,17 @@ describe("a worker's session", () => {
     await sessions.retire(caller("a"), worker(0));
     expect(await claim("a", 100)).toBe("claimed");
   });
+
+  test("of the tenant with the most is forgotten for that of another, where no more can be hosted", async () => {
+    await using small = new (class extends Sessions {
+      [Symbol.asyncDispose] = () => this.stop();
+    })(world.pawl, 3);
+    const of = (name: string, tenant: string) => ({ ...caller(name), tenant });
+    const begin = (name: string, tenant: string, n: number) => small.claiming(of(name, tenant), worker(n), async (host) => host);
+    const [first] = [await begin("a", "greedy", 1), await begin("b", "greedy", 2), await begin("c", "greedy", 3)];
+    await begin("d", "other", 4);
+    expect(small.size).toBe(3);
+    expect(await small.with(of("a", "greedy"), worker(1), async (host) => host === first)).toBe(false);
+    await expect(begin("e", "greedy", 5)).rejects.toMatchObject({ code: "too_many_requests" });
+  });
 });

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Duration, type Host, type Pawl, pawlError, permit } from "pawl";
 import type { Principal } from "../http/access.js";
+import { shareOwner, whoGivesWay } from "../http/fair-share.js";
 
 /** Who a worker says it is. */
 export interface WorkerName {
@@ -11,6 +12,8 @@ export interface WorkerName {
 
 interface Session {
   readonly owner: string;
+  /** whose share it is of all that this process hosts */
+  readonly share: string;
   readonly host: Host;
   heardAt: number;
   /** calls that are not answered */
@@ -32,7 +35,10 @@ export class Sessions {
   readonly #sessions = new Map<string, Session>();
   readonly #sweeping: ReturnType<typeof setInterval>;
 
-  constructor(private readonly pawl: Pawl) {
+  constructor(
+    private readonly pawl: Pawl,
+    private readonly most = MOST,
+  ) {
     this.#sweeping = setInterval(() => this.#sweep(), SWEEP);
     this.#sweeping.unref();
   }
@@ -84,11 +90,27 @@ export class Sessions {
     if (session === undefined) {
       const owner = ownerOf(principal);
       const own = [...this.#sessions.values()].filter((other) => other.owner === owner).length;
-      if (own >= MOST_OF_ONE || this.#sessions.size >= MOST) throw pawlError("too_many_requests", { what: "a worker's session", retryAfter: SWEEP });
-      session = { owner, host: this.#host(principal, worker), heardAt: performance.now(), open: 0 };
+      const share = shareOwner(principal);
+      if (own >= MOST_OF_ONE || (this.#sessions.size >= this.most && !this.#makeRoom(share)))
+        throw pawlError("too_many_requests", { what: "a worker's session", retryAfter: SWEEP });
+      session = { owner, share, host: this.#host(principal, worker), heardAt: performance.now(), open: 0 };
       this.#sessions.set(key, session);
     }
     return session;
+  }
+
+  /** Forgets the session that was silent for longest of whoever has most, if that is more than the caller would have. It begins anew with its next claim. */
+  #makeRoom(asking: string): boolean {
+    const heaviest = whoGivesWay(
+      [...this.#sessions.values()].map(({ share }) => share),
+      asking,
+    );
+    const [quietest] = [...this.#sessions].filter(([, { share }]) => share === heaviest).sort(([, a], [, b]) => a.heardAt - b.heardAt);
+    if (quietest === undefined) return false;
+    const [key, { host }] = quietest;
+    this.#sessions.delete(key);
+    void host.stop();
+    return true;
   }
 
   #host(principal: Principal, { name, boot, lease }: WorkerName): Host {

@@ -1,5 +1,7 @@
 import { Readable } from "node:stream";
 import { type EventBatch, type EventTail, type Pawl, pawlError, TOLD_EVENTS } from "pawl";
+import type { Principal } from "../access.js";
+import { shareOwner, whoGivesWay } from "../fair-share.js";
 import type { StreamCall } from "../handler.js";
 import { type Entry, type EventFilter, entriesOf, GAP, isFor, lastSeenOf } from "./entry.js";
 
@@ -48,7 +50,7 @@ export class EventHub {
   async subscribe(call: StreamCall): Promise<Readable> {
     const { perCredential, streams } = this.#options;
     const own = [...this.#streams].filter((stream) => stream.call.principal.name === call.principal.name).length;
-    if (own >= perCredential || this.#streams.size >= streams)
+    if (own >= perCredential || (this.#streams.size >= streams && !this.#makeRoom(call.principal)))
       throw pawlError("too_many_requests", { what: "a stream of events", retryAfter: 5_000 });
     const stream: Stream = { call, filter: filterOf(call.filter), out: new Readable({ read() {} }), after: undefined };
     this.#streams.add(stream);
@@ -70,6 +72,20 @@ export class EventHub {
     for (const { out } of [...this.#streams]) out.push(null);
     this.#streams.clear();
     await this.#deaf();
+  }
+
+  /** Ends the youngest stream of whoever has most, if that is more than the caller would have. Its client comes back for what it misses. */
+  #makeRoom(principal: Principal): boolean {
+    const streams = [...this.#streams];
+    const heaviest = whoGivesWay(
+      streams.map(({ call }) => shareOwner(call.principal)),
+      shareOwner(principal),
+    );
+    const youngest = heaviest === undefined ? undefined : streams.findLast(({ call }) => shareOwner(call.principal) === heaviest);
+    if (youngest === undefined) return false;
+    this.#leave(youngest);
+    youngest.out.push(null);
+    return true;
   }
 
   #leave(stream: Stream): void {
