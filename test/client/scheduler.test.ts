@@ -108,6 +108,49 @@ describeBoth("a scheduler", (opening) => {
     expect(await pawl.counts({ task: "mail" })).toMatchObject({ ready: 1_201 });
   });
 
+  test("refuses a request id that was used for another task or input, of one job, of many, of a batch and of a schedule", async () => {
+    const { pawl } = await opening();
+    const first = await pawl.enqueue("mail", { to: "ann" }, { request: "r" });
+    expect(await pawl.enqueue("mail", { to: "ann" }, { request: "r", delay: "1h" })).toMatchObject({ id: first.id, enqueued: "existing" });
+    const reused = { code: "request_reused", details: { request: "r" } };
+    await expect(pawl.enqueue("charge", { to: "ann" }, { request: "r" })).rejects.toMatchObject(reused);
+    await expect(pawl.enqueue("mail", { to: "bob" }, { request: "r" })).rejects.toMatchObject(reused);
+    const together = await Promise.allSettled([
+      pawl.enqueue("mail", 1),
+      pawl.enqueue("charge", { to: "ann" }, { request: "r" }),
+      pawl.enqueue("mail", { to: "ann" }, { request: "r" }),
+    ]);
+    expect(together).toMatchObject([{ status: "fulfilled" }, { reason: reused }, { value: { id: first.id, enqueued: "existing" } }]);
+    const each = (_: unknown, index: number) => (index === 1 ? { request: "r" } : undefined);
+    await expect(pawl.enqueueMany("mail", [2, 3], { each })).rejects.toMatchObject({ ...reused, details: { request: "r", stored: 1 } });
+    const batch = await pawl.enqueueBatch([
+      { task: "mail", input: 4 },
+      { task: "charge", options: { request: "r" } },
+    ]);
+    expect(batch.answers).toMatchObject([{ enqueued: "created" }, { error: reused }]);
+    await pawl.schedules.put("nightly", "mail", { every: "1d", input: { to: "all" } });
+    await expect(pawl.schedules.trigger("nightly", { request: "r" })).rejects.toMatchObject(reused);
+    const triggered = await pawl.schedules.trigger("nightly", { request: "t" });
+    expect(await pawl.schedules.trigger("nightly", { request: "t" })).toMatchObject({ id: triggered.id, enqueued: "existing" });
+    await expect(pawl.schedules.trigger("nightly", { request: "t", input: 1 })).rejects.toMatchObject({ code: "request_reused" });
+    expect(await pawl.counts({ task: "charge" })).toMatchObject({ ready: 0, scheduled: 0 });
+  });
+
+  test("stores nothing of a call for many whose request id was used for other inputs", async () => {
+    const { pawl } = await opening();
+    await pawl.enqueueMany("mail", [1, 2], { request: "r" });
+    const others = Array.from({ length: 2_500 }, (_, n) => ({ n }));
+    await expect(pawl.enqueueMany("mail", others, { request: "r" })).rejects.toMatchObject({
+      code: "request_reused",
+      details: { request: "r", stored: 0 },
+    });
+    await expect(pawl.enqueueStream("mail", others, { request: "r" })).rejects.toMatchObject({
+      code: "request_reused",
+      details: { request: "r", stored: 0 },
+    });
+    expect(await pawl.counts({ task: "mail" })).toMatchObject({ ready: 2 });
+  });
+
   test("stores what a stream yields, and counts it", async () => {
     const { pawl } = await opening();
     async function* inputs() {
@@ -115,7 +158,7 @@ describeBoth("a scheduler", (opening) => {
     }
     const seen: number[] = [];
     const summary = await pawl.enqueueStream("mail", inputs(), { onChunk: ({ count }) => seen.push(count) });
-    expect(summary).toEqual({ count: 2_500, created: 2_500, existing: 0, rejected: 0, orphaned: 0 });
+    expect(summary).toEqual({ count: 2_500, created: 2_500, existing: 0, rejected: 0, orphaned: 0, requestReused: 0 });
     expect(seen).toHaveLength(3);
     expect(await pawl.counts({ task: "mail" })).toMatchObject({ ready: 2_500 });
   });

@@ -72,6 +72,26 @@ describe("S31: Idempotency-Key", () => {
     }
   });
 
+  test("a key whose answer was never kept is refused for another job, and still answers with its first one", async () => {
+    const first = (await send("taken", { task: "a", input: 1 })).json();
+    api.replies.held.clear(); // as if the service had been killed before it could keep it
+    for (const body of [
+      { task: "b", input: 1 },
+      { task: "a", input: 2 },
+    ]) {
+      expect((await send("taken", body)).json()).toMatchObject({ status: 422, code: "idempotency_key_reused" });
+    }
+    expect((await send("taken", { task: "a", input: 1 })).json()).toEqual({ ...first, enqueued: "existing" });
+    expect((await api.ask("GET", "/v1/jobs?task=b")).json().jobs).toEqual([]);
+  });
+
+  test("a request id of the body is refused for another job, and answers the same again", async () => {
+    const ask = (body: object) => api.ask("POST", "/v1/jobs", { body: { ...body, request: "by hand, once" } });
+    const [first, again] = [await ask({ task: "a", input: 1 }), await ask({ task: "a", input: 1, delay: "1h" })];
+    expect([first.statusCode, again.statusCode, again.json()]).toEqual([201, 201, { ...first.json(), enqueued: "existing" }]);
+    expect((await ask({ task: "b", input: 1 })).json()).toMatchObject({ status: 422, code: "request_reused", details: { request: "by hand, once" } });
+  });
+
   test("a batch is known by what it stored: repeated, it is answered alike, with what was refused, and says so", async () => {
     const jobs = [
       { task: "batched", input: 1 },

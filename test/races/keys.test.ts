@@ -119,6 +119,25 @@ races((race) => {
   );
 
   race(
+    "a request and another job with the same request id",
+    {
+      setup: async () => undefined,
+      racers: [
+        { run: (w) => w.enqueue({ request: "r", input: "1" }), stops: ["lock_requests", "commit"] },
+        { run: (w) => w.enqueue({ request: "r", input: "2" }), stops: ["lock_requests", "commit"] },
+      ],
+    },
+    [
+      {
+        clause: "LOCK_REQUESTS keeps the digest of the first job",
+        without: [{ statement: "lock_requests", from: "then r.digest else excluded.digest", to: "then excluded.digest else excluded.digest" }],
+        because: /no order/,
+      },
+    ],
+    EVERYWHERE,
+  );
+
+  race(
     "two batches with the same requests the other way round",
     {
       setup: async () => undefined,
@@ -182,7 +201,7 @@ races((race) => {
 function beforeLastRequest(): Split {
   return {
     statement: "lock_requests",
-    from: "g.id, g.job, to_timestamp",
-    to: (barrier) => `case when g.id <> 'l' or ${barrier} then g.id end, g.job, to_timestamp`,
+    from: "g.id, g.job, g.digest",
+    to: (barrier) => `case when g.id <> 'l' or ${barrier} then g.id end, g.job, g.digest`,
   };
 }

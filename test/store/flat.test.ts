@@ -72,7 +72,13 @@ describeOn("embedded18", () => {
   async function enqueue(count: number): Promise<void> {
     for (let left = count; left > 0; left -= 1_000)
       await store.jobs.enqueue(
-        Array.from({ length: Math.min(left, 1_000) }, () => ({ tail: tail(), lane: LANE, input: "1", options: undefined, request: randomUUID() })),
+        Array.from({ length: Math.min(left, 1_000) }, () => ({
+          tail: tail(),
+          lane: LANE,
+          input: "1",
+          options: undefined,
+          request: { id: randomUUID(), digest: "d" },
+        })),
       );
   }
   /** Claims and settles one batch, and answers what the claim cost. */

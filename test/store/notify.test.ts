@@ -54,7 +54,11 @@ describeOn("embedded18", () => {
     try {
       const began = performance.now();
       for (let round = 0; round < 100; round++) {
-        await Promise.all([store.jobs.enqueue([job()]), store.jobs.enqueue([job()]), store.jobs.enqueue([job({ request: `r-${round}` })])]);
+        await Promise.all([
+          store.jobs.enqueue([job()]),
+          store.jobs.enqueue([job()]),
+          store.jobs.enqueue([job({ request: { id: `r-${round}`, digest: "d" } })]),
+        ]);
       }
       const took = performance.now() - began;
       await eventually("they are heard", () => heard.some((payload) => payload.includes("notify")));
@@ -65,7 +69,7 @@ describeOn("embedded18", () => {
 
       const callers: string[] = [];
       await listener.query("begin");
-      await store.jobs.enqueue([job(), job({ request: "own" })], {
+      await store.jobs.enqueue([job(), job({ request: { id: "own", digest: "d" } })], {
         query: (text, values) => {
           callers.push(text);
           return listener.query(text, values as unknown[]);

@@ -6,7 +6,7 @@ import { checkDuration, checkFunction, checkObject, invalid } from "../scheduler
 import { each } from "../scheduler/chunks.js";
 import { checkShared, type Stored } from "../scheduler/enqueuer.js";
 import { encodeInput } from "../scheduler/input.js";
-import { checkRequest } from "../scheduler/once.js";
+import { checkRequest, chunkRequest, ofWholeCall } from "../scheduler/once.js";
 import type { BatchOptions, EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "../scheduler/options.js";
 import type { TaskLike } from "../scheduler/plan.js";
 import { type Answer, askBatch, type BatchItem, sendBatch } from "./batch.js";
@@ -77,7 +77,7 @@ export class RemoteEnqueuer {
     const { onChunk, patience = DEFAULTS.ingest.patience, ...shared } = checkObject("options", options) as StreamOptions<unknown>;
     if (onChunk !== undefined) checkFunction("onChunk", onChunk);
     const longest = checkDuration("patience", patience);
-    const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0 };
+    const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0, requestReused: 0 };
     await this.#inChunks(
       task,
       tenant,
@@ -119,8 +119,7 @@ export class RemoteEnqueuer {
     let created = 0;
     const fly = async () => {
       const place = sent++;
-      // The same inputs make the same chunks: each is known by its number.
-      const once = request === undefined ? undefined : `${request}/${place}`;
+      const once = request === undefined ? undefined : chunkRequest(request, place);
       const body = bodyOf(task.name, shared, chunk, once);
       const count = chunk.length;
       chunk = [];
@@ -132,13 +131,14 @@ export class RemoteEnqueuer {
             done(stored, place);
           },
           (error: unknown) => {
-            failure ??= { error: unknownIf(error, { count, request }) };
+            failure ??= { error: unknownIf(ofWholeCall(error, request), { count, request }) };
             if (isPawlError(error) && typeof error.details.stored === "number") created += error.details.stored;
           },
         )
         .finally(() => flying.delete(flight));
       flying.add(flight);
-      if (flying.size >= AT_ONCE) await Promise.race(flying);
+      // A call that is refused with its first chunk stores nothing.
+      if (flying.size >= AT_ONCE || (request !== undefined && place === 0)) await Promise.race(flying);
       if (failure !== undefined) throw failure.error;
     };
     const add = (packed: Packed): Promise<void> | undefined => {

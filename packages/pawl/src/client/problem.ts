@@ -15,9 +15,10 @@ export function revive(problem: Problem): PawlError {
   if (!isKnown(code)) return pawlError("internal", { request: textOf(request) });
   const said = (typeof details === "object" && details !== null ? details : {}) as ErrorDetails;
   const made = pawlError(code, said);
-  return typeof detail === "string"
-    ? new PawlError(code, request === undefined ? said : { ...said, request: textOf(request) }, made.help, detail)
-    : made;
+  if (typeof detail !== "string") return made;
+  // A request id that the error is about is not replaced by the one of the HTTP request.
+  const named = request === undefined || Object.hasOwn(said, "request") ? said : { ...said, request: textOf(request) };
+  return new PawlError(code, named, made.help, detail);
 }
 
 /** What a proxy answers for a service that it cannot reach. */

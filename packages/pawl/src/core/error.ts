@@ -37,7 +37,7 @@ const table = {
     "{kind} {name} takes no more jobs for now, by the {limit} it is limited to",
     "enqueue again in {retryAfter} ms, or have the limit raised",
   ],
-  request_reused: ["request id {request} was used for other jobs", "use a new one for every new call"],
+  request_reused: ["request id {request} was used for other jobs", "use a new one for every new call; to repeat one, send the same tasks and inputs"],
   dependency_unknown: ["job {job} depends on {parent}, which does not exist", "enqueue the parent first"],
   // the attempt
   lease_lost: ["the lease on job {job} is lost", "another worker may hold it now: stop, and let it go"],

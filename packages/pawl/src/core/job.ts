@@ -58,9 +58,23 @@ export interface NewJob {
   readonly delay?: number;
   /** ms since 1970; in the past means now */
   readonly runAt?: number;
-  readonly request?: string;
+  readonly request?: JobRequest;
   readonly unique?: UniqueRule;
   readonly dependsOn?: { readonly parents: readonly JobId[]; readonly onDeath: DeathPolicy };
+}
+
+/** The request id of one job, with a digest of what it asks for: the same id with something else is refused. */
+export interface JobRequest {
+  readonly id: string;
+  /** of the task and the plain input */
+  readonly digest: string;
+  /** the digest that the same request has where it was stored before inputs were encrypted; only compared, never stored */
+  readonly plainDigest?: string;
+}
+
+/** Whether a stored request asked for the same. One that was stored without a digest did. */
+export function isSameRequest({ digest, plainDigest }: JobRequest, stored: string | null | undefined): boolean {
+  return stored === null || stored === undefined || stored === digest || stored === plainDigest;
 }
 
 /** What became of one job of an enqueue. Conflicts are values: a batch never fails for one of them. */
@@ -69,7 +83,9 @@ export type Enqueued =
   /** the same request id was seen before, or the key is held and the existing job was asked for */
   | { readonly kind: "existing"; readonly id: JobId }
   | { readonly kind: "rejected"; readonly holder: JobId }
-  | { readonly kind: "orphaned"; readonly parent: JobId };
+  | { readonly kind: "orphaned"; readonly parent: JobId }
+  /** the request id was used for another task or input, of which this is the job */
+  | { readonly kind: "requestReused"; readonly first: JobId };
 
 /** A job as people see it. Times are the store's, in ms since 1970. */
 export interface JobRecord {

@@ -120,6 +120,25 @@ describe("enqueueBatch", () => {
     expect(await records()).toHaveLength(2);
   });
 
+  test("a request id that was used for the jobs of other tenants is refused", async () => {
+    const { scheduler, records } = bareScheduler({ tasks });
+    const of = (...tenants: string[]) => tenants.map((tenant) => ({ task: number, input: 1, options: { tenant } }));
+    await scheduler.enqueueBatch(of("acme", "umbrella"), { request: "r" });
+    expect((await scheduler.enqueueBatch(of("acme", "umbrella"), { request: "r" })).repeated).toBe(true);
+    for (const tenants of [
+      ["acme", "acme"],
+      ["umbrella", "acme"],
+      ["default", "default"],
+    ])
+      await expect(scheduler.enqueueBatch(of(...tenants), { request: "r" })).rejects.toMatchObject({ code: "request_reused" });
+    const each = (tenant: string) => ({ tenant });
+    await scheduler.enqueueMany("number", [1], { request: "many" });
+    await expect(scheduler.enqueueMany("number", [1], { request: "many", each: () => each("acme") })).rejects.toMatchObject({
+      code: "request_reused",
+    });
+    expect(await records()).toHaveLength(3);
+  });
+
   test("request ids are those of a tenant", async () => {
     const { scheduler } = bareScheduler({ tasks });
     const jobs = [{ task: number, input: 1 }];

@@ -159,7 +159,8 @@ function filled(prepared: readonly Prepared[], answers: readonly (Enqueued | Paw
     const answer = answers[next++] as Enqueued | PawlError;
     if (isPawlError(answer)) return answer;
     const { task } = one.lane;
-    return answer.kind === "orphaned" ? orphaned(task, answer.parent) : { task, ...storedOf(answer, task) };
+    if (answer.kind === "orphaned") return orphaned(task, answer.parent);
+    return answer.kind === "requestReused" ? requestReused(String(one.request?.id)) : { task, ...storedOf(answer, task) };
   });
 }
 

@@ -101,7 +101,7 @@ describe("single enqueues", () => {
     const clock = virtualClock();
     const batcher = new Batcher(store, clock);
     const unique = { key: "k", hold: "unfinished", onConflict: "existing" } as const;
-    const answers = [job("a", { request: "r" }), job("b", { unique }), job("c")].map((one) => batcher.add(one));
+    const answers = [job("a", { request: { id: "r", digest: "d" } }), job("b", { unique }), job("c")].map((one) => batcher.add(one));
     await clock.quiet();
     calls[0]?.fail(pawlError("enqueue_unknown", { count: 3 }));
     const [a, b, c] = await Promise.allSettled(answers);

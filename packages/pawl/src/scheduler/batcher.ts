@@ -121,5 +121,5 @@ function howMany(waiting: readonly Waiting[], limit: number): number {
 function ownError(error: unknown, job: NewJob): unknown {
   if (!isPawlError(error, "enqueue_unknown")) return error;
   const { request, unique } = job;
-  return pawlError("enqueue_unknown", { ...error.details, count: 1, request, key: unique?.key }, error);
+  return pawlError("enqueue_unknown", { ...error.details, count: 1, request: request?.id, key: unique?.key }, error);
 }

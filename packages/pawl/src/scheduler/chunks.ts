@@ -29,7 +29,14 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
 }
 
 type Send = (jobs: readonly NewJob[]) => Promise<readonly Enqueued[]>;
-type Done = (answers: readonly Enqueued[], chunk: number) => void;
+export type Done = (answers: readonly Enqueued[], chunk: number, jobs: readonly NewJob[]) => void;
+
+export interface PipeOptions {
+  /** chunks on their way at a time */
+  readonly most: number;
+  /** The others wait for the first: a call that is refused with it stores nothing. */
+  readonly firstAlone?: boolean;
+}
 
 /**
  * Gathers jobs into chunks and sends them on, a few at a time. After a failure it takes no more; once settled, it
@@ -45,7 +52,7 @@ export class ChunkPipe {
 
   constructor(
     readonly send: Send,
-    readonly most: number,
+    readonly options: PipeOptions,
     readonly done: Done,
   ) {}
 
@@ -71,7 +78,8 @@ export class ChunkPipe {
     this.#chunk = [];
     this.#size = 0;
     // Waiting with a full chunk in hand, not before it is filled: when one comes back, the next one goes.
-    while (this.#flying.size >= this.most) await Promise.race(this.#flying);
+    const { most, firstAlone = false } = this.options;
+    while (this.#flying.size >= (firstAlone && this.#sent === 1 ? 1 : most)) await Promise.race(this.#flying);
     this.#check();
     const flight: Promise<void> = this.#fly(jobs, this.#sent++).finally(() => this.#flying.delete(flight));
     this.#flying.add(flight);
@@ -85,7 +93,7 @@ export class ChunkPipe {
     try {
       const answers = await this.send(jobs);
       for (const { kind } of answers) if (kind === "created") this.stored++;
-      this.done(answers, chunk);
+      this.done(answers, chunk, jobs);
     } catch (error) {
       this.failure ??= { error };
     }

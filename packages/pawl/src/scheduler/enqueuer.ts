@@ -8,11 +8,11 @@ import type { BatchRequest, EnqueuedBatch } from "../store/port-batches.js";
 import type { Backpressure } from "./backpressure.js";
 import type { Batcher } from "./batcher.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "./check.js";
-import { ChunkPipe, each } from "./chunks.js";
+import { ChunkPipe, type Done, each } from "./chunks.js";
 import { encodeInput } from "./input.js";
 import { LaneOrder } from "./lane-order.js";
 import { withLimits } from "./limits.js";
-import { answersOf, batchRequest, checkRequest } from "./once.js";
+import { answersOf, batchRequest, checkRequest, chunkRequest, ofWholeCall, requestReused } from "./once.js";
 import type { EnqueueOptions, ManyOptions, QueueDefaults, StreamOptions, StreamSummary } from "./options.js";
 import { jobOf, type Plan, type Planned, Planner, type TaskLike } from "./plan.js";
 import type { Registry } from "./registry.js";
@@ -84,7 +84,7 @@ export class Enqueuer {
     const job = jobOf(plan, this.#intake.tails(), input);
     const answer = tx === undefined ? await this.#intake.batcher.add(job) : ((await this.#inside(tx, [job]))[0] as Enqueued);
     if (answer.kind === "rejected") throw pawlError("key_taken", { key: plan.more?.unique?.key, task: plan.lane.task, job: answer.holder });
-    return storedOf(answer, plan.lane.task);
+    return storedOf(answer, plan.lane.task, plan.more?.request);
   }
 
   many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
@@ -101,12 +101,14 @@ export class Enqueuer {
   async #many(task: TaskLike, inputs: readonly unknown[], options: ManyOptions<unknown> | undefined): Promise<readonly Stored[]> {
     if (!Array.isArray(inputs)) throw invalid("inputs", "enqueueMany takes an array; enqueueStream takes any iterable");
     const chunks: (readonly Enqueued[])[] = [];
-    const order = await this.#inChunks(task, inputs, options, atOnce, (answers, chunk) => {
+    let reused: string | undefined;
+    const order = await this.#inChunks(task, inputs, options, atOnce, (answers, chunk, jobs) => {
       chunks[chunk] = answers;
+      reused ??= jobs[answers.findIndex(({ kind }) => kind === "requestReused")]?.request?.id;
     });
     const answers = inPlace(chunks.flat(), order);
     try {
-      return answers.map((answer) => storedOf(answer, task.name));
+      return answers.map((answer) => storedOf(answer, task.name, reused));
     } catch (error) {
       throw withStored(error, answers.filter(({ kind }) => kind === "created").length);
     }
@@ -129,7 +131,7 @@ export class Enqueuer {
     const { backpressure } = this.#intake;
     const longest = checkDuration("patience", patience);
     const patiently: Patience = (send) => backpressure.patiently(send, longest);
-    const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0 };
+    const summary = { count: 0, created: 0, existing: 0, rejected: 0, orphaned: 0, requestReused: 0 };
     await this.#inChunks(task, inputs, shared, patiently, (answers) => {
       summary.count += answers.length;
       for (const { kind } of answers) summary[kind]++;
@@ -147,16 +149,15 @@ export class Enqueuer {
     inputs: Inputs,
     options: ManyOptions<unknown> | undefined,
     patiently: Patience,
-    done: (answers: readonly Enqueued[], chunk: number) => void,
+    done: Done,
   ): Promise<readonly number[] | undefined> {
     const { tx, request, tenant, prepare } = this.#preparer(task, options);
     let chunks = 0;
     const send = (jobs: readonly NewJob[]) => {
-      // The same inputs make the same chunks: each is known by its number.
-      const once = request === undefined ? undefined : batchRequest(tenant, `${request}/${chunks++}`, jobs);
+      const once = request === undefined ? undefined : batchRequest(tenant, chunkRequest(request, chunks++), jobs);
       return tx === undefined ? patiently(() => this.#outside(jobs, once)) : this.#inside(tx, jobs, once);
     };
-    const pipe = new ChunkPipe(send, tx === undefined ? IN_FLIGHT : 1, done);
+    const pipe = new ChunkPipe(send, { most: tx === undefined ? IN_FLIGHT : 1, firstAlone: request !== undefined }, done);
     // Of a stream nothing more than a chunk is kept.
     const order = Array.isArray(inputs) && options?.each !== undefined ? new LaneOrder(pipe) : undefined;
     const next = order ?? pipe;
@@ -171,7 +172,7 @@ export class Enqueuer {
       return order?.sent;
     } catch (error) {
       await pipe.settled();
-      throw withStored(error, pipe.stored);
+      throw withStored(ofWholeCall(error, request), pipe.stored);
     }
   }
 
@@ -234,7 +235,8 @@ export function checkShared(shared: object): void {
   for (const name of OWN) if (name in shared) throw invalid(name, "it would be the same for all of them: give each its own with each(input)");
 }
 
-export function storedOf(answer: Enqueued, task: string): Stored {
+/** What became of a job of this task, which had this request id if it had one. */
+export function storedOf(answer: Enqueued, task: string, request?: string): Stored {
   switch (answer.kind) {
     case "created":
       return answer.replaced === undefined
@@ -246,6 +248,8 @@ export function storedOf(answer: Enqueued, task: string): Stored {
       return { id: answer.holder, enqueued: "rejected" };
     case "orphaned":
       throw orphaned(task, answer.parent);
+    case "requestReused":
+      throw requestReused(String(request));
   }
 }
 

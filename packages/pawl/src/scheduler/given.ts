@@ -25,7 +25,10 @@ import {
 import type { EnqueueOptions } from "./options.js";
 
 /** What most jobs have none of. */
-export type Extras = Omit<NewJob, "tail" | "lane" | "input" | "options">;
+export interface Extras extends Omit<NewJob, "tail" | "lane" | "input" | "options" | "request"> {
+  /** its digest is made when the input is known */
+  readonly request?: string;
+}
 
 /** What the caller asked for, checked, in stored form. */
 export interface Given {

@@ -129,7 +129,7 @@ describe("enqueueStream", () => {
     const { scheduler } = bareScheduler();
     await scheduler.enqueue(number, 0, { key: "0" });
     const summary = await scheduler.enqueueStream(number, new Set([0, 1, 2]), { each: (input) => ({ key: String(input) }) });
-    expect(summary).toEqual({ count: 3, created: 2, existing: 1, rejected: 0, orphaned: 0 });
+    expect(summary).toEqual({ count: 3, created: 2, existing: 1, rejected: 0, orphaned: 0, requestReused: 0 });
   });
 
   test("waits for an asynchronous schema", async () => {

@@ -25,7 +25,10 @@ export interface EnqueueOptions extends TaskDefaults {
   readonly debounce?: DebounceOptions;
   /** keys of the task's limits, by their names, in place of what its code computes; null: not limited */
   readonly limitKeys?: Readonly<Record<string, LimitKey>>;
-  /** repeating an enqueue with its request id answers with its first job, finished or not, for a day */
+  /**
+   * repeating an enqueue with its request id answers with its first job, finished or not, for a day; with another task or
+   * input it is refused with `request_reused`
+   */
   readonly request?: string;
   /** blocked until all of these have succeeded */
   readonly dependsOn?: JobReference | readonly JobReference[];
@@ -86,6 +89,8 @@ export interface StreamSummary {
   readonly rejected: number;
   /** a job they depend on does not exist */
   readonly orphaned: number;
+  /** refused: their request ids were used for other jobs */
+  readonly requestReused: number;
 }
 
 /** One job of a batch. */

@@ -9,6 +9,7 @@ import type { ForeignTransaction } from "../store/port.js";
 import type { TaskOptions } from "../worker/task.js";
 import { checkDefaults, checkPeriod, checkPriority, checkSpread, invalid, show } from "./check.js";
 import { type Extras, readOptions } from "./given.js";
+import { jobRequest } from "./once.js";
 import type { EnqueueOptions, QueueDefaults } from "./options.js";
 
 /** All of a new job but its id and its input: what a task and a set of options come to. */
@@ -19,8 +20,13 @@ export interface Plan extends Pick<NewJob, "lane" | "options"> {
 
 /** Jobs without extras are made as plain literals, which is several times faster: bulk enqueues are made of them. */
 export function jobOf({ lane, options, more }: Plan, tail: IdTail, input: string): NewJob {
-  const job: NewJob = more === undefined ? { tail, lane, input, options } : { tail, lane, input, options, ...more };
+  const job: NewJob = more === undefined ? { tail, lane, input, options } : withExtras({ tail, lane, input, options }, more);
   return options?.spread === undefined ? job : spreadOut(job);
+}
+
+function withExtras(job: NewJob, more: Extras): NewJob {
+  if (more.request === undefined) return { ...job, ...(more as Omit<Extras, "request">) };
+  return { ...job, ...more, request: jobRequest(more.request, job.lane.task, job.input) };
 }
 
 export interface Planned {

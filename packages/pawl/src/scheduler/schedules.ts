@@ -12,6 +12,7 @@ import type { AnyTask, Task } from "../worker/task.js";
 import { checkInstant, checkPageKeys } from "./check.js";
 import { type Intake, storedOf } from "./enqueuer.js";
 import { JobHandle } from "./handle.js";
+import { checkRequest, jobRequest } from "./once.js";
 import { definitionOf, type Instant, type ScheduleGiven, type ScheduleOptions, type ScheduleTimes, TIME_KEYS, timesOf } from "./schedule.js";
 import { ScheduleMaker } from "./schedule-maker.js";
 import { type ScheduleView, scheduleView, type TickView, tickView } from "./schedule-view.js";
@@ -153,14 +154,15 @@ export class ScopedSchedules implements Schedules {
     checkKeys(checkObject("how", how), TRIGGER_KEYS);
     const { input, request } = how;
     const record = await this.#find(given);
+    const { lane, input: own } = record.definition.job;
+    const text = input === undefined ? undefined : await this.#encode(record.definition, input);
     const answer = await this.#store.schedules.trigger(record, {
       tail: this.intake.tails(),
-      ...(input === undefined ? {} : { input: await this.#encode(record.definition, input) }),
-      ...(request === undefined ? {} : { request: checkName("request id", request) }),
+      ...(text === undefined ? {} : { input: text }),
+      ...(request === undefined ? {} : { request: jobRequest(checkRequest(request), lane.task, text ?? own) }),
     });
     if (answer === undefined) throw unknown(record);
-    const { task } = record.definition.job.lane;
-    return new JobHandle(this.jobs, task, storedOf(answer, task));
+    return new JobHandle(this.jobs, lane.task, storedOf(answer, lane.task, request));
   }
 
   async backfill(given: ScheduleReference, range: BackfillRange): Promise<BackfillReport> {

@@ -11,7 +11,7 @@ export interface JobStore {
    * when the caller commits.
    *
    * - A job is due at max(now, runAt or now + delay). Its id carries that time and the caller's tail.
-   * - A request id answers with its first job for `keep.request`, finished or not.
+   * - A request id answers with its first job for `keep.request`, finished or not; with another digest it is refused.
    * - Two jobs of one batch with the same key or request id: the first one wins, as if they came one by one.
    * - Parents already succeeded count as satisfied. A parent that is dead or cancelled counts by `onDeath` at once.
    */

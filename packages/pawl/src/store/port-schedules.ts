@@ -1,5 +1,5 @@
 import type { IdTail } from "../core/id.js";
-import type { Enqueued } from "../core/job.js";
+import type { Enqueued, JobRequest } from "../core/job.js";
 import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../core/schedule.js";
 import type { PutAnswer } from "../core/schedule-put.js";
 import type { Scope } from "./port.js";
@@ -29,7 +29,7 @@ export interface ScheduleStore {
    */
   tick(limit: number, tail: () => IdTail): Promise<Ticked>;
   /** One more job, now, whatever else it does; undefined if there is no such schedule. */
-  trigger(ref: ScheduleRef, how: { readonly tail: IdTail; readonly input?: string; readonly request?: string }): Promise<Enqueued | undefined>;
+  trigger(ref: ScheduleRef, how: { readonly tail: IdTail; readonly input?: string; readonly request?: JobRequest }): Promise<Enqueued | undefined>;
   /** Jobs for ticks of the past, but for those that have one. Answers how many were made. */
   backfill(ref: ScheduleRef, how: Backfill): Promise<number | undefined>;
   /** Newest first: ticks with a job, and those without. `before` is an instant. */

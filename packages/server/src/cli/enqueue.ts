@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
 import type { EnqueueOptions, Pawl } from "pawl";
-import { EXIT, type ExitCode, interrupted, usage } from "./exit.js";
+import { CliError, EXIT, type ExitCode, interrupted, usage } from "./exit.js";
 import { gather, json, whole } from "./flags.js";
 import { followJob } from "./job-watch.js";
 import { linesOf } from "./lines-in.js";
@@ -102,6 +102,12 @@ async function enqueueMany(session: Session, flags: Flags, file: string, task: s
       request === undefined ? "with --request ID it could have been taken up again" : "run the same command again: it goes on where it stopped";
     throw interrupted(`${plural(summary.count, "job")} stored, then stopped`, help);
   }
+  const { orphaned, requestReused } = summary;
+  if (requestReused > 0) {
+    const others = `request id ${request} was used for other jobs: ${plural(requestReused, "line")} not stored, ${summary.created.toLocaleString("en")} stored`;
+    throw new CliError(EXIT.failed, "request_reused", others, "use a new --request for every file");
+  }
+  if (orphaned > 0) throw new CliError(EXIT.failed, "dependency_unknown", `${plural(orphaned, "line")} not stored: a job of --after does not exist`);
   out.answer(summary, () =>
     out.line(
       `${plural(summary.created, "job")} enqueued${summary.existing > 0 ? `, ${summary.existing.toLocaleString("en")} were there already` : ""}`,

@@ -57,6 +57,19 @@ describe("pawl enqueue", () => {
     expect((await rig.pawl.counts()).ready).toBe(5);
   });
 
+  test("refuses lines whose request id was used for other inputs, and says how many", async () => {
+    await using rig = await Rig.start(idle);
+    const many = (input: string, ...more: string[]) => rig.under({ input }, "enqueue", "greet", "--many", "-", ...more);
+    await many('{"name":"a"}\n{"name":"b"}', "--request", "import-1");
+    const { exit, err } = await many('{"name":"a"}\n{"name":"c"}\n{"name":"d"}', "--request", "import-1");
+    expect([exit, (await rig.pawl.counts()).ready]).toEqual([EXIT.failed, 3]);
+    expect(err).toContain("request id import-1 was used for other jobs: 1 line not stored, 1 stored");
+    const one = await rig.do("enqueue", "greet", '{"name":"z"}', "--request", "import-1:0");
+    expect([one.exit, one.err]).toEqual([EXIT.failed, expect.stringContaining("request id import-1:0 was used for other jobs")]);
+    const orphaned = await many('{"name":"e"}', "--after", "01890000-0000-7000-8000-000000000000");
+    expect([orphaned.exit, orphaned.err]).toEqual([EXIT.failed, expect.stringContaining("1 line not stored")]);
+  });
+
   test("names the line that is not JSON", async () => {
     await using rig = await Rig.start(idle);
     const { exit, err } = await rig.under({ input: '{"name":"a"}\nnope\n' }, "enqueue", "greet", "--many", "-");

@@ -52,11 +52,11 @@ export function pipeline({ route, handler, parts, replies, audit }: PipelinePart
       try {
         return answered(route, await handler(callOf(arrived, asked, key)));
       } catch (error) {
-        throw located(error, route);
+        throw located(key === undefined ? error : keyReused(error, requestIdOf(principal, key)), route);
       }
     };
     if (key === undefined) return act();
-    if (route.once === "handler") return act().catch((error: unknown) => keyReused(error, requestIdOf(principal, key)));
+    if (route.once === "handler") return act();
     if (replies === undefined)
       throw pawlError("field_invalid", { field: "Idempotency-Key", reason: "is not kept by this service", pointer: "Idempotency-Key" });
     const { method, url } = request;
@@ -87,8 +87,8 @@ export function pipeline({ route, handler, parts, replies, audit }: PipelinePart
 }
 
 /** A request id that was made of the key is the key, to its caller. */
-function keyReused(error: unknown, request: string): never {
-  throw isPawlError(error, "request_reused") && error.details.request === request ? pawlError("idempotency_key_reused", {}, error) : error;
+function keyReused(error: unknown, request: string): unknown {
+  return isPawlError(error, "request_reused") && error.details.request === request ? pawlError("idempotency_key_reused", {}, error) : error;
 }
 
 function answered(route: AnyRoute, answer: unknown): Answered {
@@ -101,14 +101,17 @@ function answered(route: AnyRoute, answer: unknown): Answered {
 const JSON_MEDIA = "application/json; charset=utf-8";
 const PROBLEM_MEDIA = "application/problem+json";
 
-/** A refusal is an answer too: repeated, it is the same. A denial is not kept: the audit is to hear of it, every time. */
+/**
+ * A refusal is an answer too: repeated, it is the same. A denial is not kept: the audit is to hear of it, every time. Nor is
+ * that the key was used for another job, whose own answer was lost: that one may still be repeated.
+ */
 async function keepable(act: () => Promise<Answered>, request: string): Promise<{ status: number; body: string }> {
   try {
     const { status, body } = await act();
     return { status, body: body as string };
   } catch (error) {
     const problem = problemOf(error, request);
-    if (problem.status >= 500 || problem.status === 429 || isDenial(asPawlError(error))) throw error;
+    if (problem.status >= 500 || problem.status === 429 || problem.code === "idempotency_key_reused" || isDenial(asPawlError(error))) throw error;
     return { status: problem.status, body: JSON.stringify(problem) };
   }
 }

@@ -40,18 +40,27 @@ export function batchTests(test: Test): void {
       expect(await count(w)).toBe(specs.length);
     });
 
-  test("what became of each is remembered: created, there before, turned away, without its parent", async (w) => {
+  test("what became of each is remembered: created, there before, turned away, without its parent, with the request id of another", async (w) => {
     const key = (onConflict: "reject" | "existing" | "replace", name: string) => ({ unique: { key: name, hold: "unfinished", onConflict } }) as const;
     const [held, old] = [await w.add(key("reject", "held")), await w.add(key("replace", "old"))];
-    const answers = await stored(w, [{}, key("reject", "held"), key("existing", "held"), key("replace", "old"), { after: [NOBODY] }]);
+    const other = await w.add({ request: "of one", input: "1" });
+    const answers = await stored(w, [
+      {},
+      key("reject", "held"),
+      key("existing", "held"),
+      key("replace", "old"),
+      { after: [NOBODY] },
+      { request: "of one" },
+    ]);
     expect(answers).toMatchObject([
       { kind: "created" },
       { kind: "rejected", holder: held },
       { kind: "existing", id: held },
       { kind: "created", replaced: old },
       { kind: "orphaned", parent: NOBODY },
+      { kind: "requestReused", first: other },
     ]);
-    expect(await store(w, [{}, {}, {}, {}, {}])).toEqual({ kind: "repeated", answers });
+    expect(await store(w, [{}, {}, {}, {}, {}, {}])).toEqual({ kind: "repeated", answers });
   });
 
   test("a note is kept with it, and answered with it", async (w) => {

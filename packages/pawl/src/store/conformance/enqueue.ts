@@ -120,15 +120,41 @@ export function enqueueTests(test: Test): void {
   test("a request id answers with its first job, and stores nothing more", async (w) => {
     const id = await w.add({ request: "r1", input: "1" });
     w.clock.advance(MINUTE);
-    expect(await w.enqueue({ request: "r1", input: "2" })).toEqual([{ kind: "existing", id }]);
+    expect(await w.enqueue({ request: "r1", input: "1", delay: HOUR })).toEqual([{ kind: "existing", id }]);
     const { jobs } = await w.store.jobs.list("everyone", {}, { limit: 10 });
     expect(jobs.map(({ input }) => input)).toEqual(["1"]);
   });
 
+  test("a request id that was used for another task or input is refused, stores nothing, and goes on answering with its first job", async (w) => {
+    const id = await w.add({ request: "r1", input: "1" });
+    const reused = { kind: "requestReused", first: id };
+    expect(await w.enqueue({ request: "r1", input: "2" }, { request: "r1", task: "else", input: "1" })).toEqual([reused, reused]);
+    expect(await w.enqueue({ request: "r1", input: "2", unique: { key: "k", hold: "unfinished", onConflict: "existing" } })).toEqual([reused]);
+    expect(await w.enqueue({ request: "r1", input: "1" })).toEqual([{ kind: "existing", id }]);
+    await w.run(id);
+    await w.store.jobs.drop("everyone", id);
+    expect(await w.enqueue({ request: "r1", input: "2" })).toEqual([reused]);
+    w.clock.advance(DEFAULTS.keep.request);
+    const [next] = await w.enqueue({ request: "r1", input: "2" });
+    expect(next?.kind).toBe("created");
+    expect(await w.enqueue({ request: "r1", input: "1" }), "what was asked for before is forgotten").toMatchObject([{ kind: "requestReused" }]);
+  });
+
   test("of two jobs of one batch with the same request id the first one wins", async (w) => {
-    const [first, second] = await w.enqueue({ request: "r1", input: "1" }, { request: "r1", input: "2" });
-    expect(first?.kind).toBe("created");
-    expect(second).toEqual({ kind: "existing", id: first?.kind === "created" && first.id });
+    const same = { request: "r1", input: "1" };
+    const [first, second, other] = await w.enqueue(same, same, { request: "r1", input: "2" });
+    const id = first?.kind === "created" && first.id;
+    expect([second, other]).toEqual([
+      { kind: "existing", id },
+      { kind: "requestReused", first: id },
+    ]);
+  });
+
+  test("of two jobs that come at once with the same request id one is stored, and the other is refused", async (w) => {
+    const answers = (await Promise.all(["1", "2"].map((input) => w.enqueue({ request: "r1", input })))).flat();
+    const created = answers.find(({ kind }) => kind === "created");
+    expect(answers).toContainEqual({ kind: "requestReused", first: created?.kind === "created" && created.id });
+    expect((await w.store.jobs.list("everyone", {}, { limit: 10 })).jobs).toHaveLength(1);
   });
 
   test("a request id answers with its job after the job is finished, and after it is gone", async (w) => {

@@ -204,7 +204,7 @@ function newJob(twins: Twins, { queue, priority: band, tenant, task, delay, opti
     input: '{"n":1}',
     options: unique === undefined ? options : { ...options, key: unique.key },
     ...(delay === 0 ? {} : { delay: twins.apart(delay) }),
-    ...(request === undefined ? {} : { request }),
+    ...(request === undefined ? {} : { request: { id: request, digest: task } }),
     ...(unique === undefined ? {} : { unique }),
     ...(after === undefined ? {} : { dependsOn: { parents: parentsOf(twins, after.parents), onDeath: after.onDeath } }),
   };

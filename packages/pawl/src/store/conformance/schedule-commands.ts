@@ -145,7 +145,9 @@ async function act(twins: Twins, command: ScheduleCommand): Promise<unknown> {
       });
     case "trigger": {
       const { request } = command;
-      return twins.both((store) => store.schedules.trigger(REF, { tail: tailFor()(), ...(request === undefined ? {} : { request }) }));
+      return twins.both((store) =>
+        store.schedules.trigger(REF, { tail: tailFor()(), ...(request === undefined ? {} : { request: { id: request, digest: request } }) }),
+      );
     }
     case "backfill":
       return backfill(twins, command, tailFor);

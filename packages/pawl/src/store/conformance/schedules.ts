@@ -167,10 +167,12 @@ export function scheduleTests(test: Test): void {
     await put(w);
     await w.store.schedules.pause(REF);
     const before = await get(w);
-    const first = await w.store.schedules.trigger(REF, { tail: w.tail(), input: '"other"', request: "r" });
+    const first = await w.store.schedules.trigger(REF, { tail: w.tail(), input: '"other"', request: { id: "r", digest: "other" } });
     expect(first?.kind).toBe("created");
-    const again = await w.store.schedules.trigger(REF, { tail: w.tail(), input: '"other"', request: "r" });
+    const again = await w.store.schedules.trigger(REF, { tail: w.tail(), input: '"other"', request: { id: "r", digest: "other" } });
     expect(again).toEqual({ ...first, kind: "existing" });
+    const other = await w.store.schedules.trigger(REF, { tail: w.tail(), input: '"another"', request: { id: "r", digest: "another" } });
+    expect(other).toEqual({ kind: "requestReused", first: first?.kind === "created" && first.id });
     expect((await w.store.schedules.trigger(REF, { tail: w.tail() }))?.kind).toBe("created");
     expect((await jobs(w)).map(({ input }) => input)).toEqual(['"other"', "null"]);
     expect(await get(w)).toEqual(before);

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { DeathPolicy } from "../../core/dependency.js";
 import type { BootId, IdTail, JobId } from "../../core/id.js";
-import type { Enqueued, JobOptions, JobRecord, NewJob, Priority } from "../../core/job.js";
+import type { Enqueued, JobOptions, JobRecord, JobRequest, NewJob, Priority } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
 import { decide, type Outcome, standingOf } from "../../core/outcome.js";
@@ -46,6 +46,7 @@ export interface Spec {
   readonly options?: JobOptions;
   readonly delay?: number;
   readonly runAt?: number;
+  /** its digest stands for the task and the input */
   readonly request?: string;
   readonly unique?: UniqueRule;
   readonly after?: readonly JobId[];
@@ -54,6 +55,11 @@ export interface Spec {
 
 export function lane(spec: Spec = {}): Lane {
   return { queue: spec.queue ?? "default", band: spec.priority ?? 5, tenant: spec.tenant ?? "acme", task: spec.task ?? "work" };
+}
+
+/** As a scheduler makes it, with a digest that can be read. */
+export function jobRequest(id: string, task = "work", input = "null"): JobRequest {
+  return { id, digest: `${task} ${input}` };
 }
 
 export interface ClaimSpec {
@@ -93,7 +99,7 @@ export class World {
       options: unique === undefined ? options : { ...options, key: unique.key },
       ...(delay === undefined ? {} : { delay }),
       ...(runAt === undefined ? {} : { runAt }),
-      ...(request === undefined ? {} : { request }),
+      ...(request === undefined ? {} : { request: jobRequest(request, lane(spec).task, spec.input) }),
       ...(unique === undefined ? {} : { unique }),
       ...(after === undefined ? {} : { dependsOn: { parents: after, onDeath: spec.onDeath ?? "die" } }),
     };

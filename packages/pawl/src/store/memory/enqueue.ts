@@ -2,7 +2,7 @@ import { DEFAULTS } from "../../core/defaults.js";
 import { doomedBy, releaseOf } from "../../core/dependency.js";
 import { pawlError } from "../../core/error.js";
 import { type JobId, jobId } from "../../core/id.js";
-import type { Enqueued, NewJob } from "../../core/job.js";
+import { type Enqueued, isSameRequest, type JobRequest, type NewJob } from "../../core/job.js";
 import { deathOf, decide, standingOf } from "../../core/outcome.js";
 import { debouncedUntil, judgeKey, type KeyVerdict, type UniqueRule } from "../../core/unique.js";
 import { apply, mark, releaseDependents } from "./endings.js";
@@ -23,21 +23,23 @@ export function enqueue(tables: Tables, jobs: readonly NewJob[]): readonly Enque
 }
 
 function enqueueOne(tables: Tables, job: NewJob): Enqueued {
-  const request = job.request === undefined ? undefined : `${job.lane.tenant}\u0001${job.request}`;
+  const request = job.request === undefined ? undefined : `${job.lane.tenant}\u0001${job.request.id}`;
   const seen = request === undefined ? undefined : tables.requests.get(request);
-  if (seen !== undefined && seen.until > tables.now) return { kind: "existing", id: seen.job };
+  if (seen !== undefined && seen.until > tables.now) {
+    return isSameRequest(job.request as JobRequest, seen.digest) ? { kind: "existing", id: seen.job } : { kind: "requestReused", first: seen.job };
+  }
 
   const orphan = job.dependsOn?.parents.find((parent) => tables.jobs.get(parent)?.lane.tenant !== job.lane.tenant);
   if (orphan !== undefined) return { kind: "orphaned", parent: orphan };
 
   const answer = takeKey(tables, job);
   if (request !== undefined && answer.kind !== "rejected") {
-    tables.requests.set(request, { job: answer.id, until: tables.now + DEFAULTS.keep.request });
+    tables.requests.set(request, { job: answer.id, digest: job.request?.digest, until: tables.now + DEFAULTS.keep.request });
   }
   return answer;
 }
 
-function takeKey(tables: Tables, job: NewJob): Exclude<Enqueued, { kind: "orphaned" }> {
+function takeKey(tables: Tables, job: NewJob): Exclude<Enqueued, { kind: "orphaned" | "requestReused" }> {
   if (job.unique === undefined) return { kind: "created", id: create(tables, job, undefined).id };
   const key = `${job.lane.tenant}\u0001${job.lane.task}\u0001${job.unique.key}`;
   const { verdict, holder, since } = judge(tables, key, job.unique);

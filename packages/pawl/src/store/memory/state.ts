@@ -134,7 +134,7 @@ export class Tables {
   /** asked of jobs, and not carried out yet */
   readonly intents = new Map<JobId, Asked>();
   readonly keys = new Map<string, KeyRow>();
-  readonly requests = new Map<string, { readonly job: JobId; readonly until: number }>();
+  readonly requests = new Map<string, { readonly job: JobId; readonly digest: string | undefined; readonly until: number }>();
   /** by name */
   readonly tasks = new Map<string, TaskRecord>();
   /** by boot */

@@ -64,7 +64,7 @@ export async function findBatch(db: Db, on: Queryable, { tenant, id, digest }: B
   return { kind: "repeated", answers: answersOf(row), ...(row.note === null ? {} : { note: row.note }) };
 }
 
-const FATES = { created: "c", existing: "e", rejected: "r", orphaned: "o" } as const satisfies Record<Enqueued["kind"], string>;
+const FATES = { created: "c", existing: "e", rejected: "r", orphaned: "o", requestReused: "u" } as const satisfies Record<Enqueued["kind"], string>;
 
 /** The job that each answer names, and what most batches need not say: that one was not created, or took another's place. */
 function kept(answers: readonly Enqueued[]): readonly [jobs: string, fates: string | null, replaced: string | null] {
@@ -85,6 +85,8 @@ function jobIn(answer: Enqueued): JobId {
       return answer.holder;
     case "orphaned":
       return answer.parent;
+    case "requestReused":
+      return answer.first;
   }
 }
 
@@ -98,6 +100,8 @@ function answersOf({ jobs, fates, replaced }: Row): readonly Enqueued[] {
         return { kind: "rejected", holder: job };
       case FATES.orphaned:
         return { kind: "orphaned", parent: job };
+      case FATES.requestReused:
+        return { kind: "requestReused", first: job };
       default: {
         const other = others[place] ?? "";
         return other === "" ? { kind: "created", id: job } : { kind: "created", id: job, replaced: other };

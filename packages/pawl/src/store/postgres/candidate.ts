@@ -10,7 +10,7 @@ export interface Candidate {
 
 /** What stands for its request id, or its key, among all others. */
 export function requestKey(job: NewJob): string {
-  return `${job.lane.tenant}\u0001${job.request}`;
+  return `${job.lane.tenant}\u0001${job.request?.id}`;
 }
 export function uniqueKey(job: NewJob): string {
   return `${job.lane.tenant}\u0001${job.lane.task}\u0001${job.unique?.key}`;

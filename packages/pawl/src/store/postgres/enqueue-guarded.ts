@@ -1,5 +1,5 @@
 import { jobId } from "../../core/id.js";
-import type { Enqueued, NewJob } from "../../core/job.js";
+import { type Enqueued, isSameRequest, type NewJob } from "../../core/job.js";
 import { type Candidate, requestKey, uniqueKey } from "./candidate.js";
 import type { Db } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
@@ -45,7 +45,9 @@ async function enqueueRound(db: Db, tx: Transaction, candidates: readonly Candid
   const repeated = await lockRequests(tx, candidates, span);
   for (const { job } of candidates) {
     const first = repeated.get(requestKey(job));
-    if (job.request !== undefined && first !== undefined) answers.set(job, { kind: "existing", id: first });
+    if (job.request === undefined || first === undefined) continue;
+    const same = isSameRequest(job.request, first.digest);
+    answers.set(job, same ? { kind: "existing", id: first.job } : { kind: "requestReused", first: first.job });
   }
   const parents = await readParents(tx, candidates);
   for (const { job } of open(candidates, answers)) {

@@ -10,26 +10,35 @@ import type { Span } from "./span.js";
 /** Inserting locks a name that is new and one that is old alike; sorted, so that two batches never wait in a circle. */
 const LOCK_REQUESTS = statement(
   "lock_requests",
-  `insert into pawl.request as r (tenant, id, job, until)
-   select g.tenant, g.id, g.job, to_timestamp($4::float8 / 1000) from unnest($1::text[], $2::text[], $3::uuid[]) as g(tenant, id, job) order by g.tenant collate "C", g.id collate "C"
+  `insert into pawl.request as r (tenant, id, job, digest, until)
+   select g.tenant, g.id, g.job, g.digest, to_timestamp($4::float8 / 1000) from unnest($1::text[], $2::text[], $3::uuid[], $6::text[]) as g(tenant, id, job, digest) order by g.tenant collate "C", g.id collate "C"
    on conflict (tenant, id) do update set job = case when r.until > to_timestamp($5::float8 / 1000) then r.job else excluded.job end,
+     digest = case when r.until > to_timestamp($5::float8 / 1000) then r.digest else excluded.digest end,
      until = case when r.until > to_timestamp($5::float8 / 1000) then r.until else excluded.until end
-   returning tenant, id, job`,
+   returning tenant, id, job, digest`,
 );
 
-/** The first job of each request id that is still remembered. */
-export async function lockRequests(tx: Queryable, candidates: readonly Candidate[], span: Span): Promise<ReadonlyMap<string, JobId>> {
+/** What is still remembered of a request id: its first job, and what was asked for. */
+export interface KnownRequest {
+  readonly job: JobId;
+  /** null: it was stored by a version that kept none */
+  readonly digest: string | null;
+}
+
+/** By tenant and request id (`requestKey`); those that are new are not in it. */
+export async function lockRequests(tx: Queryable, candidates: readonly Candidate[], span: Span): Promise<ReadonlyMap<string, KnownRequest>> {
   const asked = candidates.filter(({ job }) => job.request !== undefined);
   if (asked.length === 0) return new Map();
-  const rows = await tx.query<{ tenant: string; id: string; job: JobId }>(LOCK_REQUESTS, [
+  const rows = await tx.query<{ tenant: string; id: string } & KnownRequest>(LOCK_REQUESTS, [
     textArray(asked.map(({ job }) => job.lane.tenant)),
-    textArray(asked.map(({ job }) => job.request)),
+    textArray(asked.map(({ job }) => job.request?.id)),
     plainArray(asked.map(({ id }) => id)),
     span.now + DEFAULTS.keep.request,
     span.now,
+    textArray(asked.map(({ job }) => job.request?.digest)),
   ]);
   const own = new Set(asked.map(({ id }) => id));
-  return new Map(rows.filter((row) => !own.has(row.job)).map((row) => [`${row.tenant}\u0001${row.id}`, row.job]));
+  return new Map(rows.filter((row) => !own.has(row.job)).map((row) => [`${row.tenant}\u0001${row.id}`, row]));
 }
 
 const MOVE_REQUEST = statement("move_request", "update pawl.request set job = $3::uuid where tenant = $1 and id = $2");
@@ -40,7 +49,7 @@ export async function saveRequests(tx: Queryable, candidates: readonly Candidate
   for (const { job, id } of candidates) {
     const answer = answers.get(job) as Enqueued;
     if (job.request === undefined) continue;
-    if (answer.kind === "existing" && answer.id !== id) await tx.query(MOVE_REQUEST, [job.lane.tenant, job.request, answer.id]);
-    if (answer.kind === "rejected" || answer.kind === "orphaned") await tx.query(FORGET_REQUEST, [job.lane.tenant, job.request]);
+    if (answer.kind === "existing" && answer.id !== id) await tx.query(MOVE_REQUEST, [job.lane.tenant, job.request.id, answer.id]);
+    if (answer.kind === "rejected" || answer.kind === "orphaned") await tx.query(FORGET_REQUEST, [job.lane.tenant, job.request.id]);
   }
 }

@@ -1,4 +1,5 @@
 import type { IdTail } from "../../core/id.js";
+import type { JobRequest } from "../../core/job.js";
 import { jobOfTick, openJobs, type ScheduleRef } from "../../core/schedule.js";
 import type { Backfill } from "../port-schedules.js";
 import { plainArray } from "./arrays.js";
@@ -14,7 +15,7 @@ import { readSpan } from "./span.js";
 export function triggerSchedule(
   db: Db,
   ref: ScheduleRef,
-  { tail, input, request }: { readonly tail: IdTail; readonly input?: string; readonly request?: string },
+  { tail, input, request }: { readonly tail: IdTail; readonly input?: string; readonly request?: JobRequest },
 ): Promise<Made | undefined> {
   return byHand(db, ref, async (tx, row, now) => {
     const candidates = Array.from({ length: 100 }, (_, n) => Math.floor(now) + n);

@@ -1,5 +1,6 @@
 import type { Definition, ScheduleRecord, ScheduleRef } from "../../core/schedule.js";
 import type { SchedulePut, ScheduleStore } from "../port-schedules.js";
+import { sealRequest } from "./inputs.js";
 import { inputPlace, Opener, Sealer, schedulePlace } from "./sealer.js";
 import type { Vault } from "./vault.js";
 
@@ -50,12 +51,14 @@ export function sealedSchedules(schedules: ScheduleStore, vault: Vault): Schedul
       return { ...found, schedules: await opened(found.schedules) };
     },
     async trigger(ref, how) {
-      if (how.input === undefined) return schedules.trigger(ref, how);
+      const { input, request } = how;
+      const keyed = request === undefined ? how : { ...how, request: await sealRequest(vault, ref.tenant, request) };
+      if (input === undefined) return schedules.trigger(ref, keyed);
       const record = await schedules.get(ref);
       if (record === undefined) return undefined;
       const sealer = await Sealer.of(vault, [ref.tenant]);
       const { task } = record.definition.job.lane;
-      return schedules.trigger(ref, { ...how, input: sealer.seal(how.input, ref.tenant, inputPlace(task, how.tail)) });
+      return schedules.trigger(ref, { ...keyed, input: sealer.seal(input, ref.tenant, inputPlace(task, how.tail)) });
     },
   };
 }

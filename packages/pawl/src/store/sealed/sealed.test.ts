@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type JobId, tailOf } from "../../core/id.js";
 import { isSealed } from "../../core/sealed.js";
 import { type PawlOptions, startPawl } from "../../pawl.js";
-import { batchRequest } from "../../scheduler/once.js";
+import { batchRequest, jobRequest } from "../../scheduler/once.js";
 import { schedule } from "../../scheduler/schedule.js";
 import { type AnyTask, task } from "../../worker/task.js";
 import { memoryStore } from "../memory/index.js";
@@ -11,6 +11,7 @@ import type { Store } from "../port.js";
 import { inputPlace, jobPlace } from "./sealer.js";
 
 const key = () => randomBytes(32).toString("base64");
+const LANE = { queue: "default", band: 5, tenant: "default" } as const;
 const MARKER = "canary-7f3a";
 const EVERYONE = "everyone" as const;
 
@@ -304,6 +305,53 @@ describe("a store in which what jobs hold is sealed", () => {
     expect(await store.batches.get({ ...guess, id: "before/0" })).toMatchObject({ kind: "repeated" });
     expect(given).toHaveLength(4);
     expect(given).not.toContain(guess.digest);
+  });
+
+  test("the digest of a job's request confirms no guess at its input, and a repeated request is known, also after a rotation and a rewrap", async () => {
+    const [store, old, later] = [memoryStore(), key(), key()];
+    await using plain = await start(store, undefined, [charge]);
+    const before = await plain.enqueue(charge, { card: MARKER }, { request: "before" });
+    const given: string[] = [];
+    const watched: Store = {
+      ...store,
+      jobs: {
+        ...store.jobs,
+        enqueue(jobs, tx) {
+          given.push(...jobs.flatMap(({ request }) => request?.digest ?? []));
+          return store.jobs.enqueue(jobs, tx);
+        },
+      },
+    };
+    const use = async (keys: readonly string[], request: string, card = MARKER) => {
+      await using pawl = await start(watched, keys, [charge, fail]);
+      const job = await pawl.enqueue(charge, { card }, { request });
+      await expect(pawl.enqueue(fail, { card }, { request })).rejects.toMatchObject({ code: "request_reused" });
+      await pawl.encryption.rewrap();
+      await pawl.encryption.rotate("default");
+      return job.id;
+    };
+    const first = await use([old], "r");
+    expect(await use([later, old], "r")).toBe(first);
+    expect(await use([later], "r")).toBe(first);
+    expect(await use([later], "before")).toBe(before.id);
+    await expect(use([later], "before", "another")).rejects.toMatchObject({ code: "request_reused" });
+    const guess = jobRequest("r", "charge", JSON.stringify({ card: MARKER }));
+    expect(
+      await store.jobs.enqueue([
+        { tail: tailOf(before.id), lane: { ...LANE, task: "charge" }, input: "1", options: undefined, request: { ...guess, id: "before" } },
+      ]),
+    ).toMatchObject([{ kind: "existing" }]);
+    expect(given.length).toBeGreaterThan(4);
+    expect(given).not.toContain(guess.digest);
+  });
+
+  test("a schedule that is triggered twice with one request id is triggered once", async () => {
+    const store = memoryStore();
+    await using pawl = await start(store, [key()], [charge]);
+    await pawl.schedules.put("nightly", charge, { every: "1d", input: { card: MARKER } });
+    const first = await pawl.schedules.trigger("nightly", { request: "r" });
+    expect(await pawl.schedules.trigger("nightly", { request: "r" })).toMatchObject({ id: first.id, enqueued: "existing" });
+    await expect(pawl.schedules.trigger("nightly", { request: "r", input: { card: "other" } })).rejects.toMatchObject({ code: "request_reused" });
   });
 
   test("an option that is misspelt is refused", async () => {

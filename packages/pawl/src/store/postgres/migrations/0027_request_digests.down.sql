@@ -1,0 +1,1 @@
+alter table pawl.request drop column digest;
