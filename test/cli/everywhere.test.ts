@@ -19,24 +19,32 @@ const fails = task("fails", { retry: 0 }, () => {
   throw new RangeError("no");
 });
 
+const overdue = task("overdue", { retry: ["1h"], deadline: "1m" }, () => {
+  throw new TypeError("not now");
+});
+
 /** Jobs in every kind of state, of two tenants. */
 async function filled(pawl: Pawl) {
   const done = await pawl.enqueue(greet, undefined, { tenant: "acme", tags: ["vip"] });
   const dead = await pawl.enqueue(fails, undefined, { queue: "post" });
+  const lapsed = await pawl.enqueue(overdue);
   const worker = await pawl.work();
-  await Promise.all([done, dead].map(({ id }) => pawl.jobs.wait(id)));
+  await Promise.all([done, dead, lapsed].map(({ id }) => pawl.jobs.wait(id)));
   await worker.stop();
   const late = await pawl.enqueue("greet", undefined, { delay: "2h", queue: "post" });
   await pawl.schedules.put("nightly", "greet", { every: "1d" });
-  return { done: done.id, dead: dead.id, late: late.id };
+  return { done: done.id, dead: dead.id, lapsed: lapsed.id, late: late.id };
 }
 
 type Ids = Readonly<Record<keyof Awaited<ReturnType<typeof filled>>, string>>;
 
 /** Filters of `jobs list`, and which of the jobs they find. */
 const FILTERS: readonly (readonly [argv: readonly string[], find: readonly (keyof Ids)[]])[] = [
-  [[], ["late", "dead", "done"]],
-  [["--state", "dead"], ["dead"]],
+  [[], ["late", "lapsed", "dead", "done"]],
+  [
+    ["--state", "dead"],
+    ["lapsed", "dead"],
+  ],
   [["--state", "scheduled"], ["late"]],
   [
     ["--queue", "post"],
@@ -46,9 +54,11 @@ const FILTERS: readonly (readonly [argv: readonly string[], find: readonly (keyo
   [["--tenant", "acme"], ["done"]],
   [["--tag", "vip"], ["done"]],
   [["--failure", "RangeError"], ["dead"]],
+  [["--failure", "deadline"], ["lapsed"]],
+  [["--failure", "TypeError"], []],
   [
     ["--until", "1ms", "--since", "1h"],
-    ["dead", "done"],
+    ["lapsed", "dead", "done"],
   ],
   [["--queue", "post", "--state", "dead", "--task", "fails"], ["dead"]],
   [["--task", "unheard.of"], []],
@@ -171,16 +181,16 @@ async function asked(store: string): Promise<void> {
     const { exit, out, err } = await at(...argv, "--json");
     return { exit, err, value: (out === "" ? {} : JSON.parse(argv[1] === "watch" ? (out.split("\n")[0] as string) : out)) as never };
   };
-  const pawl = await open(store, { tasks: [greet, fails] });
+  const pawl = await open(store, { tasks: [greet, fails, overdue] });
   const ids = await filled(pawl).finally(() => pawl.close());
 
   for (const [argv, find] of FILTERS) {
     const { jobs } = (await json("jobs", "list", ...argv)).value as { jobs: { id: string }[] };
     expect(jobs.map(({ id }) => id).sort(), argv.join(" ")).toEqual(find.map((name) => ids[name]).sort());
   }
-  const first = (await json("jobs", "list", "--limit", "2")).value as { jobs: { id: string }[]; next: string };
-  const second = (await json("jobs", "list", "--limit", "2", "--after", first.next)).value as { jobs: { id: string }[]; next?: string };
-  expect([...first.jobs, ...second.jobs].map(({ id }) => id)).toEqual([ids.late, ...[ids.dead, ids.done].sort().reverse()]);
+  const first = (await json("jobs", "list", "--limit", "3")).value as { jobs: { id: string }[]; next: string };
+  const second = (await json("jobs", "list", "--limit", "3", "--after", first.next)).value as { jobs: { id: string }[]; next?: string };
+  expect([...first.jobs, ...second.jobs].map(({ id }) => id)).toEqual([ids.late, ...[ids.lapsed, ids.dead, ids.done].sort().reverse()]);
   expect(second.next).toBeUndefined();
 
   for (const [argv, holds, code = 0] of commands(ids)) {
@@ -224,7 +234,12 @@ describe("every command, with --json", () => {
     const { out } = await pawlIn({}, "completion", "bash");
     const paths = [...out.matchAll(/path="([a-z -]+)" ;;/g)].map(([, path]) => path as string);
     const leaves = paths.filter((path) => !paths.some((other) => other.startsWith(`${path} `)));
-    const known = [...commands({ done: "", dead: "", late: "" }).map(([argv]) => argv), ["jobs", "list"], ["keys", "rotate"], ["keys", "revoke"]];
+    const known = [
+      ...commands({ done: "", dead: "", lapsed: "", late: "" }).map(([argv]) => argv),
+      ["jobs", "list"],
+      ["keys", "rotate"],
+      ["keys", "revoke"],
+    ];
     const missing = leaves.filter((path) => !known.some((argv) => argv.join(" ").startsWith(path)));
     expect(missing.filter((path) => !ELSEWHERE.includes(path))).toEqual([]);
   });

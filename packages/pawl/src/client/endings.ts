@@ -4,7 +4,7 @@ import type { Settlement } from "../store/port-leases.js";
 import type { ToldFailure, ToldOutcome } from "../worker/host/told.js";
 import type { PulledEnding } from "../worker/host/wire.js";
 
-/** ms; past every deadline, so that a snooze which was too long here is too long there */
+/** ms; past every deadline, so that a snooze or a retry which was too long here is too long there */
 const TOO_LONG = 50 * 365 * 86_400_000;
 
 /**
@@ -15,11 +15,14 @@ export function endingOf({ lease, job, patch, startedAt, finishedAt }: Settlemen
   return { lease, job, took: Math.max(0, finishedAt - startedAt), ...toldOf(patch) };
 }
 
-function toldOf({ outcome, next, delay, output, failure, pauses }: Patch): ToldOutcome {
+function toldOf({ outcome, next, delay, output, failure, diedOf, pauses }: Patch): ToldOutcome {
   switch (outcome) {
     case "succeeded":
       return output === undefined ? { outcome } : { outcome, output: decode(output) };
     case "failed":
+      // It died of its deadline, and failed with something else: told when it would run again, the service comes to the same.
+      if (diedOf !== undefined)
+        return { outcome, failure: toldFailure(failure), retryAfter: pauses?.for ?? TOO_LONG, again: true, limit: pauses?.limit ?? false };
       if (next === "dead") return { outcome, failure: toldFailure(failure), retryable: false };
       return { outcome, failure: toldFailure(failure), retryAfter: delay ?? 0, again: true, limit: pauses?.limit ?? false };
     case "snoozed":

@@ -1,5 +1,5 @@
 import type { BreakerState } from "./breaker.js";
-import type { Failure } from "./failure.js";
+import type { Failure, FailureKind } from "./failure.js";
 import type { JobId, LeaseId } from "./id.js";
 import type { Intent, State } from "./job.js";
 import type { Lane } from "./lane.js";
@@ -37,6 +37,8 @@ export interface Events {
     /** ms from when the job was due to the end of this attempt */
     readonly sinceDue: number;
     readonly failure?: Failure;
+    /** why it is dead, where that is not what this attempt failed with: its deadline */
+    readonly diedOf?: FailureKind;
     /** ms until it runs again */
     readonly delay?: number;
   };

@@ -56,9 +56,24 @@ describe("decide", () => {
 
   it("makes no retry that would start at or after the deadline", () => {
     expect(judge(FAILED, { remaining: 1_001 })).toMatchObject({ next: "scheduled" });
-    expect(judge(FAILED, { remaining: 1_000 })).toMatchObject({ next: "dead", failure: BROKE });
+    expect(judge(FAILED, { remaining: 1_000 })).toMatchObject({ next: "dead" });
     expect(judge(FAILED, { remaining: -5 }, [0])).toMatchObject({ next: "dead" });
     expect(judge({ kind: "snoozed", delay: 500 }, { remaining: 500 })).toMatchObject({ next: "dead", failure: { kind: "deadline" } });
+  });
+
+  it("says that such a job died of its deadline, beside what its attempt failed with", () => {
+    const late = { kind: "deadline", causes: [{ name: BROKE.name, message: BROKE.message }] };
+    expect(judge(FAILED, { remaining: 1_000 })).toMatchObject({ next: "dead", failure: BROKE, diedOf: late });
+    expect(judge({ ...FAILED, retryAfter: 9_000 }, { remaining: 5_000 })).toMatchObject({ next: "dead", failure: BROKE, diedOf: late });
+    const locked = failure("unreadable", "its key is not here");
+    const putOff = judge({ kind: "snoozed", delay: 500, failure: locked }, { remaining: 500 });
+    expect(putOff).toMatchObject({ outcome: "snoozed", next: "dead", failure: locked, diedOf: { kind: "deadline" } });
+    expect(judge({ kind: "snoozed", delay: 500 }, { remaining: 500 }), "nothing went wrong with it before").not.toHaveProperty("diedOf");
+  });
+
+  it("leaves a job that used up its retries its own failure, however late it is", () => {
+    expect(judge(FAILED, { spent: 2, remaining: 5 })).not.toHaveProperty("diedOf");
+    expect(judge({ ...FAILED, retryable: false }, { remaining: 5 })).not.toHaveProperty("diedOf");
   });
 
   it("leaves no delay on a job that is dead", () => {

@@ -63,6 +63,8 @@ export interface Patch {
   readonly crashes: number;
   readonly output?: string;
   readonly failure?: Failure;
+  /** what it died of, where that is not what its attempt failed with: a line of history of its own, after that of the attempt */
+  readonly diedOf?: Failure;
   /** a key of the job that nobody else is to be let in by for so many ms */
   readonly pauses?: Pick<JobLimit, "limit" | "key"> & { readonly for: number };
 }
@@ -120,13 +122,23 @@ function safely(delay: () => number | "stop"): number | "stop" {
   }
 }
 
-/** A retry that would start after the deadline is no retry. One that starts at once skips the calendar. */
+/**
+ * A retry that would start after the deadline is no retry: then the deadline is what the job dies of, and what its attempt
+ * failed with stays that attempt's. One that starts at once skips the calendar.
+ */
 function again(standing: Standing, patch: Patch & { readonly delay: number }): Patch {
   const { delay, ...now } = patch;
   if (standing.remaining !== undefined && delay >= standing.remaining) {
-    return { ...now, next: "dead", failure: patch.failure ?? failure("deadline", "the next attempt would start after the deadline") };
+    const late = failure("deadline", "the next attempt would start after the deadline");
+    if (patch.failure === undefined) return { ...now, next: "dead", failure: late };
+    return { ...now, next: "dead", diedOf: { ...late, causes: causesFrom(patch.failure) } };
   }
   return delay > 0 ? patch : { ...now, next: "ready" };
+}
+
+/** What something was caused by, if it was that. */
+function causesFrom({ name, message, stack, causes = [] }: Failure): NonNullable<Failure["causes"]> {
+  return [{ name, message, ...(stack === undefined ? {} : { stack }) }, ...causes];
 }
 
 /**
@@ -172,6 +184,5 @@ export function withIntent(patch: Patch, asked: Asked | undefined): Patch {
 function cancelledFor(reason: string, { outcome, failure: last }: Patch): Failure {
   if (last === undefined) return failure("error", reason);
   if (outcome === "cancelled") return last;
-  const { name, message, stack, causes = [] } = last;
-  return { ...failure("error", reason), causes: [{ name, message, ...(stack === undefined ? {} : { stack }) }, ...causes] };
+  return { ...failure("error", reason), causes: causesFrom(last) };
 }

@@ -19,13 +19,19 @@ export class Reports {
     if (this.bus.hears("attempt.started")) this.bus.emit("attempt.started", { job: job.id, lane: job.lane, attempt: number, worker: this.worker });
   }
 
-  settled({ job, number, lease, startedAt }: Attempt, { outcome, next, failure, delay }: Patch, duration: number): void {
+  settled({ job, number, lease, startedAt }: Attempt, { outcome, next, failure, diedOf, delay }: Patch, duration: number): void {
     if (!this.bus.hears("attempt.settled")) return;
     const sinceDue = Math.max(0, lease.storeTime(startedAt) + duration - job.dueAt);
     const fact = { job: job.id, lane: job.lane, attempt: number, worker: this.worker, outcome, next, duration, sinceDue };
     // Most say no more than this, and there may be a hundred thousand a second.
     if (failure === undefined && delay === undefined) this.bus.emit("attempt.settled", fact);
-    else this.bus.emit("attempt.settled", { ...fact, ...(failure === undefined ? {} : { failure }), ...(delay === undefined ? {} : { delay }) });
+    else
+      this.bus.emit("attempt.settled", {
+        ...fact,
+        ...(failure === undefined ? {} : { failure }),
+        ...(diedOf === undefined ? {} : { diedOf: diedOf.kind }),
+        ...(delay === undefined ? {} : { delay }),
+      });
   }
 
   stale({ job }: Attempt, outcome: OutcomeKind): void {

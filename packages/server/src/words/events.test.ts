@@ -49,6 +49,23 @@ test("what was cancelled for a reason is told as that, not as an attempt that fa
   expect(said).toMatchObject({ level: "info", mark: "note", subject: "long", text: "cancelled: not wanted any more" });
 });
 
+test("a job that died of its deadline says so, and what its last attempt failed with", () => {
+  const said = WORDS["attempt.settled"]?.of({
+    job: "019a0000-0000-7000-8000-000000000000" as Events["attempt.settled"]["job"],
+    lane: { queue: "media", band: 5, tenant: "acme", task: "long" },
+    attempt: 2,
+    worker: "ana",
+    outcome: "failed",
+    next: "dead",
+    duration: 10,
+    sinceDue: 20,
+    failure: { kind: "error", name: "TypeError", message: "no" },
+    diedOf: "deadline",
+  });
+  expect(said).toMatchObject({ level: "error", fields: { diedOf: "deadline" } });
+  expect(said?.text).toBe("dead after 2 attempts, by its deadline; the last one failed: no");
+});
+
 test("a lease without jobs that was taken back is not worth a word", () => {
   expect(WORDS["leases.reaped"]?.of({ leases: 1, jobs: 0 })).toBeUndefined();
   expect(WORDS["leases.reaped"]?.of({ leases: 1, jobs: 2 })?.text).toBe("took back 2 jobs of workers that vanished");

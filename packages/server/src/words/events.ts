@@ -159,7 +159,7 @@ function reaped(leases: number, jobs: number): Said {
   return { level: "warn", mark: "trouble", subject: "reaper", text, fields: { leases, jobs }, class: "leases.reaped" };
 }
 
-function settled({ job, lane, attempt, worker, outcome, next, duration: took, failure, delay }: Events["attempt.settled"]): Said {
+function settled({ job, lane, attempt, worker, outcome, next, duration: took, failure, diedOf, delay }: Events["attempt.settled"]): Said {
   const about = {
     subject: lane.task,
     fields: { job, ...lane, attempt, worker, outcome, next, duration: took, ...(delay === undefined ? {} : { delay }) },
@@ -172,9 +172,18 @@ function settled({ job, lane, attempt, worker, outcome, next, duration: took, fa
   const why = failure === undefined ? outcome : failure.message;
   if (next === "cancelled") return { ...about, fields, level: "info", mark: "note", text: `cancelled: ${why}`, class: `cancelled ${kind}` };
   if (next === "dead")
-    return { ...about, fields, level: "error", mark: "dead", text: `dead after ${plural(attempt, "attempt")}: ${why}`, class: `dead ${kind}` };
+    return { ...about, ...deadOf(attempt, why, diedOf), fields: { ...fields, ...(diedOf === undefined ? {} : { diedOf }) }, class: `dead ${kind}` };
   const became = outcome === "snoozed" ? "put off" : `attempt ${attempt} failed`;
   return { ...about, fields, level: "warn", mark: "again", text: `${became}: ${why}; ${again}`, class: `${outcome} ${kind}` };
+}
+
+function deadOf(attempt: number, why: string, diedOf: string | undefined): Pick<Said, "level" | "mark" | "text"> {
+  const after = `dead after ${plural(attempt, "attempt")}`;
+  return {
+    level: "error",
+    mark: "dead",
+    text: diedOf === undefined ? `${after}: ${why}` : `${after}, by its ${diedOf}; the last one failed: ${why}`,
+  };
 }
 
 function wentOn(outcome: Events["attempt.settled"]["outcome"], took: number, again: string): Pick<Said, "text" | "mark"> {

@@ -82,6 +82,29 @@ export function expireTests(test: Test): void {
     ]);
   });
 
+  test("a job whose next attempt would start after its deadline is dead of that, and its attempt keeps its own failure", async (w) => {
+    const [failed, free] = [await w.add(DEADLINE), await w.add()];
+    const child = await w.add({ after: [failed] });
+    const [first, second] = await w.holdAll();
+    if (first === undefined || second === undefined) throw new Error("nothing held");
+    expect(await w.settleAll([first, second], FAILED, [HOUR])).toEqual(["settled", "settled"]);
+    const record = await w.get(failed);
+    expect(record).toMatchObject({ state: "dead", spent: 1, failure: { kind: "deadline", causes: [{ name: "TypeError", message: "no" }] } });
+    const history = await w.store.jobs.history("everyone", failed);
+    expect(history).toMatchObject([
+      { outcome: "failed", next: "dead", failure: { kind: "error", name: "TypeError", message: "no" } },
+      { outcome: "failed", next: "dead", failure: { kind: "deadline" } },
+    ]);
+    expect([history[0]?.worker, history[1]?.worker]).toEqual(["ana", undefined]);
+    const found = await w.store.jobs.list("everyone", { failure: "deadline" }, { limit: 10 });
+    expect(found.jobs.map(({ id }) => id)).toEqual([failed]);
+    expect(await w.store.dead.groups("everyone", { failure: "deadline" }, 10)).toMatchObject([{ count: 1, sample: { id: failed } }]);
+    expect((await w.store.jobs.list("everyone", { failure: "TypeError" }, { limit: 10 })).jobs).toEqual([]);
+    expect([await w.state(free), await w.state(child)]).toEqual(["scheduled", "dead"]);
+    expect(await w.settle(first, FAILED, [HOUR]), "again, since the answer was lost").toBe("settled");
+    expect(await w.store.jobs.history("everyone", failed)).toHaveLength(2);
+  });
+
   test("a running job is left to its worker when its deadline passes", async (w) => {
     const id = await w.add(DEADLINE);
     const held = await w.hold({ duration: HOUR });

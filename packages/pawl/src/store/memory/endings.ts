@@ -30,6 +30,7 @@ export function apply(tables: Tables, row: JobRow, verb: Verb, patch: Patch, by:
     ...(patch.failure === undefined ? {} : { failure: patch.failure }),
     next: patch.next,
   });
+  if (patch.diedOf !== undefined) row.history.push({ job: row.id, ...mark(tables), outcome: "failed", failure: patch.diedOf, next: patch.next });
   row.spent = patch.spent;
   row.crashes = patch.crashes;
   // Carried out, or overtaken by the end of the job.

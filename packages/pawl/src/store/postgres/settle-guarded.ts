@@ -10,7 +10,7 @@ import { outcomeCode, stateCode } from "./codes.js";
 import { count } from "./counts.js";
 import { type Db, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
-import { type Placement, put } from "./pending.js";
+import { markDead, type Placement, put } from "./pending.js";
 import { release } from "./release.js";
 import { readSpan } from "./span.js";
 import { pauseGates, vacate } from "./tickets.js";
@@ -142,10 +142,12 @@ async function place(db: Db, on: Queryable, decided: readonly Settlement[]): Pro
   const staying = decided.filter(({ patch }) => patch.next !== "succeeded" && patch.next !== "cancelled");
   if (staying.length === 0) return;
   const { now } = await readSpan(db, on);
-  await put(
+  const placements = staying.map((item): Placement => placement(item, item.patch, now));
+  await put(db, on, placements);
+  await markDead(
     db,
     on,
-    staying.map((item): Placement => placement(item, item.patch, now)),
+    placements.filter((_, index) => staying[index]?.patch.diedOf !== undefined),
   );
 }
 
@@ -157,6 +159,10 @@ function placement(item: Settlement, patch: Patch, now: number): Placement {
     spent: patch.spent,
     crashes: patch.crashes,
     ...(patch.delay === undefined ? {} : { runAt: now + patch.delay }),
-    ...(patch.failure === undefined ? {} : { failure: patch.failure }),
+    ...killer(patch),
   };
+}
+
+function killer({ failure, diedOf = failure }: Patch): Pick<Placement, "failure"> {
+  return diedOf === undefined ? {} : { failure: diedOf };
 }

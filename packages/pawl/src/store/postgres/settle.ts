@@ -20,9 +20,12 @@ export interface SettleReport {
   readonly readied: readonly Lane[];
 }
 
-/** One under limits that goes back to its lane lines up first, and a key may be told to rest: neither is for the hot exit. */
+/**
+ * One under limits that goes back to its lane lines up first, a key may be told to rest, and what a job died of may be a line
+ * of its own: none of that is for the hot exit.
+ */
 function isPlain({ limited, patch }: Settlement): boolean {
-  return patch.pauses === undefined && !(limited === true && patch.next === "ready");
+  return patch.pauses === undefined && patch.diedOf === undefined && !(limited === true && patch.next === "ready");
 }
 
 export interface Settling {

@@ -197,12 +197,15 @@ function sealSettlement(sealer: Sealer, item: Settlement): Settlement {
   const { output } = patch;
   const failure = secretOf(patch);
   if (output === undefined && failure === undefined) return item;
+  const { diedOf } = patch;
   return {
     ...item,
     patch: {
       ...patch,
       ...(output === undefined ? {} : { output: sealer.seal(output, lane.tenant, jobPlace("output", job)) }),
       ...(failure === undefined ? {} : { failure: sealer.failure(failure, lane, job) }),
+      // It repeats what the attempt failed with, and is there only beside that.
+      ...(failure === undefined || diedOf === undefined ? {} : { diedOf: sealer.failure(diedOf, lane, job) }),
     },
   };
 }

@@ -72,6 +72,22 @@ describe("a store in which what jobs hold is sealed", () => {
     expect(isSealed((await store.jobs.get(EVERYONE, job.id))?.output)).toBe(true);
   });
 
+  test("what a job died of between its attempts is sealed with what the last one failed with, and opens again", async () => {
+    const store = memoryStore();
+    const late = task<{ card: string }>("charge", { retry: ["1h"], deadline: "1m" }, ({ card }) => {
+      throw new Error(`no funds on ${card}`);
+    });
+    await using pawl = await start(store, [key()], [late]);
+    await pawl.work();
+    const job = await pawl.enqueue(late, { card: MARKER });
+    await expect(job.result()).rejects.toMatchObject({ code: "job_failed" });
+    const { failure } = await pawl.jobs.get(job);
+    expect(failure).toMatchObject({ kind: "deadline", causes: [{ name: "Error", message: `no funds on ${MARKER}` }] });
+    expect((await pawl.jobs.history(job)).map(({ failure }) => failure?.kind)).toEqual(["error", "deadline"]);
+    expect(JSON.stringify(await store.jobs.history(EVERYONE, job.id))).not.toContain(MARKER);
+    expect(await pawl.dead.groups({ failure: "deadline" })).toMatchObject([{ count: 1 }]);
+  });
+
   test("deaths of one cause have one fingerprint, as without", async () => {
     await using sealed = await start(memoryStore(), [key()], [fail]);
     await using plain = await start(memoryStore(), undefined, [fail]);
