@@ -26,8 +26,8 @@ describe("a pawl", () => {
     const pawl = await open("memory:", { tasks: [double] });
     await pawl.close();
     await expect(pawl.work()).rejects.toMatchObject({ code: "closed" });
-    await expect(pawl.enqueue(double, 1)).rejects.toMatchObject({ code: "store_closed" });
-    await expect(pawl.jobs.list()).rejects.toMatchObject({ code: "store_closed" });
+    await expect(pawl.enqueue(double, 1)).rejects.toMatchObject({ code: "closed" });
+    await expect(pawl.jobs.list()).rejects.toMatchObject({ code: "closed" });
   });
 
   test("lets handlers finish, and enqueue, before it closes", async () => {

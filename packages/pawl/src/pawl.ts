@@ -28,6 +28,7 @@ import { Teller } from "./scheduler/teller.js";
 import { type LocalTenants, StoredTenants } from "./scheduler/tenants.js";
 import { tracedWork } from "./scheduler/tracing.js";
 import { type LiveLaneView, type LiveWorkerView, liveLanes, liveWorkers, type UnservedLane, unserved } from "./scheduler/unserved.js";
+import { closable } from "./store/closable.js";
 import { observed } from "./store/observed.js";
 import type { Store } from "./store/port.js";
 import type { ExportedJob, Pulse } from "./store/port-duties.js";
@@ -113,7 +114,7 @@ export async function startPawl(
   try {
     const bus = new Bus();
     const vault = options.encryption === undefined ? undefined : await vaultOf(store, surroundings, options.encryption);
-    const seen = telling(observed(vault === undefined ? store : sealedStore(store, vault), bus, surroundings.clock), bus);
+    const seen = closable(telling(observed(vault === undefined ? store : sealedStore(store, vault), bus, surroundings.clock), bus));
     const parts = schedulerParts(seen, bus, surroundings, options, vault !== undefined);
     const upkeep = upkeepOf(options);
     const keys = await keyRing(seen, surroundings, options.keys);
@@ -202,6 +203,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   async info(): Promise<Info> {
+    this.#household.checkNotClosed();
     return { ...this.store.engine, hearsOthers: this.store.hearsOthers(), tasks: [...this.parts.registry.all.keys()] };
   }
 
@@ -210,6 +212,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   wake(): void {
+    this.#household.checkNotClosed();
     const { untold } = this.parts;
     if (untold.size > 0) this.store.hint({ kind: "ready", lanes: [...untold.values()] });
     untold.clear();
@@ -221,6 +224,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
   on<E extends EventName>(name: E, listener: (event: Events[E]) => void): () => void {
     checkOneOf("event", name, EVENT_NAMES);
     checkFunction("listener", listener);
+    this.#household.checkNotClosed();
     return this.bus.on(name, listener);
   }
 
@@ -265,7 +269,15 @@ class LocalPawl extends LocalScheduler implements Pawl {
     const { registry, queues: defaults } = this.parts;
     this.#looks ??= new Looks(store, clock);
     return new Host(
-      { store, bus, clock, looks: this.#looks, defaults, taskOf: (name) => registry.get(name) ?? registry.directory.find(name) },
+      {
+        store,
+        bus,
+        clock,
+        looks: this.#looks,
+        defaults,
+        checkOpen: () => this.#household.checkOpen(),
+        taskOf: (name) => registry.get(name) ?? registry.directory.find(name),
+      },
       worker,
     );
   }

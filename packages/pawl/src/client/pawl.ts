@@ -154,11 +154,14 @@ export class RemotePawl extends RemoteScheduler {
   }
 
   /** Nothing to do: the service wakes workers by itself, and no transaction of yours reaches it. */
-  wake(): void {}
+  wake(): void {
+    this.#household.checkNotClosed();
+  }
 
   on<E extends EventName>(name: E, listener: (event: Events[E]) => void): () => void {
     checkOneOf("event", name, EVENT_NAMES);
     checkFunction("listener", listener);
+    this.#household.checkNotClosed();
     return this.#events.on(name, listener);
   }
 

@@ -30,6 +30,9 @@ export class RemoteTenants extends RemoteNamed<"tenant", TenantView> implements 
         yield last;
       }
       if (last?.kind !== "end") throw pawlError("store_unreachable", { store: this.wire.url.origin, reason: "the export was cut off" });
+    } catch (error) {
+      this.wire.checkOpen(error);
+      throw error;
     } finally {
       stop.abort();
     }

@@ -4,6 +4,7 @@ import { Backoff } from "../runtime/backoff.js";
 import type { Clock } from "../runtime/clock.js";
 import { type HttpAnswer, HttpConnections, HttpFailure, type HttpPool, type SecureOptions, textOf } from "../runtime/http.js";
 import { newBootId } from "../runtime/identity.js";
+import { closedError } from "../store/closable.js";
 import { problemOf } from "./problem.js";
 
 export interface WireOptions {
@@ -76,7 +77,7 @@ export class Wire {
     let patience: number | undefined;
     let unheard = false;
     for (let tries = 1; ; tries++) {
-      if (this.#connections.closed) throw pawlError("closed", { what: "pawl" });
+      this.checkOpen();
       const named = this.#keyless ? {} : idempotency;
       const safe = !keyed || !this.#keyless;
       try {
@@ -110,8 +111,8 @@ export class Wire {
       } catch (error) {
         if (!(error instanceof HttpFailure)) throw error;
         call.signal?.throwIfAborted();
-        if (this.#connections.closed) throw pawlError("closed", { what: "pawl" });
         unheard ||= !error.unsent;
+        if (this.#connections.closed) throw unheard && keyed ? unheardOf(closedError()) : closedError();
         if (tries >= most || !(safe || error.unsent)) throw unheard ? unheardOf(this.#failed(error)) : this.#failed(error);
         await this.#rest(backoff, call);
       }
@@ -120,6 +121,7 @@ export class Wire {
 
   /** A stream that stays open: server-sent events. */
   async stream(path: string, query: Call["query"], headers: Readonly<Record<string, string>>, signal: AbortSignal) {
+    this.checkOpen();
     const response = await this.#connections.open({
       method: "GET",
       path: this.#pathOf({ path, ...(query === undefined ? {} : { query }) }),
@@ -133,6 +135,11 @@ export class Wire {
 
   close(): void {
     this.#connections.close();
+  }
+
+  /** Throws if it is closed. What fails from then on fails of that. */
+  checkOpen(cause?: unknown): void {
+    if (this.#connections.closed) throw closedError(cause);
   }
 
   #pathOf({ path, query = {} }: Pick<Call, "path" | "query">): string {
@@ -170,11 +177,4 @@ function unheardOf({ code, details, help, message, cause }: PawlError): PawlErro
 }
 
 /** Errors that pass by themselves, and one that a repetition with the same key clears up. */
-const PASSING: ReadonlySet<string> = new Set([
-  "enqueue_unknown",
-  "store_unreachable",
-  "service_stopping",
-  "service_starting",
-  "store_closed",
-  "closed",
-]);
+const PASSING: ReadonlySet<string> = new Set(["enqueue_unknown", "store_unreachable", "service_stopping", "service_starting", "closed"]);

@@ -109,7 +109,6 @@ const table = {
   store_read_only: ["the store is read-only: {reason}", "point Pawl at the primary"],
   store_full: ["the store is out of space: {reason}", "free disk space; nothing acknowledged is lost"],
   store_failed: ["the store failed at {operation}: {reason}", "see the store's own log"],
-  store_closed: ["the store is closed", "open it again"],
   enqueue_unknown: [
     "the connection broke while committing: whether {count} job(s) were stored is unknown",
     "repeat the call with the same request id or key: exactly one job will exist",

@@ -4,6 +4,7 @@ import { isFinished, type JobRecord } from "../core/job.js";
 import { keepAlive } from "../runtime/alive.js";
 import type { Clock } from "../runtime/clock.js";
 import { Limiter } from "../runtime/limiter.js";
+import { closedError } from "../store/closable.js";
 import type { Scope, Store } from "../store/port.js";
 import { checkDuration, checkKeys, checkObject, invalid } from "./check.js";
 import type { WaitOptions } from "./scheduler.js";
@@ -50,6 +51,7 @@ export class Waiters {
   #stopTimer: (() => void) | undefined;
   #stopListening: (() => void) | undefined;
   #release: (() => void) | undefined;
+  #closed = false;
 
   constructor(
     readonly store: Store,
@@ -62,6 +64,7 @@ export class Waiters {
     const timeout = options.timeout === undefined ? undefined : checkDuration("timeout", options.timeout);
     if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) throw invalid("signal", "it is not an AbortSignal");
     options.signal?.throwIfAborted();
+    if (this.#closed) throw closedError();
     // Watched before it is read, so that no end can fall between the two.
     const watched = this.#watch(id);
     try {
@@ -78,8 +81,9 @@ export class Waiters {
 
   /** Ends every wait with `closed`. */
   close(): void {
+    this.#closed = true;
     for (const watched of [...this.#watched.values()]) {
-      watched.fail(pawlError("closed", { what: "pawl" }));
+      watched.fail(closedError());
       this.#forget(watched);
     }
   }

@@ -1,7 +1,7 @@
-import { pawlError } from "../core/error.js";
 import { checkBoolean, checkKeys, checkObject } from "../core/option.js";
 import { keepAlive } from "../runtime/alive.js";
 import { exitOn, onStopSignal } from "../runtime/signals.js";
+import { closedError } from "../store/closable.js";
 import { WORK_KEYS, type WorkerOptions, type WorkOptions } from "./options.js";
 import type { Worker } from "./worker.js";
 
@@ -11,6 +11,7 @@ export class Household {
   readonly #atEnd: (() => void)[] = [];
   readonly #end: () => Promise<void>;
   #closing: Promise<void> | undefined;
+  #closed = false;
 
   /** `end` closes the rest, once no worker is left: handlers may still enqueue while they finish. */
   constructor(end: () => Promise<void>) {
@@ -21,8 +22,14 @@ export class Household {
     return [...this.#workers];
   }
 
+  /** Throws once it is being closed: nothing more is begun here. */
   checkOpen(): void {
-    if (this.#closing !== undefined) throw pawlError("closed", { what: "pawl" });
+    if (this.#closing !== undefined) throw closedError();
+  }
+
+  /** Throws once it is closed. What runs until then may go on asking. */
+  checkNotClosed(): void {
+    if (this.#closed) throw closedError();
   }
 
   async work(given: WorkOptions, make: (options: WorkerOptions) => Worker): Promise<Worker> {
@@ -42,8 +49,9 @@ export class Household {
     return worker;
   }
 
-  untilSignal(): Promise<void> {
-    return new Promise((resolve) => {
+  async untilSignal(): Promise<void> {
+    this.checkNotClosed();
+    await new Promise<void>((resolve) => {
       const stop = onStopSignal((signal, count) => {
         if (count === 1) void this.close();
         else {
@@ -58,6 +66,7 @@ export class Household {
 
   close(): Promise<void> {
     this.#closing ??= this.#stop().finally(() => {
+      this.#closed = true;
       for (const call of this.#atEnd) call();
     });
     return this.#closing;

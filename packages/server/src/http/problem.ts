@@ -27,6 +27,8 @@ export function problemOf(error: unknown, request?: string): Problem {
 }
 
 export function asPawlError(error: unknown): PawlError {
+  // It is this process that was closed: to the caller, who has closed nothing, the service is stopping.
+  if (isPawlError(error, "closed")) return pawlError("service_stopping", {}, error);
   return isPawlError(error) ? error : (frameworkError(error) ?? pawlError("internal", {}, error));
 }
 

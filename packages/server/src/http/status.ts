@@ -75,7 +75,6 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   store_read_only: 503,
   store_full: 503,
   store_failed: 500,
-  store_closed: 503,
   enqueue_unknown: 503,
   schema_newer: 503,
   schema_missing: 503,

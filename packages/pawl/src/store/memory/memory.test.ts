@@ -93,7 +93,7 @@ describe("memory store on its own", () => {
     const { store } = listen();
     await store.close();
     await store.close();
-    await expect(store.duties.pulse()).rejects.toMatchObject({ code: "store_closed" });
+    await expect(store.duties.pulse()).rejects.toMatchObject({ code: "closed" });
   });
 
   it("stays fast with a long lane and many delayed jobs", async () => {

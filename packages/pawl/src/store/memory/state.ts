@@ -203,7 +203,7 @@ export class Tables {
 
   /** One verb. It runs to its end without a pause, so it is atomic; what it woke is told afterwards. */
   async step<T>(work: () => T): Promise<T> {
-    if (this.closed) throw pawlError("store_closed");
+    if (this.closed) throw pawlError("closed", { what: "the store" });
     this.now = this.#clock();
     const answer = work();
     this.#beforeEnd(this);

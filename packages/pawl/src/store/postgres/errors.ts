@@ -22,6 +22,11 @@ export function asDriverError(error: unknown): unknown {
   return new DriverError("refused", code, error);
 }
 
+/** What a driver says that was closed here. */
+export function storeClosed(cause?: unknown): PawlError {
+  return pawlError("closed", { what: "the store" }, cause);
+}
+
 /** Asked to try again; and prepared statements that a pooler gave to another connection, after which none are used. */
 const TRANSIENT = new Set(["40001", "40P01", "55P03", "26000", "42P05"]);
 export function isTransient(error: unknown): boolean {

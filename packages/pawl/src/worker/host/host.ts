@@ -92,6 +92,8 @@ export interface HostParts {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly looks: Looks;
+  /** throws once nothing more is to be claimed here */
+  readonly checkOpen: () => void;
   /** per queue */
   readonly defaults: Readonly<Record<string, TaskDefaults>>;
   /** a task as it is registered: here, or by whoever runs it */
@@ -255,6 +257,7 @@ export class Host {
   }
 
   async #claim(ask: ClaimAsk): Promise<readonly HandedLease[]> {
+    this.#parts.checkOpen();
     const { clock } = this.#parts;
     const limit = checkWhole("limit", ask.limit, 0, MOST_ASKED);
     const free = Math.min(limit, checkWhole("free", ask.free ?? limit, 0, MOST_ASKED));

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { Limiter } from "../../../runtime/limiter.js";
-import { DriverError, poisonsConnection } from "../errors.js";
+import { DriverError, poisonsConnection, storeClosed } from "../errors.js";
 import { hangUp } from "./pg-hang-up.js";
 import { Unreplicated } from "./pg-replication.js";
 import { sqlState } from "./sql-state.js";
@@ -16,6 +16,8 @@ export class Connections {
   readonly #pool: pg.Pool;
   // Between the pool's handing one out and our having it, the same packet may bring its end.
   readonly #clients = new Set<pg.PoolClient>();
+  /** Those who wait for the pool to hand one out. */
+  readonly #asking = new Set<() => void>();
   readonly #unreplicated = new Unreplicated();
   readonly #statements: Limiter;
   /** Those nobody uses, the last used one last: the pool would take a turn of the event loop to hand one out. */
@@ -76,17 +78,37 @@ export class Connections {
   }
 
   async #connect(asked: number): Promise<pg.PoolClient> {
+    if (this.#closed) throw storeClosed();
     if (this.#silence !== undefined && this.#silence.at >= asked) throw this.#silence.error;
     try {
-      const client = await this.#pool.connect();
+      const client = await this.#ask();
       this.#silence = undefined;
       this.#connected = true;
       return client;
     } catch (cause) {
+      if (this.#closed) throw storeClosed(cause);
       const error = new DriverError("unsent", sqlState(cause), cause);
       if (error.code === undefined) this.#silence = { at: performance.now(), error };
       throw error;
     }
+  }
+
+  /** The pool forgets who waits for a connection when it ends: they are told so here. */
+  #ask(): Promise<pg.PoolClient> {
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(storeClosed());
+      this.#asking.add(giveUp);
+      this.#pool.connect().then(
+        (client) => {
+          if (this.#asking.delete(giveUp)) resolve(client);
+          else client.release(true);
+        },
+        (cause) => {
+          this.#asking.delete(giveUp);
+          reject(cause);
+        },
+      );
+    });
   }
 
   /** Throws if what just committed is not on the standby it must be on. */
@@ -104,6 +126,8 @@ export class Connections {
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#sweep);
+    for (const giveUp of this.#asking) giveUp();
+    this.#asking.clear();
     this.#letGo(() => true);
     await this.#pool.end();
     await Promise.all([...this.#clients].map(hangUp));

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { pawlError } from "../../../core/error.js";
 import { Limiter } from "../../../runtime/limiter.js";
 import { DriverError, poisonsConnection } from "../errors.js";
 import { Connections } from "./connections.js";
@@ -95,16 +96,19 @@ export function pgDriver(options: PgOptions): Driver {
       const asked = performance.now();
       return transactions.run(async () => {
         const client = await main.take(asked);
+        const use = { open: true };
         let broken = true;
         try {
           await plain(client, "begin isolation level read committed");
-          const result = await work(transactionOn(client, (statement, values) => send(main, client, statement, values, true)));
+          const result = await work(transactionOn(client, use, (statement, values) => send(main, client, statement, values, true)));
+          use.open = false;
           const ended = await plain(client, "commit");
           if (ended.command !== "COMMIT") throw new DriverError("refused", "25P02", new Error("the transaction was rolled back"));
           main.check(client);
           broken = false;
           return result;
         } catch (error) {
+          use.open = false;
           if (!(error instanceof DriverError && poisonsConnection(error.code))) {
             broken = await plain(client, "rollback").then(
               () => false,
@@ -122,7 +126,7 @@ export function pgDriver(options: PgOptions): Driver {
       return main.use(async (client) => {
         await plain(client, "begin isolation level read committed");
         try {
-          const result = await work(transactionOn(client, (statement, values) => send(main, client, statement, values, true)));
+          const result = await work(transactionOn(client, { open: true }, (statement, values) => send(main, client, statement, values, true)));
           await plain(client, "commit");
           return result;
         } catch (error) {
@@ -160,10 +164,22 @@ export function pgDriver(options: PgOptions): Driver {
   };
 }
 
-function transactionOn(client: pg.PoolClient, send: (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>): Transaction {
+/** `use` ends with the transaction: whoever kept hold of it would write into what the connection is used for next. */
+function transactionOn(
+  client: pg.PoolClient,
+  use: { readonly open: boolean },
+  send: (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>,
+): Transaction {
+  const checkOpen = () => {
+    if (!use.open) throw pawlError("closed", { what: "the transaction" });
+  };
   return {
-    query: async <R extends Row>(statement: Statement, values: readonly unknown[] = []) => (await send(statement, values)) as readonly R[],
+    query: async <R extends Row>(statement: Statement, values: readonly unknown[] = []) => {
+      checkOpen();
+      return (await send(statement, values)) as readonly R[];
+    },
     run: async (text, values = []) => {
+      checkOpen();
       const result = await client.query(text, values as unknown[]);
       return { rows: result.rows as Record<string, unknown>[] };
     },

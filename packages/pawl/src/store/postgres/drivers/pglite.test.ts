@@ -249,7 +249,7 @@ describe("PGlite in a folder", () => {
     const running = driver.query<Row>(sql("select 1 as one"));
     await Promise.all([driver.close(), driver.close()]);
     expect(await running).toEqual([{ one: 1 }]);
-    await expect(driver.query(sql("select 1"))).rejects.toMatchObject({ code: "store_closed" });
+    await expect(driver.query(sql("select 1"))).rejects.toMatchObject({ code: "closed" });
     await (await openPglite(folder)).close();
   });
 });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
 import { pawlError } from "../../../core/error.js";
 import { spawnThread } from "../../../runtime/thread.js";
-import { DriverError } from "../errors.js";
+import { DriverError, storeClosed } from "../errors.js";
 import type { Driver, Row, Statement, Transaction } from "./driver.js";
 import { lockFolder } from "./folder-lock.js";
 import { requireInstalled } from "./installed.js";
@@ -59,7 +59,7 @@ function pgliteDriver(worker: Worker, release: () => Promise<void>): Driver {
   }
 
   async function ask(request: Request): Promise<Answer> {
-    if (closed) throw pawlError("store_closed");
+    if (closed) throw storeClosed();
     if (current.getStore()?.open) throw pawlError("transaction_nested");
     return await send(client, request);
   }
@@ -68,7 +68,7 @@ function pgliteDriver(worker: Worker, release: () => Promise<void>): Driver {
     await client.ask({ kind: "close" }).catch(() => {}); // it ends all the same
     worker.removeAllListeners("exit");
     await worker.terminate();
-    client.end(pawlError("store_closed"));
+    client.end(storeClosed());
     await release();
   }
 

@@ -1,0 +1,293 @@
+import { randomUUID } from "node:crypto";
+import { apiKeyText, type ForeignTransaction, type Host, type Job, open, type Pawl, task } from "pawl";
+import { afterEach, describe, expect, test } from "vitest";
+import { createApp } from "../../packages/server/src/http/app.js";
+import { freshDatabase } from "../support/servers.js";
+
+/** One call of everything that a type offers, however deep: a new method does not compile before it is here. */
+type Calls<T, Of> = {
+  readonly [K in keyof T as T[K] extends string | undefined ? never : K]-?: T[K] extends (...given: never[]) => unknown
+    ? (of: Of) => unknown
+    : Calls<T[K], Of>;
+};
+
+const greet = task("greet", () => "hello");
+const SOMEBODY = { tenant: "acme" } as const;
+const BREAKER = { tenant: "acme", task: "greet" } as const;
+const TARGET = { tenant: "acme", task: "greet" } as const;
+/** What asks nothing of the store, and may be called for ever. */
+const FREE = ["keys.recall", "localWorkers", "close", String(Symbol.asyncDispose)];
+
+interface Was {
+  readonly pawl: Pawl;
+  readonly job: Job;
+}
+
+const OF_A_JOB: Calls<Job, Was> = {
+  get: ({ job }) => job.get(),
+  result: ({ job }) => job.result(),
+  history: ({ job }) => job.history(),
+  logs: ({ job }) => job.logs(),
+  explain: ({ job }) => job.explain(),
+  cancel: ({ job }) => job.cancel(),
+  pause: ({ job }) => job.pause(),
+  resume: ({ job }) => job.resume(),
+  retry: ({ job }) => job.retry(),
+  redrive: ({ job }) => job.redrive(),
+  drop: ({ job }) => job.drop(),
+};
+
+const named = (of: "queues" | "tasks" | "tenants") => ({
+  pause: ({ pawl }: Was) => pawl[of].pause("x"),
+  resume: ({ pawl }: Was) => pawl[of].resume("x"),
+  set: ({ pawl }: Was) => pawl[of].set("x", { weight: 2 }),
+  get: ({ pawl }: Was) => pawl[of].get("x"),
+  list: ({ pawl }: Was) => pawl[of].list(),
+});
+
+const CALLS: Calls<Pawl, Was> = {
+  enqueue: ({ pawl }) => pawl.enqueue(greet),
+  enqueueMany: ({ pawl }) => pawl.enqueueMany("greet", [1]),
+  enqueueBatch: ({ pawl }) => pawl.enqueueBatch([{ task: "greet" }], { request: "r" }),
+  enqueueStream: ({ pawl }) => pawl.enqueueStream("greet", [1]),
+  jobs: {
+    get: ({ pawl, job }) => pawl.jobs.get(job),
+    list: ({ pawl }) => pawl.jobs.list(),
+    history: ({ pawl, job }) => pawl.jobs.history(job),
+    historyPage: ({ pawl, job }) => pawl.jobs.historyPage(job),
+    logs: ({ pawl, job }) => pawl.jobs.logs(job),
+    logPage: ({ pawl, job }) => pawl.jobs.logPage(job),
+    explain: ({ pawl, job }) => pawl.jobs.explain(job),
+    cancel: ({ pawl, job }) => pawl.jobs.cancel(job),
+    pause: ({ pawl, job }) => pawl.jobs.pause(job),
+    resume: ({ pawl, job }) => pawl.jobs.resume(job),
+    retry: ({ pawl, job }) => pawl.jobs.retry(job),
+    redrive: ({ pawl, job }) => pawl.jobs.redrive(job),
+    replay: ({ pawl, job }) => pawl.jobs.replay(job),
+    drop: ({ pawl, job }) => pawl.jobs.drop(job),
+    wait: ({ pawl, job }) => pawl.jobs.wait(job),
+    result: ({ pawl, job }) => pawl.jobs.result(job),
+  },
+  dead: {
+    list: ({ pawl }) => pawl.dead.list(),
+    count: ({ pawl }) => pawl.dead.count(),
+    groups: ({ pawl }) => pawl.dead.groups(),
+    redrive: ({ pawl }) => pawl.dead.redrive(),
+    drop: ({ pawl }) => pawl.dead.drop(),
+  },
+  schedules: {
+    put: ({ pawl }) => pawl.schedules.put("s", "greet", { every: "1h" }),
+    update: ({ pawl }) => pawl.schedules.update("s", { every: "2h" }),
+    get: ({ pawl }) => pawl.schedules.get("s"),
+    list: ({ pawl }) => pawl.schedules.list(),
+    pause: ({ pawl }) => pawl.schedules.pause("s"),
+    resume: ({ pawl }) => pawl.schedules.resume("s"),
+    remove: ({ pawl }) => pawl.schedules.remove("s"),
+    trigger: ({ pawl }) => pawl.schedules.trigger("s"),
+    backfill: ({ pawl }) => pawl.schedules.backfill("s", { from: new Date(0), to: new Date(1_000) }),
+    preview: ({ pawl }) => pawl.schedules.preview("s"),
+    ticks: ({ pawl }) => pawl.schedules.ticks("s"),
+  },
+  targets: {
+    put: ({ pawl }) => pawl.targets.put("greet", { ...SOMEBODY, url: "https://example.com/hook" }),
+    get: ({ pawl }) => pawl.targets.get(TARGET),
+    list: ({ pawl }) => pawl.targets.list(),
+    rotate: ({ pawl }) => pawl.targets.rotate(TARGET),
+    remove: ({ pawl }) => pawl.targets.remove(TARGET),
+  },
+  counts: ({ pawl }) => pawl.counts(),
+  as: ({ pawl }) => pawl.as(SOMEBODY).counts(),
+  queues: named("queues"),
+  tasks: { ...named("tasks"), define: ({ pawl }) => pawl.tasks.define("x", {}) },
+  tenants: {
+    ...named("tenants"),
+    export: async ({ pawl }) => {
+      for await (const _ of pawl.tenants.export("acme"));
+    },
+    purge: ({ pawl }) => pawl.tenants.purge("acme"),
+    askPurge: ({ pawl }) => pawl.tenants.askPurge("acme"),
+    carryOutPurge: ({ pawl }) => pawl.tenants.carryOutPurge(randomUUID()),
+    purges: ({ pawl }) => pawl.tenants.purges(),
+  },
+  breakers: {
+    list: ({ pawl }) => pawl.breakers.list(),
+    get: ({ pawl }) => pawl.breakers.get(BREAKER),
+    open: ({ pawl }) => pawl.breakers.open(BREAKER),
+    close: ({ pawl }) => pawl.breakers.close(BREAKER),
+    reset: ({ pawl }) => pawl.breakers.reset(BREAKER),
+  },
+  limits: { list: ({ pawl }) => pawl.limits.list() },
+  unserved: ({ pawl }) => pawl.unserved(),
+  lanes: ({ pawl }) => pawl.lanes(),
+  checkup: ({ pawl }) => pawl.checkup(),
+  workers: ({ pawl }) => pawl.workers(),
+  series: ({ pawl }) => pawl.series(),
+  info: ({ pawl }) => pawl.info(),
+  restore: ({ pawl }) => pawl.restore([]),
+  wake: ({ pawl }) => pawl.wake(),
+  on: ({ pawl }) => pawl.on("worker.started", () => {}),
+  keys: {
+    create: ({ pawl }) => pawl.keys.create({ name: "k", grants: [{ role: "viewer" }] }),
+    get: ({ pawl }) => pawl.keys.get("k".repeat(16)),
+    list: ({ pawl }) => pawl.keys.list(),
+    rotate: ({ pawl }) => pawl.keys.rotate("k".repeat(16)),
+    revoke: ({ pawl }) => pawl.keys.revoke("k".repeat(16)),
+    as: ({ pawl }) => pawl.keys.as(SOMEBODY).list(),
+    verify: ({ pawl }) => pawl.keys.verify(apiKeyText({ env: "live", id: "A".repeat(16), secret: "B".repeat(43) })),
+    recall: ({ pawl }) => pawl.keys.recall("nonsense"),
+  },
+  audit: {
+    record: ({ pawl }) => pawl.audit.record({ tenant: undefined, actor: "a", action: "b", outcome: "allowed" }),
+    list: ({ pawl }) => pawl.audit.list(),
+    heads: ({ pawl }) => pawl.audit.heads(),
+    verify: ({ pawl }) => pawl.audit.verify(),
+  },
+  replies: { begin: ({ pawl }) => pawl.replies.begin({ tenant: undefined, credential: "c", key: "k", hash: "h" }) },
+  events: {
+    follow: ({ pawl }) => pawl.events.follow(() => {}),
+    since: ({ pawl }) => pawl.events.since({ epoch: "e", batch: 0 }),
+  },
+  encryption: {
+    status: ({ pawl }) => pawl.encryption.status(),
+    rewrap: ({ pawl }) => pawl.encryption.rewrap(),
+    rotate: ({ pawl }) => pawl.encryption.rotate("acme"),
+  },
+  work: ({ pawl }) => pawl.work(),
+  push: ({ pawl }) => pawl.push(async () => undefined),
+  host: ({ pawl }) => pawl.host({ name: "w", boot: randomUUID() }),
+  localWorkers: ({ pawl }) => pawl.localWorkers(),
+  depths: ({ pawl }) => pawl.depths(),
+  untilSignal: ({ pawl }) => pawl.untilSignal(),
+  close: ({ pawl }) => pawl.close(),
+  [Symbol.asyncDispose]: ({ pawl }) => pawl[Symbol.asyncDispose](),
+};
+
+type Call = (of: Was) => unknown;
+
+function flat(calls: object, path = ""): readonly (readonly [name: string, call: Call])[] {
+  return Reflect.ownKeys(calls).flatMap((key) => {
+    const value = Reflect.get(calls, key) as Call | object;
+    const name = `${path}${String(key)}`;
+    return typeof value === "function" ? [[name, value as Call] as const] : flat(value, `${name}.`);
+  });
+}
+
+/** ms; whatever is told at once is told long before */
+const LONG = 20_000;
+
+/** How a call ended: by its code, or that it answered. */
+async function endOf(call: () => unknown): Promise<string> {
+  let timer: NodeJS.Timeout | undefined;
+  const never = new Promise<string>((resolve) => {
+    timer = setTimeout(resolve, LONG, "nothing at all");
+  });
+  try {
+    return await Promise.race([Promise.resolve(call()).then(() => "an answer"), never]);
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function endsOf(was: Was): Promise<Readonly<Record<string, string>>> {
+  const all = [...flat(CALLS), ...flat(OF_A_JOB, "job.")];
+  return Object.fromEntries(await Promise.all(all.map(async ([name, call]) => [name, await endOf(() => call(was))] as const)));
+}
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+const OPTIONS = { tasks: [greet], keys: { pepper: "p".repeat(32) }, encryption: { keys: ["ab".repeat(32)] } };
+
+async function openPostgres(): Promise<Pawl> {
+  const database = await freshDatabase();
+  closing.push(() => database.drop());
+  return open(database.url, OPTIONS);
+}
+
+async function openService(): Promise<Pawl> {
+  const store = await open("memory:", {});
+  const app = createApp({ pawl: store });
+  closing.push(async () => {
+    await app.close();
+    await store.close();
+  });
+  return open(await app.listen({ host: "127.0.0.1", port: 0 }), { tasks: [greet] });
+}
+
+describe.each([
+  { where: "in memory", opening: () => open("memory:", OPTIONS) },
+  { where: "on Postgres", opening: openPostgres },
+  { where: "through a service", opening: openService },
+])("what is closed, $where,", ({ where, opening }) => {
+  test("says `closed` to every call there is", async () => {
+    const pawl = await opening();
+    const job = await pawl.enqueue(greet);
+    await pawl.close();
+    const free = where === "through a service" ? ["remote_unsupported", "closed"] : ["closed"];
+    const wrong = Object.entries(await endsOf({ pawl, job })).filter(([name, end]) => !free.includes(end) && !FREE.includes(name));
+    expect(Object.fromEntries(wrong)).toEqual({});
+  });
+
+  test("ends with `closed` what waits when it is closed, and what begins to wait while it closes", async () => {
+    const pawl = await opening();
+    const job = await pawl.enqueue(greet);
+    const waits = [endOf(() => job.result()), endOf(() => pawl.jobs.wait(job)), endOf(() => job.result({ timeout: "1h" }))];
+    const closed = pawl.close();
+    waits.push(endOf(() => job.result()));
+    await closed;
+    waits.push(endOf(() => job.result()));
+    expect(await Promise.all(waits)).toEqual(waits.map(() => "closed"));
+  });
+
+  test("neither loses nor doubts what was asked for before: it is answered, or `closed`", async () => {
+    const pawl = await opening();
+    const asked = Array.from({ length: 200 }, (_, n) => endOf(() => (n % 2 === 0 ? pawl.enqueue("greet", n) : pawl.jobs.list())));
+    await pawl.close();
+    const ends = new Set(await Promise.all(asked));
+    expect([...ends].filter((end) => end !== "an answer" && end !== "closed")).toEqual([]);
+  });
+});
+
+describe("what was made of an open one", () => {
+  test("says `closed` too: a host, a tail of events, a worker", async () => {
+    const pawl = await open("memory:", OPTIONS);
+    const host: Host = pawl.host({ name: "w", boot: randomUUID() });
+    const tail = await pawl.events.follow(() => {});
+    const worker = await pawl.work();
+    const turn = await pawl.replies.begin({ tenant: undefined, credential: "c", key: "k", hash: "h" });
+    await pawl.close();
+    await tail.stop();
+    await worker.stop();
+    const ends = [
+      () => host.claim({ tasks: [{ name: "greet" }], limit: 1 }),
+      () => worker.start(),
+      () => turn.kind === "begun" && turn.finish({ status: 200, body: "", headers: {} }),
+    ];
+    expect(await Promise.all(ends.map(endOf))).toEqual(["closed", "closed", "closed"]);
+  });
+});
+
+describe("the handle of a transaction", () => {
+  test("says `closed` once the transaction has ended, and writes nothing into the next one of its connection", async () => {
+    const database = await freshDatabase();
+    closing.push(() => database.drop());
+    let kept: ForeignTransaction | undefined;
+    const keeps = task("keeps", (_: unknown, ctx) =>
+      ctx.transaction(async (tx) => {
+        kept = tx;
+        await tx.query("create table seen (n int)", []);
+      }),
+    );
+    const pawl = await open(database.url, { tasks: [keeps], postgres: { connections: 4 } });
+    closing.push(() => pawl.close());
+    await pawl.work();
+    await (await pawl.enqueue(keeps)).result();
+    expect(await endOf(() => kept?.query("insert into seen values (1)", []))).toBe("closed");
+    await pawl.close();
+    expect(await endOf(() => kept?.query("insert into seen values (1)", []))).toBe("closed");
+  });
+});
