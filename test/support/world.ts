@@ -36,6 +36,7 @@ export class World {
     for (const name of [
       "attempt.stale",
       "attempt.blocked",
+      "retry.failed",
       "lease.lost",
       "worker.stalled",
       "worker.stopped",

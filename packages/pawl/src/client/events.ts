@@ -80,6 +80,7 @@ const LOCAL: ReadonlySet<EventName> = new Set([
   "lease.lost",
   "attempt.stale",
   "attempt.blocked",
+  "retry.failed",
   "intent.received",
   "store.operation",
   "duty.ran",

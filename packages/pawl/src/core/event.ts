@@ -42,6 +42,8 @@ export interface Events {
     /** ms until it runs again */
     readonly delay?: number;
   };
+  /** a task's retry function threw or answered what is no delay, so that the default policy decided */
+  "retry.failed": { readonly job: JobId; readonly lane: Lane; readonly attempt: number; readonly worker: string; readonly why: string };
   /** what a person or a program did to a job: cancelled, paused, resumed, retried, redriven or dropped it */
   "job.changed": { readonly job: JobId; readonly lane: Lane; readonly verb: JobVerb; readonly from: State; readonly to: State | "gone" };
   /** all of a queue, task or tenant */
@@ -79,6 +81,7 @@ export const EVENT_NAMES = Object.keys({
   "jobs.claimed": true,
   "attempt.started": true,
   "attempt.settled": true,
+  "retry.failed": true,
   "job.changed": true,
   "lanes.paused": true,
   "lanes.resumed": true,

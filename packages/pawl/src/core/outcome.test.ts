@@ -80,13 +80,16 @@ describe("decide", () => {
     expect(judge(FAILED, { remaining: 0 })).not.toHaveProperty("delay");
   });
 
-  it("stops at a retry function that throws, and keeps the failure", () => {
+  it("follows the default policy where a retry function fails, says so, and keeps the failure", () => {
     const broken: Retry = () => {
-      throw new Error("no policy today");
+      throw new RangeError("no policy today");
     };
-    expect(judge(FAILED, {}, broken)).toMatchObject({ next: "dead", failure: BROKE });
-    expect(judge(FAILED, {}, () => "soon")).toMatchObject({ next: "dead", failure: BROKE });
-    expect(judge(FAILED, {}, () => Number.NaN)).toMatchObject({ next: "dead", failure: BROKE });
+    const goesOn = { next: "scheduled", delay: 1_000, failure: BROKE };
+    expect(judge(FAILED, {}, broken)).toMatchObject({ ...goesOn, retryFault: "it threw RangeError: no policy today" });
+    expect(judge(FAILED, {}, () => "soon")).toMatchObject({ ...goesOn, retryFault: expect.stringContaining('it answered "soon"') });
+    expect(judge({ ...FAILED, retryAfter: 5_000 }, {}, broken)).toMatchObject({ delay: 5_000, retryFault: expect.anything() });
+    expect(judge(FAILED, { spent: DEFAULTS.job.retries }, broken)).toMatchObject({ next: "dead", failure: BROKE, retryFault: expect.anything() });
+    expect(judge(FAILED)).not.toHaveProperty("retryFault");
   });
 
   it("spends nothing on a snooze, a release or a cancellation", () => {

@@ -3,7 +3,7 @@ import type { Failure } from "./failure.js";
 import { failure } from "./failure.js";
 import type { Asked, JobOptions, State } from "./job.js";
 import type { JobLimit } from "./limit.js";
-import { type Retry, retryDelay } from "./retry.js";
+import { followup, type Retry } from "./retry.js";
 
 /** How an attempt ended. */
 export type Outcome =
@@ -65,6 +65,8 @@ export interface Patch {
   readonly failure?: Failure;
   /** what it died of, where that is not what its attempt failed with: a line of history of its own, after that of the attempt */
   readonly diedOf?: Failure;
+  /** what the task's retry function did in place of an answer, so that the default policy decided: for the worker to tell, not stored */
+  readonly retryFault?: string;
   /** a key of the job that nobody else is to be let in by for so many ms */
   readonly pauses?: Pick<JobLimit, "limit" | "key"> & { readonly for: number };
 }
@@ -106,19 +108,11 @@ export function decide(standing: Standing, outcome: Outcome, retry: Retry, rando
       const rest = pauses === undefined || retryAfter === undefined ? {} : { pauses: { ...pauses, for: retryAfter } };
       const failed = { outcome: "failed", spent: used, crashes, failure: outcome.failure, ...rest } as const;
       if (!outcome.retryable || standing.atMostOnce) return { ...failed, next: "dead" };
-      const delay = decided === true ? 0 : safely(() => retryDelay(retry, outcome.failure, used, random));
-      if (delay === "stop") return { ...failed, next: "dead" };
-      return again(standing, { ...failed, next: "scheduled", delay: retryAfter ?? delay });
+      const { delay, fault } = decided === true ? { delay: 0 } : followup(retry, outcome.failure, used, random);
+      const told = fault === undefined ? failed : { ...failed, retryFault: fault };
+      if (delay === "stop") return { ...told, next: "dead" };
+      return again(standing, { ...told, next: "scheduled", delay: retryAfter ?? delay });
     }
-  }
-}
-
-/** A retry function is user code: if it throws, the job keeps its failure and stops there. */
-function safely(delay: () => number | "stop"): number | "stop" {
-  try {
-    return delay();
-  } catch {
-    return "stop";
   }
 }
 

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { DEFAULTS } from "./defaults.js";
 import { type Failure, failure } from "./failure.js";
-import { checkRetry, exponential, type Retry, retryDelay, rules, storedRetry } from "./retry.js";
+import { checkRetry, exponential, followup, type Retry, rules, storedRetry } from "./retry.js";
 
 const BROKE = failure("error", "it broke");
 const delays = (retry: Retry, count: number, chance = 0, cause: Failure = BROKE) =>
-  Array.from({ length: count }, (_, n) => retryDelay(retry, cause, n + 1, () => chance));
+  Array.from({ length: count }, (_, n) => followup(retry, cause, n + 1, () => chance).delay);
 const wrong = (retry: unknown) =>
   expect(() => checkRetry(retry as Retry), JSON.stringify(retry)).toThrow(expect.objectContaining({ code: "option_invalid" }));
 
@@ -62,7 +63,7 @@ describe("exponential backoff", () => {
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
         ({ extra, ...options }, spent, chance) => {
           const max = options.min + extra;
-          const delay = retryDelay(exponential({ ...options, max }), BROKE, spent, () => chance);
+          const { delay } = followup(exponential({ ...options, max }), BROKE, spent, () => chance);
           if (spent > options.retries) expect(delay).toBe("stop");
           else {
             expect(Number.isInteger(delay)).toBe(true);
@@ -75,7 +76,7 @@ describe("exponential backoff", () => {
   });
 
   it("is nothing where the first delay is nothing, however often it is multiplied", () => {
-    expect(retryDelay(exponential({ retries: 1_000, min: 0, factor: 100 }), BROKE, 999, () => 0)).toBe(0);
+    expect(followup(exponential({ retries: 1_000, min: 0, factor: 100 }), BROKE, 999, () => 0)).toEqual({ delay: 0 });
   });
 
   it("refuses what makes no sense", () => {
@@ -107,6 +108,59 @@ describe("a retry function", () => {
       [BROKE, 1],
       [BROKE, 2],
     ]);
+  });
+});
+
+describe("a retry function that fails", () => {
+  const NONSENSE: readonly unknown[] = [
+    "soon",
+    -1,
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    undefined,
+    null,
+    {},
+    [],
+    true,
+    "",
+    "1 day",
+    10n,
+    Symbol("s"),
+  ];
+  const fails = (thrown: unknown) => () => {
+    throw thrown;
+  };
+  const byDefault = (spent: number) => followup(DEFAULTS.job.retries, BROKE, spent, () => 0).delay;
+
+  it("leaves the decision to the default policy, and what it did is told", () => {
+    for (const answer of NONSENSE)
+      expect(followup((() => answer) as Retry, BROKE, 2, () => 0)).toEqual({ delay: byDefault(2), fault: expect.stringMatching(/^it answered /) });
+    expect(followup(fails(new TypeError("of undefined")), BROKE, 1, () => 0)).toEqual({
+      delay: byDefault(1),
+      fault: "it threw TypeError: of undefined",
+    });
+    for (const thrown of [undefined, null, "text", Object.create(null)])
+      expect(followup(fails(thrown), BROKE, 1, () => 0)).toEqual({ delay: byDefault(1), fault: expect.stringMatching(/^it threw /) });
+    expect(followup(fails(1), BROKE, DEFAULTS.job.retries + 1, () => 0)).toMatchObject({ delay: "stop", fault: expect.anything() });
+  });
+
+  it("may be one of a rule", () => {
+    const policy = rules({ timeout: fails("no") }, () => "later");
+    expect(followup(policy, failure("timeout", "slow"), 1, () => 0)).toEqual({ delay: byDefault(1), fault: "it threw string: no" });
+    expect(followup(policy, BROKE, 1, () => 0)).toMatchObject({ delay: byDefault(1), fault: expect.stringContaining('"later"') });
+  });
+
+  it("may be asynchronous by mistake: what its promise is rejected with ends no process", async () => {
+    const unhandled: unknown[] = [];
+    const hear = (reason: unknown) => void unhandled.push(reason);
+    process.on("unhandledRejection", hear);
+    const policy = (async () => {
+      throw new Error("nobody waits for this");
+    }) as unknown as Retry;
+    expect(followup(policy, BROKE, 1, () => 0)).toMatchObject({ delay: byDefault(1), fault: expect.stringMatching(/^it answered /) });
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off("unhandledRejection", hear);
+    expect(unhandled).toEqual([]);
   });
 });
 

@@ -1,7 +1,8 @@
+import { DEFAULTS } from "./defaults.js";
 import { type Duration, milliseconds } from "./duration.js";
 import { pawlError } from "./error.js";
-import type { Failure } from "./failure.js";
-import { checkKeys, checkObject } from "./option.js";
+import { type Failure, failureOf } from "./failure.js";
+import { checkKeys, checkObject, show } from "./option.js";
 
 /** How a failed attempt is followed up, as people write it. */
 export type Retry =
@@ -10,9 +11,11 @@ export type Retry =
   /** explicit delays, one per retry */
   | readonly Duration[]
   | Exponential
-  /** the failure and the number of the attempt that failed → the delay, or "stop" */
-  | ((failure: Failure, attempt: number) => Duration | "stop")
+  | RetryFunction
   | RetryRules;
+
+/** The failure and the number of the attempt that failed → the delay, or "stop". */
+type RetryFunction = (failure: Failure, attempt: number) => Duration | "stop";
 
 export interface Exponential {
   readonly kind: "exponential";
@@ -104,24 +107,54 @@ export function publishedRetry(retry: Retry): PublishedRetry | undefined {
   return all.some((one) => typeof one === "function") ? undefined : retry;
 }
 
+/** What follows a failed attempt: the delay before the next one, or "stop". */
+export interface Followup {
+  readonly delay: number | "stop";
+  /** what the retry function of the task did in place of an answer: it threw, or answered what is no delay */
+  readonly fault?: string;
+}
+
 /**
- * The delay before the next attempt, or "stop". `spent` counts the attempts used up, the failed one included.
- * `random` is drawn from the runtime, so that a simulation repeats itself.
+ * `spent` counts the attempts used up, the failed one included. `random` is drawn from the runtime, so that a simulation
+ * repeats itself. Total: a retry function is user code, and where it fails the default policy decides.
  */
-export function retryDelay(retry: Retry, failure: Failure, spent: number, random: () => number): number | "stop" {
-  if (typeof retry === "function") {
-    const answer = retry(failure, spent);
-    return answer === "stop" ? "stop" : milliseconds(answer);
+export function followup(retry: Retry, failure: Failure, spent: number, random: () => number): Followup {
+  const chosen = chosenFor(retry, failure);
+  if (typeof chosen !== "function") return { delay: retryDelay(chosen, spent, random) };
+  const answer = ask(chosen, failure, spent);
+  return typeof answer === "object" ? { delay: retryDelay(DEFAULTS.job.retries, spent, random), ...answer } : { delay: answer };
+}
+
+function chosenFor(retry: Retry, { name, kind, code }: Failure): SimpleRetry | "stop" {
+  if (typeof retry !== "object" || isList(retry) || retry.kind !== "rules") return retry;
+  const rule = retry.rules.find(({ on }) => on === name || on === kind || on === code);
+  return rule === undefined ? retry.otherwise : rule.retry;
+}
+
+function ask(retry: RetryFunction, failure: Failure, spent: number): number | "stop" | Required<Pick<Followup, "fault">> {
+  let answer: unknown;
+  try {
+    answer = retry(failure, spent);
+  } catch (thrown) {
+    const { name, message } = failureOf(thrown);
+    return { fault: `it threw ${name}: ${message}` };
   }
-  if (typeof retry === "number") return retryDelay({ ...DEFAULT_BACKOFF, retries: retry }, failure, spent, random);
+  if (answer === "stop") return "stop";
+  try {
+    return milliseconds(answer as Duration);
+  } catch {
+    // Nobody waits for it, so nobody would hear of its rejection, which ends the process.
+    if (answer instanceof Promise) answer.catch(() => {});
+    return { fault: `it answered ${answer instanceof Promise ? "a promise" : show(answer)}, which is neither a duration nor "stop"` };
+  }
+}
+
+function retryDelay(retry: StoredRetry | readonly Duration[] | "stop", spent: number, random: () => number): number | "stop" {
+  if (retry === "stop") return "stop";
+  if (typeof retry === "number") return retryDelay({ ...DEFAULT_BACKOFF, retries: retry }, spent, random);
   if (isList(retry)) {
     const delay = retry[spent - 1];
     return delay === undefined ? "stop" : milliseconds(delay);
-  }
-  if (retry.kind === "rules") {
-    const rule = retry.rules.find(({ on }) => on === failure.name || on === failure.kind || on === failure.code);
-    const chosen = rule === undefined ? retry.otherwise : rule.retry;
-    return chosen === "stop" ? "stop" : retryDelay(chosen, failure, spent, random);
   }
   if (spent > retry.retries) return "stop";
   // A number, however large: nothing times infinity is none.

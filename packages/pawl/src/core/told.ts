@@ -27,6 +27,7 @@ const TELL: { readonly [E in EventName]?: Tell<E> } = {
     data: { ...event, ...(failure === undefined ? {} : { failure: briefly(failure, discreet) }) },
     lanes: [event.lane],
   }),
+  "retry.failed": ({ why, ...event }, discreet) => ({ data: { ...event, ...(discreet ? {} : { why }) }, lanes: [event.lane] }),
   "job.changed": (event) => ({ data: event, lanes: [event.lane] }),
   "lanes.paused": (event) => ({ data: event }),
   "lanes.resumed": (event) => ({ data: event }),

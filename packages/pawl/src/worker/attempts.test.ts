@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { gate, World } from "../../../../test/support/world.js";
 import { NonRetryable, RetryAfter, Snooze } from "../core/failure.js";
+import type { Retry } from "../core/retry.js";
 import type { Context } from "./context.js";
 import { type AnyTask, task } from "./task.js";
 
@@ -85,6 +86,34 @@ describe("what a handler returns or throws", () => {
     await world.clock.advance(2_100);
     expect(await world.job(id)).toMatchObject({ state: "succeeded", output: "3", spent: 3 });
     expect(await world.outcomes(id)).toEqual(["failed", "failed", "succeeded"]);
+  });
+
+  test("a retry function that throws or answers nonsense is told, in the log of its job too, and the default policy decides", async () => {
+    const policies: Record<string, Retry> = {
+      thrower: () => {
+        throw new RangeError("no policy today");
+      },
+      joker: () => "soonish",
+    };
+    const tasks = Object.entries(policies).map(([name, retry]) =>
+      task(name, { retry }, (_: unknown, ctx) => {
+        if (ctx.attempt === 1) throw new Error("not yet");
+        ctx.log.info("done");
+      }),
+    );
+    open(...tasks);
+    const ids = await Promise.all(tasks.map((one) => world.enqueue(one)));
+    await world.work();
+    await world.upkeep();
+    await world.clock.advance(1_100);
+    const faults = ["it threw RangeError: no policy today", expect.stringContaining('it answered "soonish"')];
+    for (const [place, id] of ids.entries()) {
+      expect(await world.job(id)).toMatchObject({ state: "succeeded", spent: 2 });
+      expect(world.heard("retry.failed")[place]).toMatchObject({ job: id, attempt: 1, why: faults[place] });
+      expect((await world.inner.jobs.logs("everyone", id)).map(({ level }) => level)).toEqual(["error", "info"]);
+    }
+    const [line] = await world.inner.jobs.logs("everyone", ids[0] as (typeof ids)[0]);
+    expect(line?.message).toBe("the retry function of its task failed, and the default policy decided: it threw RangeError: no policy today");
   });
 
   test("a job's own retry policy comes before its task's", async () => {

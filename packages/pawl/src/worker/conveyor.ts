@@ -290,10 +290,17 @@ export class Conveyor {
   #outcome(attempt: Attempt, outcome: Outcome, now: number): void {
     const patch = attempt.decide(outcome, now, this.#parts.clock.random);
     this.breakers.note(attempt, outcome, now);
+    if (patch.retryFault !== undefined) this.#retryFailed(attempt, patch.retryFault);
     // What it said goes first: its lines are stored under the lease that this settlement ends.
     const said = this.#journal.close(attempt);
     if (said === undefined) this.settler.add(attempt, patch, now);
     else void said.then(() => this.settler.add(attempt, patch, now));
+  }
+
+  /** The job goes on by another policy than its task's: its log says why, since its history cannot. */
+  #retryFailed(attempt: Attempt, why: string): void {
+    this.#journal.remark(attempt, "error", `the retry function of its task failed, and the default policy decided: ${why}`);
+    this.#parts.reports.retryFailed(attempt, why);
   }
 
   #freed(attempt: Attempt, now: number, ran: boolean): void {

@@ -49,6 +49,12 @@ export class Journal {
     this.#add(attempt, level, clean(message), data);
   }
 
+  /** What Pawl itself has to say of an attempt: however much its handler said, it is kept. */
+  remark(attempt: Attempt, level: LogLevel, message: string): void {
+    notesOf(attempt);
+    this.#add(attempt, level, clean(message), undefined);
+  }
+
   /** Only the latest value counts, so only the latest is encoded and sent. */
   progress(attempt: Attempt, value: unknown): void {
     const notes = notesOf(attempt);

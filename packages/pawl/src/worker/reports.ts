@@ -34,6 +34,10 @@ export class Reports {
       });
   }
 
+  retryFailed({ job, number }: Attempt, why: string): void {
+    this.bus.emit("retry.failed", { job: job.id, lane: job.lane, attempt: number, worker: this.worker, why });
+  }
+
   stale({ job }: Attempt, outcome: OutcomeKind): void {
     this.bus.emit("attempt.stale", { job: job.id, worker: this.worker, outcome });
   }

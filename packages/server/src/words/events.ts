@@ -66,6 +66,12 @@ export const WORDS: { readonly [E in EventName]: Words<E> | null } = {
     fields: { job, ...lane, attempt, worker },
   })),
   "attempt.settled": { most: "error", live: true, of: settled },
+  "retry.failed": shown("error", "trouble", ({ job, lane, attempt, worker, why }) => ({
+    subject: lane.task,
+    text: `its retry function failed, and the default policy decided: ${why}`,
+    fields: { job, ...lane, attempt, worker },
+    class: `retry.failed ${lane.task}`,
+  })),
   "job.changed": logged("debug", ({ job, lane, verb, from, to }) => ({
     subject: lane.task,
     text: `somebody asked to ${verb} a job`,
