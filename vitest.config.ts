@@ -66,7 +66,7 @@ const REST = [
  * more of what chance finds (`test/support/again.ts`).
  */
 const AGAIN = [
-  "test/access/{database-roles,wall-plans}.test.ts",
+  "test/access/{database-roles,roles-script,wall-plans}.test.ts",
   "test/client/stores.test.ts",
   "test/explain/reasons.test.ts",
   "test/http/{events-cluster,fuzz}.test.ts",

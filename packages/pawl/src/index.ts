@@ -145,7 +145,7 @@ export type { BreakerFilter, BreakerRef } from "./store/port-breakers.js";
 export type { ExportedJob } from "./store/port-duties.js";
 export type { GateRef } from "./store/port-limits.js";
 export type { Begun, Reply, ReplyRef } from "./store/port-replies.js";
-export { rolesScript } from "./store/postgres/roles.js";
+export { rolesScript, rolesScriptForPsql } from "./store/postgres/roles.js";
 export { isMasterKey } from "./store/sealed/masters.js";
 export type { Context, Middleware } from "./worker/context.js";
 export type { ClaimAsk, HandedJob, HandedLease, Host, HostedTask, HostOptions, HostRenewal } from "./worker/host/host.js";

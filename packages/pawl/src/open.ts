@@ -1,7 +1,17 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { pawlError } from "./core/error.js";
-import { checkBoolean, checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkWhole, invalid, show } from "./core/option.js";
+import {
+  checkBoolean,
+  checkDuration,
+  checkFunction,
+  checkKeys,
+  checkObject,
+  checkOneOf,
+  checkSchemaName,
+  checkWhole,
+  invalid,
+} from "./core/option.js";
 import { type Pawl, type PawlOptions, SYSTEM, startPawl } from "./pawl.js";
 import { keepAlive } from "./runtime/alive.js";
 import type { SecureOptions } from "./runtime/http.js";
@@ -150,11 +160,7 @@ const OPEN_KEYS = new Set<keyof OpenOptions>([
 type PostgresChoices = Required<NonNullable<OpenOptions["postgres"]>>;
 
 const POSTGRES_CHECKS: { readonly [K in keyof PostgresChoices]: (option: string, value: unknown) => void } = {
-  schema(option, value) {
-    // It stands in the text of every statement, unquoted.
-    if (typeof value !== "string" || !/^[a-z_][a-z0-9_]{0,62}$/.test(value))
-      throw invalid(option, `${show(value)} is not a plain lower-case identifier`);
-  },
+  schema: checkSchemaName,
   listenUrl(option, value) {
     if (typeof value !== "string" || !/^postgres(ql)?:\/\//i.test(value)) throw invalid(option, "it is not a postgres:// URL");
   },

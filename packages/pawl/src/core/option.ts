@@ -56,6 +56,12 @@ export function checkPeriod(option: string, value: unknown): number {
   return ms;
 }
 
+/** It stands in the text of every statement, unquoted. */
+export function checkSchemaName(option: string, value: unknown): void {
+  if (typeof value !== "string" || !/^[a-z_][a-z0-9_]{0,62}$/.test(value))
+    throw invalid(option, `${show(value)} is not a plain lower-case identifier`);
+}
+
 /** A misspelt option would silently do nothing: it is refused by name, and the one that was meant is named. */
 export function checkKeys(given: object, known: ReadonlySet<string>, prefix = ""): void {
   for (const name of Object.keys(given)) {

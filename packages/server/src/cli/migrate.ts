@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { isPawlError, rolesScript } from "pawl";
+import { isPawlError, rolesScriptForPsql } from "pawl";
 import { oneAction } from "./audited.js";
 import { EXIT, type ExitCode } from "./exit.js";
 import type { Act, Session } from "./session.js";
@@ -20,7 +20,7 @@ export function build(command: Command, act: Act): void {
 /** Processes of the release before go on working meanwhile. Stopped half way, it goes on where it was the next time. */
 async function migrate({ out, target, openTarget }: Session, { check, roles, schema }: MigrateOptions): Promise<ExitCode> {
   if (roles === true) {
-    const script = rolesScript(schema);
+    const script = rolesScriptForPsql(schema);
     out.answer({ script }, () => {
       for (const line of script.trimEnd().split("\n")) out.line(line);
     });

@@ -1,3 +1,5 @@
+import { checkSchemaName, invalid } from "../../core/option.js";
+
 /** Tables with a column `tenant` whose rows a tenant may be shown. */
 const OF_TENANTS = [
   ...["job", "job_kept", "ready", "suspect", "parcel", "scheduled", "parked", "blocked", "dead"],
@@ -28,9 +30,13 @@ export function tenantRole(schema: string): string {
   return `${schema}_tenant`;
 }
 
+/** `${schema}_readonly` has to fit into a name of Postgres, which would cut it. */
+const LONGEST_SCHEMA = 63 - "_readonly".length;
+
 /**
- * The roles of the database, as a script for whoever may create roles: `pawl migrate --roles | psql`. Run as the owner of
- * the schema, after every migration; again changes nothing.
+ * The roles of the database, as a script: docs/access.md has the commands. Run as the owner of the schema, or as a superuser,
+ * after every migration; again changes nothing. What it needs is checked by its first statement, which says what is missing
+ * before anything is changed.
  *
  * - the owner migrates and does maintenance, which makes and drops partitions;
  * - `pawl_engine` runs APIs and workers: it changes rows, never tables, reads no digest of a secret, and can only append
@@ -40,21 +46,28 @@ export function tenantRole(schema: string): string {
  *   where they read for one tenant.
  */
 export function rolesScript(schema = "pawl"): string {
+  checkSchemaName("schema", schema);
+  if (schema.length > LONGEST_SCHEMA) throw invalid("schema", `its roles need a name of at most ${LONGEST_SCHEMA} characters`);
   const [engine, readonly, tenant] = [`${schema}_engine`, `${schema}_readonly`, tenantRole(schema)];
   return `${[
+    needs(schema, [engine, readonly, tenant], tenant),
     ...[engine, readonly, tenant].map(
       (role) =>
         `do $$ begin if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin nosuperuser nobypassrls nocreatedb nocreaterole; end if; end $$`,
     ),
+    // Before the policies: where these are there, whoever opens the store counts on being able to act as the tenant's role.
+    asOwner(schema, `${missingMembers(engine, tenant)} if members is not null then execute format('grant ${tenant} to %s', members); end if;`),
     `grant usage on schema ${schema} to ${engine}, ${readonly}, ${tenant}`,
     `revoke create on schema ${schema} from public`,
     `grant select, insert, update, delete on all tables in schema ${schema} to ${engine}`,
     `grant usage, select on all sequences in schema ${schema} to ${engine}`,
     `grant select on all tables in schema ${schema} to ${readonly}`,
-    // What migrations and maintenance make later, if they are run by whoever runs this.
-    `alter default privileges in schema ${schema} grant select, insert, update, delete on tables to ${engine}`,
-    `alter default privileges in schema ${schema} grant usage, select on sequences to ${engine}`,
-    `alter default privileges in schema ${schema} grant select on tables to ${readonly}`,
+    // What migrations and maintenance make later: they are run by the owner, whoever runs this.
+    ...[
+      `grant select, insert, update, delete on tables to ${engine}`,
+      `grant usage, select on sequences to ${engine}`,
+      `grant select on tables to ${readonly}`,
+    ].map((grant) => asOwner(schema, `execute format('alter default privileges for role %I in schema ${schema} ${grant}', owner);`)),
     ...digests(schema, engine, readonly),
     // Sealed, but nobody who only reads needs them.
     `revoke all on ${schema}.target_secret from ${readonly}`,
@@ -64,8 +77,69 @@ export function rolesScript(schema = "pawl"): string {
     `revoke delete, truncate on ${schema}.audit_head from ${engine}`,
     `revoke insert, update, delete on ${schema}.migration from ${engine}`,
     ...wall(schema, [engine, readonly], tenant),
-    `grant ${tenant} to ${engine}, current_user`,
   ].join(";\n")};\n`;
+}
+
+/** Left to itself, psql goes on after an error and ends with 0: half of the roles would look like all of them. */
+export function rolesScriptForPsql(schema?: string): string {
+  return `\\set ON_ERROR_STOP on\n${rolesScript(schema)}`;
+}
+
+/** A step that knows who owns the schema. */
+function asOwner(schema: string, body: string): string {
+  return `do $$ declare
+  owner text := (select r.rolname from pg_namespace n join pg_roles r on r.oid = n.nspowner where n.nspname = '${schema}');
+  members text;
+begin ${body} end $$`;
+}
+
+/**
+ * Sets `members` to those that cannot act as the tenant's role yet, ready to be granted it. Since Postgres 16, whoever made a role
+ * may be a member of it without being able to act as it.
+ */
+function missingMembers(engine: string, tenant: string): string {
+  const may = "case when current_setting('server_version_num')::int < 160000 then 'member' else 'set' end";
+  return `select string_agg(format('%I', m.role), ', ' order by m.place) into members from (values (1, '${engine}'), (2, owner)) m(place, role)
+    left join pg_roles r on r.rolname = m.role left join pg_roles t on t.rolname = '${tenant}'
+    where r.oid is null or t.oid is null or not pg_has_role(r.oid, t.oid, ${may});`;
+}
+
+/** What the rest of the script takes for granted. Each refusal says what is missing, and its hint what to do. */
+function needs(schema: string, roles: readonly string[], tenant: string): string {
+  const refuse = (words: string, values: string, hint: string) => `raise exception '${words}'${values} using hint = ${hint};`;
+  const again = "format('run this as a superuser, or first: ";
+  return `do $$ declare
+  owner text := (select r.rolname from pg_namespace n join pg_roles r on r.oid = n.nspowner where n.nspname = '${schema}');
+  super boolean := (select rolsuper from pg_roles where rolname = current_user);
+  creates boolean := (select rolsuper or rolcreaterole from pg_roles where rolname = current_user);
+  missing text;
+  members text;
+begin
+  if owner is null then
+    ${refuse(`there is no schema ${schema} in the database %`, ", current_database()", "'connect to the database of the store, and run pawl migrate there before this'")}
+  end if;
+  select r.rolname into missing from pg_class c join pg_roles r on r.oid = c.relowner
+    where c.relnamespace = '${schema}'::regnamespace and c.relkind in ('r', 'p', 'v', 'S') and not pg_has_role(c.relowner, 'usage') limit 1;
+  if not pg_has_role(owner, 'usage') then missing := owner; end if;
+  if missing is not null then
+    ${refuse(`% owns the schema ${schema}, and % does not act for it`, ", missing, current_user", "format('run this as %I, or as a superuser', missing)")}
+  end if;
+  select string_agg(t.name, ', ') into missing from unnest('{${[...WALLED, "worker", "target_secret", "seat", "api_secret", "migration"].join(",")}}'::text[]) t(name)
+    where to_regclass('${schema}.' || t.name) is null;
+  if missing is not null then
+    ${refuse(`the schema ${schema} has no table %`, ", missing", "'it is behind this release, or not a store: run pawl migrate before this'")}
+  end if;
+  select string_agg(n.name, ', ' order by n.place) into missing from unnest('{${roles.join(",")}}'::text[]) with ordinality n(name, place)
+    where not exists (select from pg_roles r where r.rolname = n.name);
+  if missing is not null and not creates then
+    ${refuse("the role % may not create roles, and there is no %", ", current_user, missing", `${again}alter role %I createrole', current_user)`)}
+  end if;
+  ${missingMembers(roles[0] as string, tenant)}
+  if members is not null and exists (select from pg_roles where rolname = '${tenant}') and not super
+    and not (creates and current_setting('server_version_num')::int < 160000) and not pg_has_role('${tenant}', 'member with admin option') then
+    ${refuse(`the role % may not grant ${tenant} to %`, ", current_user, members", `${again}grant ${tenant} to %s', members)`)}
+  end if;
+end $$`;
 }
 
 /** Who checks a secret asks whether it is one; the digests themselves are the owner's. */
@@ -102,6 +176,8 @@ function wall(schema: string, all: readonly string[], tenant: string): readonly 
     const name = `${schema}.${table}`;
     return `do $$ begin
   if exists (select from pg_policy where polrelid = '${name}'::regclass and polname = 'own' and obj_description(oid, 'pg_policy') = $v$${visible}$v$) then return; end if;
+  -- Without a notice for each that is not there.
+  perform set_config('client_min_messages', 'warning', true);
   alter table ${name} enable row level security;
   drop policy if exists everything on ${name};
   drop policy if exists own on ${name};
