@@ -33,8 +33,8 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       await site.owner.query(
         site.sql(`
         with made as (
-          insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input)
-          select created_at, due_at, overlay(id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid, band, queue, 'umbrella', task, input
+          insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, home)
+          select created_at, due_at, overlay(id::text placing lpad(to_hex(n), 12, '0') from 25)::uuid, band, queue, 'umbrella', task, input, nextval('pawl.ready_seq')
           from pawl.job, generate_series(1, ${OTHERS}) n where id = '${own.jobs.ready}' returning *
         ),
         waiting as (insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, band, 0, 0, queue, tenant, task from made),

@@ -38,8 +38,9 @@ export const MOVING: NextMigration = {
 /** Jobs that are there before. */
 export async function addOldJobs(client: pg.Client, count: number): Promise<void> {
   await client.query(
-    `insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input)
-     select now(), now(), overlay(overlay(gen_random_uuid()::text placing substr(f.floor::text, 1, 13) from 1) placing '7' from 15)::uuid, 5, 'default', 'acme', 'old', '1'
+    `insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, home)
+     select now(), now(), overlay(overlay(gen_random_uuid()::text placing substr(f.floor::text, 1, 13) from 1) placing '7' from 15)::uuid, 5, 'default', 'acme', 'old', '1',
+       nextval('pawl.ready_seq')
      from generate_series(1, $1) cross join pawl.span f`,
     [count],
   );

@@ -37,6 +37,9 @@ const STRUCTURE = `
   union all select 'job ' || j.id || ' is nowhere' from pawl.any_job j where not exists (select from place p where p.id = j.id)
   union all select 'job ' || p.id || ' is in ' || p.place || ' and has no row' from place p where not exists (select from pawl.any_job j where j.id = p.id)
   union all select 'job ' || id || ' has two rows' from pawl.any_job group by id having count(*) > 1
+  union all select 'jobs ' || string_agg(id::text, ' and ') || ' have one number' from pawl.any_job group by home having count(*) > 1
+  union all select 'job ' || u.id || ' does not stand at its number' from pawl.parcel p cross join lateral unnest(p.jobs) with ordinality as u(id, place)
+    join pawl.any_job j on j.id = u.id where j.home <> p.seq + u.place - 1
   union all select 'job ' || job || ' was settled twice under lease ' || lease from pawl.any_attempt group by job, lease having count(*) > 1
   union all select 'job ' || job || ' is in two bundles' from (select unnest(jobs) as job from pawl.bundle) b group by job having count(*) > 1
   union all select 'job ' || job || ' went on after its end' from line

@@ -176,10 +176,10 @@ function runAt(runs: readonly Run[], place: number): Run | undefined {
   return run.from <= place && place <= run.to ? run : undefined;
 }
 
-/** What of a job's history is in a bundle, found by the parcel it was enqueued in. `j` is its row. */
+/** What of a job's history is in a bundle, found by its number. `j` is its row. */
 export const OUT_OF_BUNDLES = `
   (select b.lease, ${stateCode("succeeded")}::int2 as next, b.since + b.finished[array_position(b.jobs, j.id)] * interval '1 microsecond' as finished_at
-   from pawl.bundle b where b.seq >= j.parcel and b.seq < j.parcel + ${SEQ_STEP} and j.id = any(b.jobs) limit 1)`;
+   from pawl.bundle b where b.seq > j.home - ${SEQ_STEP} and b.seq <= j.home and j.id = any(b.jobs) limit 1)`;
 
 /** Attempts of jobs that were dropped meanwhile stay away. */
 const OPEN_BUNDLES = statement(
@@ -188,7 +188,7 @@ const OPEN_BUNDLES = statement(
   with found as materialized (
     select distinct b.seq from unnest($1::uuid[]) as g(id) cross join lateral (select * from pawl.any_job j where j.id = g.id limit 1) j
     cross join lateral (
-      select b.seq from pawl.bundle b where b.seq >= j.parcel and b.seq < j.parcel + ${SEQ_STEP} and g.id = any(b.jobs)
+      select b.seq from pawl.bundle b where b.seq > j.home - ${SEQ_STEP} and b.seq <= j.home and g.id = any(b.jobs)
     ) b order by b.seq
   ),
   opened as (delete from pawl.bundle b using found f where b.seq = f.seq returning b.*)

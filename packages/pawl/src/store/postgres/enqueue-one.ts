@@ -23,7 +23,7 @@ const ENQUEUE_ONE = hotStatement(
   `
   with ${storing()},
   readied as (
-    insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored
+    insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task) select home, id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored
   ),
   counted as (insert into pawl.delta (queue, task, ready) values ($2::text, $5::text, 1))
   select id, ${ms("created_at")} as now, false as handed from stored`,
@@ -40,8 +40,8 @@ const ENQUEUE_AND_TELL = hotStatement(
   with ${storing()},
   ${TAKE_SEAT},
   readied as (
-    insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
-    select id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored where not exists (select from seat)
+    insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task)
+    select home, id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored where not exists (select from seat)
   ),
   counted as (insert into pawl.delta (queue, task, ready, running) select $2::text, $5::text, 1 - n, n from (select count(*) as n from seat) s)
   select id, ${ms("created_at")} as now, exists (select from seat) as handed,
@@ -49,12 +49,13 @@ const ENQUEUE_AND_TELL = hotStatement(
     case when exists (select from seat) then ${TELL_SEAT} else pg_notify($9::text, $10::text)::text end as told from stored`,
 );
 
+/** The number of a job, by which it stands in its lane, is drawn after the transaction's id: `SafePoint` relies on that order. */
 function storing(): string {
   return `stored as (
-    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options)
+    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, home)
     select at.now, at.now, (lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') || $6::text)::uuid,
-      $3::int2, $2::text, $4::text, $5::text, $7::json, $8::json from pawl.span, (select ${NOW} as now) at limit 1
-    returning id, created_at
+      $3::int2, $2::text, $4::text, $5::text, $7::json, $8::json, case when pg_current_xact_id() is not null then nextval('pawl.ready_seq') end from pawl.span, (select ${NOW} as now) at limit 1
+    returning home, id, created_at
   )`;
 }
 

@@ -21,8 +21,9 @@ const STORE = statement(
     join lane l on l.no = g.lane
   ),
   stored as (
-    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options)
-    select to_timestamp($1::float8 / 1000), to_timestamp(due / 1000), id, band, queue, tenant, task, input::json, options::json from given
+    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, home)
+    select to_timestamp($1::float8 / 1000), to_timestamp(due / 1000), id, band, queue, tenant, task, input::json, options::json, nextval('pawl.ready_seq') from given
+    where pg_current_xact_id() is not null
   )
   insert into pawl.timer (at, job, kind)
   select to_timestamp((g.due + t.after) / 1000), g.id, t.kind

@@ -21,14 +21,14 @@ import { clampDue, type Span } from "./span.js";
  *
  * Inputs are sent as one JSON array: joined here and taken apart there without being escaped.
  *
- * ready.seq is drawn after the insert into job, which assigns the transaction's id: `SafePoint` relies on that order.
+ * The number of a job, by which it stands in its lane, is drawn after the transaction's id: `SafePoint` relies on that order.
  */
 const ENQUEUE = hotStatement(
   "enqueue",
   "enqueue",
   `
   with clock as materialized (
-    select at.now, floor_ms, ceiling_ms,
+    select at.now, floor_ms, ceiling_ms, pg_current_xact_id() as xact,
       lpad(to_hex(floor(greatest(floor_ms, least(${ms("at.now")}, ceiling_ms - 1)))::bigint), 12, '0') as prefix
     from pawl.span, (select ${NOW} as now) at limit 1
   ),
@@ -46,13 +46,14 @@ const ENQUEUE = hotStatement(
     from given g cross join clock c
   ),
   stored as (
-    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options)
-    select c.now, s.due_at, s.id, s.band, s.queue, s.tenant, s.task, s.input, s.options::json from stamped s cross join clock c order by s.ord
-    returning id, due_at, band, queue, tenant, task
+    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, home)
+    select c.now, s.due_at, s.id, s.band, s.queue, s.tenant, s.task, s.input, s.options::json, nextval('pawl.ready_seq')
+    from stamped s cross join clock c where c.xact is not null order by s.ord
+    returning home, id, due_at, band, queue, tenant, task
   ),
   readied as (
-    insert into pawl.ready (id, band, spent, crashes, queue, tenant, task)
-    select s.id, s.band, 0, 0, s.queue, s.tenant, s.task from stored s cross join clock c where s.due_at <= c.now
+    insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task)
+    select s.home, s.id, s.band, 0, 0, s.queue, s.tenant, s.task from stored s cross join clock c where s.due_at <= c.now
   ),
   calendared as (
     insert into pawl.scheduled (run_at, id, band, spent, crashes, queue, tenant, task)
@@ -78,10 +79,10 @@ const CLOCK = `clock as materialized (
     from pawl.span, (select ${NOW} as now) at limit 1
   )`;
 
-/** As many numbers as there are parcels, drawn after the transaction's id. */
-function numbers(parcels: string, clock = "clock"): string {
+/** A number for each parcel, and for each job that is in none, drawn after the transaction's id. */
+function numbers(count: string, clock = "clock"): string {
   return `numbers as materialized (
-    select array(select nextval('pawl.ready_seq') from generate_series(1, ${parcels}) where c.xact is not null) as seq from ${clock} c
+    select array(select nextval('pawl.ready_seq') from generate_series(1, ${count}) where c.xact is not null) as seq from ${clock} c cross join given a
   )`;
 }
 
@@ -114,14 +115,13 @@ const ENQUEUE_NOW = hotStatement(
   "enqueue",
   "enqueue_now",
   `
-  with ${CLOCK}, ${numbers("cardinality($13::int[])")}, ${given("$6", "$8")},
+  with ${CLOCK}, ${given("$6", "$8")}, ${numbers("cardinality($13::int[]) + cardinality(a.ids) - cardinality($10::int[])")},
   stored as (
-    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
+    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, home)
     select c.now, c.now, g.id, ($3::int2[])[coalesce(g.lane, 1)], ($2::text[])[coalesce(g.lane, 1)], ($4::text[])[coalesce(g.lane, 1)],
-      ($5::text[])[coalesce(g.lane, 1)], g.input, g.options::json, n.seq[g.parcel]
+      ($5::text[])[coalesce(g.lane, 1)], g.input, g.options::json, coalesce(n.seq[g.parcel] + g.place - ($11::int[])[g.parcel], n.seq[cardinality($13::int[]) + g.place - cardinality($10::int[])])
     from clock c cross join numbers n cross join given a
-      cross join lateral unnest(a.ids, a.inputs, $7::int[], $9::text[], $10::int[]) as g(id, input, lane, options, parcel)
-    returning id, band, queue, tenant, task, parcel
+      cross join lateral unnest(a.ids, a.inputs, $7::int[], $9::text[], $10::int[]) with ordinality as g(id, input, lane, options, parcel, place)
   ),
   packed as (
     insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs, facts)
@@ -130,7 +130,10 @@ const ENQUEUE_NOW = hotStatement(
     from numbers n cross join given a cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
   ),
   readied as (
-    insert into pawl.ready (id, band, spent, crashes, queue, tenant, task) select id, band, 0, 0, queue, tenant, task from stored where parcel is null
+    insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task)
+    select s.seq, s.id, ($3::int2[])[coalesce(s.lane, 1)], 0, 0, ($2::text[])[coalesce(s.lane, 1)], ($4::text[])[coalesce(s.lane, 1)], ($5::text[])[coalesce(s.lane, 1)]
+    from numbers n cross join given a
+      cross join lateral unnest(n.seq[cardinality($13::int[]) + 1 :], a.ids[cardinality($10::int[]) + 1 :], ($7::int[])[cardinality($10::int[]) + 1 :]) as s(seq, id, lane)
   ),
   counted as (
     insert into pawl.delta (queue, task, ready) select queue, task, sum(jobs) from unnest($2::text[], $5::text[], $14::int[]) as l(queue, task, jobs) group by queue, task
@@ -146,8 +149,9 @@ const ENQUEUE_NOW = hotStatement(
 function bulk(clock: string): string {
   return `${numbers("($9::int + $10::int - 1) / $10::int", clock)},
   stored as (
-    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, parcel)
-    select g.now, g.now, g.id, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json, g.seq[(g.place - 1) / $10::int + 1]
+    insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, home)
+    select g.now, g.now, g.id, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json,
+      g.seq[(g.place - 1) / $10::int + 1] + (g.place - 1) % $10::int
     from (
       select c.now, n.seq, unnest(a.ids) as id, unnest(a.inputs) as input, unnest($8::text[]) as options, generate_series(1, $9::int) as place
       from ${clock} c cross join numbers n cross join given a

@@ -27,7 +27,7 @@ const LINE = statement(
       (select r.seq from pawl.ready r where r.id = $1::uuid),
       (select p.seq + array_position(p.jobs, $1::uuid) - 1 from pawl.any_job j cross join lateral (
         select p.seq, p.jobs from pawl.parcel p
-        where p.queue = j.queue and p.band = j.band and p.tenant = j.tenant and p.task = j.task and p.seq >= j.parcel and p.seq < j.parcel + ${SEQ_STEP}
+        where p.queue = j.queue and p.band = j.band and p.tenant = j.tenant and p.task = j.task and p.seq > j.home - ${SEQ_STEP} and p.seq <= j.home
           and $1::uuid = any(p.jobs) limit 1
       ) p where j.id = $1::uuid)
     ) as seq

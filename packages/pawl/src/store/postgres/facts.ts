@@ -31,7 +31,7 @@ const reading = (ids: string) => `
   left join pawl.suspect u on u.id = g.id
   left join lateral (
     select p.seq from pawl.parcel p
-    where p.queue = j.queue and p.band = j.band and p.tenant = j.tenant and p.task = j.task and p.seq >= j.parcel and p.seq < j.parcel + ${SEQ_STEP} and g.id = any(p.jobs)
+    where p.queue = j.queue and p.band = j.band and p.tenant = j.tenant and p.task = j.task and p.seq > j.home - ${SEQ_STEP} and p.seq <= j.home and g.id = any(p.jobs)
   ) k on true
   left join pawl.scheduled s on s.id = g.id
   left join pawl.parked p on p.id = g.id

@@ -91,15 +91,15 @@ const OPEN_PARCELS = statement(
   "open_parcels",
   `
   with wanted as materialized (
-    select j.queue, j.band, j.tenant, j.task, j.parcel, j.id from unnest($1::uuid[]) as g(id)
-    cross join lateral (select * from pawl.any_job j where j.id = g.id limit 1) j where j.parcel is not null
+    select j.queue, j.band, j.tenant, j.task, j.home, j.id from unnest($1::uuid[]) as g(id)
+    cross join lateral (select * from pawl.any_job j where j.id = g.id limit 1) j
   ),
   found as materialized (
-    select p.ctid as place
-    from (select queue, band, tenant, task, parcel, array_agg(id) as ids from wanted group by queue, band, tenant, task, parcel) w
+    select distinct p.ctid as place
+    from (select queue, band, tenant, task, min(home) as first, max(home) as last, array_agg(id) as ids from wanted group by queue, band, tenant, task, home / ${SEQ_STEP}) w
     cross join lateral (
       select p.ctid from pawl.parcel p
-      where p.queue = w.queue and p.band = w.band and p.tenant = w.tenant and p.task = w.task and p.seq >= w.parcel and p.seq < w.parcel + ${SEQ_STEP}
+      where p.queue = w.queue and p.band = w.band and p.tenant = w.tenant and p.task = w.task and p.seq > w.first - ${SEQ_STEP} and p.seq <= w.last
         and p.jobs && w.ids
       offset 0
     ) p

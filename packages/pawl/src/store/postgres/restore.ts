@@ -9,8 +9,8 @@ import { readFacts } from "./facts.js";
 
 const RESTORE_JOBS = statement(
   "restore_jobs",
-  `insert into pawl.job_kept (created_at, due_at, id, band, queue, tenant, task, input, options)
-   select to_timestamp(g.created / 1000), to_timestamp(g.due / 1000), g.id, g.band, g.queue, g.tenant, g.task, g.input::json, g.options::json
+  `insert into pawl.job_kept (created_at, due_at, id, band, queue, tenant, task, input, options, home)
+   select to_timestamp(g.created / 1000), to_timestamp(g.due / 1000), g.id, g.band, g.queue, g.tenant, g.task, g.input::json, g.options::json, nextval('pawl.ready_seq')
    from unnest($1::float8[], $2::float8[], $3::uuid[], $4::int2[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
      as g(created, due, id, band, queue, tenant, task, input, options)`,
 );
