@@ -76,7 +76,8 @@ describe("pawl check", { timeout: 120_000 }, () => {
     const wrong = [
       expect.stringMatching(/^pawl: .*broken\.mjs: it cannot be loaded: /),
       expect.stringMatching(/^pawl: --keys-pepper: it cannot be read: .*ENOENT/),
-      expect.stringMatching(/^pawl: --tls-cert: certificate and key do not serve: /),
+      "pawl: --tls-cert: there is no certificate in it; give a certificate in PEM, followed by the rest of its chain",
+      "pawl: --tls-key: there is no private key in it; give the certificate's private key in PEM",
     ];
     for (const command of ["check", "serve"]) expect(await refused(command, "--store", "memory:", ...args)).toEqual(wrong);
   });

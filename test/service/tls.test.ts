@@ -1,10 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { open } from "../../packages/pawl/src/index.js";
 import { readConfiguration } from "../../packages/server/src/config/read.js";
+import { Secrets } from "../../packages/server/src/secrets/secrets.js";
+import { prepare } from "../../packages/server/src/serve/prepare.js";
 import { type Service, startService } from "../../packages/server/src/serve/service.js";
 import { eventually } from "../support/eventually.js";
 import { temporaryFolder } from "../support/folder.js";
@@ -162,4 +165,83 @@ describe("a service with mutual TLS", () => {
     socket.destroy();
     return serialNumber;
   }
+});
+
+describe("certificates that no connection could be made with", () => {
+  const own = temporaryFolder();
+  const path = (name: string) => join(own.path, name);
+  const FLAGS = { "store.url": "memory:", listen: "127.0.0.1:0" };
+  type Flags = Readonly<Record<string, string>>;
+
+  beforeAll(() => {
+    mkdirSync(own.path, { recursive: true });
+    const make = (...args: string[]) => execFileSync("openssl", args, { cwd: own.path, stdio: "pipe" });
+    const EC = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"];
+    for (const [name, how] of Object.entries({ ours: EC, other: EC, rsa: ["-newkey", "rsa:2048"] }))
+      make("req", "-x509", ...how, "-nodes", "-days", "2", "-subj", `/CN=${name}`, "-keyout", `${name}.key`, "-out", `${name}.pem`);
+    make("req", "-new", "-key", "ours.key", "-subj", "/CN=old", "-out", "old.csr");
+    make("x509", "-req", "-in", "old.csr", "-CA", "ours.pem", "-CAkey", "ours.key", "-CAcreateserial", "-days", "-1", "-out", "old.pem");
+    make("pkey", "-in", "ours.key", "-aes256", "-passout", "pass:secret", "-out", "encrypted.key");
+    make("ec", "-in", "ours.key", "-aes256", "-passout", "pass:secret", "-out", "encrypted-before.key");
+    writeFileSync(path("behind.pem"), `${readFileSync(path("other.pem"))}${readFileSync(path("ours.pem"))}`);
+    writeFileSync(path("broken.pem"), "-----BEGIN CERTIFICATE-----\nbm9uZQ==\n-----END CERTIFICATE-----\n");
+  });
+  afterAll(() => own[Symbol.dispose]());
+
+  const configuration = (flags: Flags) => readConfiguration({ flags: { ...FLAGS, ...flags }, env: {}, folder: own.path });
+  const complaint = (promise: Promise<unknown>) =>
+    promise.then(
+      () => "none",
+      (error: Error) => error.message,
+    );
+
+  const ENCRYPTED =
+    "--tls-key: the key is encrypted, and nobody is asked for its passphrase; give it decrypted: openssl pkey -in encrypted.pem -out key.pem";
+  const MISFIT = "--tls-cert: the certificate is not that of the key; give the certificate and the key that were made for each other";
+
+  test.each([
+    ["a key of another certificate", "ours.pem", "other.key", MISFIT],
+    ["a key of another kind than the certificate's", "ours.pem", "rsa.key", MISFIT],
+    [
+      "a key that is that of a later certificate of the chain",
+      "behind.pem",
+      "ours.key",
+      /^--tls-cert: the first certificate is not that of the key, a later one is;/,
+    ],
+    ["a certificate that has expired", "old.pem", "ours.key", /^--tls-cert: the certificate expired at 20\d\d-.*; renew it, or give another$/],
+    ["a key with a passphrase", "ours.pem", "encrypted.key", ENCRYPTED],
+    ["a key with a passphrase, as openssl wrote them before", "ours.pem", "encrypted-before.key", ENCRYPTED],
+    ["a file that holds no certificate", "ours.key", "ours.key", /^--tls-cert: there is no certificate in it;/],
+    ["a certificate that cannot be read", "broken.pem", "ours.key", /^--tls-cert: a certificate in it cannot be read: /],
+    ["a file that holds no key", "ours.pem", "other.pem", /^--tls-key: there is no private key in it;/],
+    ["a file that is not there", "ours.pem", "nowhere.key", /^--tls-key: .*ENOENT/],
+  ])("%s is an error of the settings, of `check` and of a start", async (_, cert, key, words) => {
+    const given = await configuration({ "tls.cert": cert, "tls.key": `file:${key}` });
+    const checked = await complaint(prepare(given, new Secrets({})));
+    expect(checked).toMatch(words);
+    expect(await complaint(startService(given, { env: {}, say: () => {} }))).toBe(checked);
+  });
+
+  test("so are authorities that are none, of clients and of Postgres", async () => {
+    const served = { "tls.cert": "ours.pem", "tls.key": "file:ours.key" };
+    for (const [flags, words] of [
+      [{ ...served, "tls.clientCa": "ours.key" }, /^--tls-client-ca: there is no certificate in it;/],
+      [{ ...served, "tls.clientCa": "old.pem" }, /^--tls-client-ca: no certificate is valid now: the first expired at /],
+      [{ "store.url": "postgres://me@db.example/app", "store.ca": "ours.key" }, /^--store-ca: there is no certificate in it;/],
+      [{ "store.url": "postgres://me@db.example/app", "store.ca": "nowhere.pem" }, /^--store-ca: ENOENT/],
+    ] as const)
+      expect(await complaint(prepare(await configuration(flags), new Secrets({})))).toMatch(words);
+    expect(await complaint(prepare(await configuration({ ...served, "tls.clientCa": "behind.pem" }), new Secrets({})))).toBe("none");
+  });
+
+  test("so are those that a client shows, before it looks for the service", async () => {
+    const text = (name: string) => readFileSync(path(name), "utf8");
+    for (const [tls, option] of [
+      [{ cert: text("ours.pem"), key: text("rsa.key") }, "tls.cert"],
+      [{ cert: text("ours.pem"), key: text("encrypted.key") }, "tls.key"],
+      [{ ca: Buffer.from("none") }, "tls.ca"],
+      [{ cert: text("ours.pem") }, "tls"],
+    ] as const)
+      await expect(open("https://127.0.0.1:9", { tls }), option).rejects.toMatchObject({ code: "option_invalid", details: { option } });
+  });
 });

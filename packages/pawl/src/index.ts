@@ -55,6 +55,7 @@ export { isSampled, type TraceContext, traceOfHeaders } from "./core/trace.js";
 export type { MaintenanceOptions } from "./maintenance/maintenance.js";
 export { type OpenOptions, open, type Waiting } from "./open.js";
 export type { KeepOptions, Pawl, PawlOptions } from "./pawl.js";
+export { type CertificateFault, type CertificateTexts, certificateFaults } from "./runtime/certificates.js";
 export { fromDrizzle, fromKnex, fromKysely, fromPrisma } from "./scheduler/adapters.js";
 export type { Audit, AuditListing, AuditMark, AuditQuery, AuditReport, AuditView, NewAudit } from "./scheduler/audit.js";
 export type { BreakerListing, BreakersOperator, BreakerView } from "./scheduler/breakers.js";

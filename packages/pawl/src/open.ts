@@ -14,6 +14,8 @@ import {
 } from "./core/option.js";
 import { type Pawl, type PawlOptions, SYSTEM, startPawl } from "./pawl.js";
 import { keepAlive } from "./runtime/alive.js";
+import { certificateFaults } from "./runtime/certificates.js";
+import { wallClock } from "./runtime/clock.js";
 import type { SecureOptions } from "./runtime/http.js";
 import { untilUp } from "./runtime/until-up.js";
 import { memoryStore } from "./store/memory/index.js";
@@ -95,7 +97,7 @@ async function openService(url: string, options: OpenOptions): Promise<Pawl> {
   if (address.username !== "" || address.password !== "") throw pawlError("store_url", { url: withoutSecrets(url) });
   const { key, tls, tasks, anyTask, queues, schedules, tracing, onWaiting } = options;
   if (key !== undefined && (typeof key !== "string" || !/^[\x21-\x7e]{1,512}$/.test(key))) throw invalid("key", "it is not an API key");
-  if (tls !== undefined) checkKeys(checkObject("tls", tls), TLS_KEYS, "tls.");
+  if (tls !== undefined) checkTls(tls);
   if (onWaiting !== undefined) checkFunction("onWaiting", onWaiting);
   const given = { key, tls, tasks, anyTask, queues, schedules, tracing, onWaiting };
   const { openRemote } = await import("./client/pawl.js");
@@ -107,6 +109,19 @@ async function openService(url: string, options: OpenOptions): Promise<Pawl> {
   } finally {
     release();
   }
+}
+
+/** What is wrong would look like a service that cannot be reached, and be waited for. */
+function checkTls(tls: SecureOptions): void {
+  checkKeys(checkObject("tls", tls), TLS_KEYS, "tls.");
+  const texts = Object.entries(tls).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    if (typeof value !== "string" && !Buffer.isBuffer(value)) throw invalid(`tls.${name}`, "it is neither a text nor a Buffer");
+    return [[name, value.toString("utf8")]];
+  });
+  if ((tls.cert === undefined) !== (tls.key === undefined)) throw invalid("tls", "a certificate and its key are of use only together");
+  const [fault] = certificateFaults(Object.fromEntries(texts), wallClock());
+  if (fault !== undefined) throw invalid(`tls.${fault.of}`, `${fault.what}; ${fault.help}`);
 }
 
 const TLS_KEYS: ReadonlySet<string> = new Set<keyof SecureOptions>(["ca", "cert", "key"]);

@@ -25,7 +25,7 @@ export const systemClock: Clock = {
   random: Math.random,
 };
 
-/** What this machine believes the time to be, in ms since 1970: to be compared with a store's, and for nothing else. */
+/** What this machine believes the time to be, in ms since 1970: to be compared with a store's and with the dates of certificates, and for nothing else. */
 export function wallClock(): number {
   return Date.now();
 }

@@ -10,6 +10,7 @@ import { checkerBy } from "../push/registered.js";
 import type { TargetRules } from "../push/target.js";
 import { nameOf, type Reference } from "../secrets/reference.js";
 import type { Secrets } from "../secrets/secrets.js";
+import { checkAuthorities } from "../tls/certificates.js";
 
 /** What `open` is given for a configuration. */
 export interface StoreTarget {
@@ -28,13 +29,14 @@ export async function storeTarget(configuration: Configuration, secrets: Secrets
   const urlOf = (name: SettingName, place: StorePlace) => openedUrl(place, { where: where(name), settings, secrets });
   const listen = settings["store.listenUrl"];
   const pepper = settings["keys.pepper"];
-  const masters = settings["encryption.keys"];
+  const { "encryption.keys": masters, "store.ca": ca } = settings;
   // What is wrong with one is said now, and not with the first connection, job or caller.
   const [url, listenUrl] = await together(
     () => urlOf("store.url", settings["store.url"]),
     async () => (listen === undefined ? undefined : urlOf("store.listenUrl", listen)),
     async () => reference && secrets.read(where("store.password"), reference),
     async () => masters && checkMasters(masters, where("encryption.keys"), secrets),
+    async () => ca && checkAuthorities(ca, where("store.ca")),
     async () => pepper && checkPepper(pepper, where("keys.pepper"), secrets),
   );
   return {

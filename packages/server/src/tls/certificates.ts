@@ -1,5 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
-import { createSecureContext, type SecureContextOptions } from "node:tls";
+import type { SecureContextOptions } from "node:tls";
+import { type CertificateTexts, certificateFaults } from "pawl";
 import { ConfigError, reasonOf, together } from "../config/problem.js";
 import type { Secret } from "../secrets/secret.js";
 
@@ -21,21 +22,26 @@ const LOOK = 2_000;
 /** The certificates as they are now; fails with what is wrong with them. */
 export async function readCertificates({ cert, key, clientCa, where }: CertificatePlaces): Promise<SecureContextOptions> {
   const [chain, secret, ca] = await together(
-    () => file(where("tls.cert"), cert),
+    () => readPem(cert, where("tls.cert")),
     () => key.read().catch((error: unknown) => wrong(where("tls.key"), reasonOf(error))),
-    async () => (clientCa === undefined ? undefined : file(where("tls.clientCa"), clientCa)),
+    async () => (clientCa === undefined ? undefined : readPem(clientCa, where("tls.clientCa"))),
   );
-  const secure: SecureContextOptions = { cert: chain, key: secret, ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" };
-  try {
-    // Says whether they are certificates at all, and whether the key is that of this one.
-    createSecureContext(secure);
-  } catch (error) {
-    wrong(where("tls.cert"), `certificate and key do not serve: ${reasonOf(error)}`);
-  }
-  return secure;
+  const named = { cert: "tls.cert", key: "tls.key", ca: "tls.clientCa" } as const;
+  refuseFaults({ cert: chain, key: secret, ...(ca === undefined ? {} : { ca }) }, (of) => where(named[of]));
+  return { cert: chain, key: secret, ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" };
 }
 
-function file(where: string, path: string): Promise<string> {
+/** Certificates that somebody else's is verified with. */
+export async function checkAuthorities(path: string, where: string): Promise<void> {
+  refuseFaults({ ca: await readPem(path, where) }, () => where);
+}
+
+function refuseFaults(texts: CertificateTexts, where: (of: keyof CertificateTexts) => string): void {
+  const faults = certificateFaults(texts, Date.now());
+  if (faults.length > 0) throw new ConfigError(faults.map(({ of, what, help }) => ({ where: where(of), what, help })));
+}
+
+function readPem(path: string, where: string): Promise<string> {
   return readFile(path, "utf8").catch((error: unknown) => wrong(where, reasonOf(error)));
 }
 
