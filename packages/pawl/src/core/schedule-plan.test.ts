@@ -81,6 +81,53 @@ describe("what becomes of ticks that are due", () => {
     expect(counts.steps).toBeLessThan(100 + cap);
   });
 
+  const SECOND = 1_000;
+  const OFTEN = { every: 5 * SECOND };
+  /** What becomes of the ticks up to so many seconds after the start, seen to at once: when they tick, in seconds. */
+  const seenTo = (plain: Definition, seconds: number, unfinished = 0) => {
+    const first = ticksBetween(plain, "s", START + 1, START + 3_600 * SECOND, 1)[0] as number;
+    const plan = duePlan({ seed: "s", definition: plain, next: first, unfinished }, START + seconds * SECOND);
+    const at = (tick: number) => (tick - START) / SECOND;
+    return {
+      fires: plan.fires.map((fire) => `${at(fire.at)} ${fire.way}`),
+      gaps: plan.gaps.map(({ from, to, skipped, mergedInto }) => `${at(from)}–${at(to)} ${skipped ?? `into ${at(mergedInto as number)}`}`),
+    };
+  };
+
+  it.each<OverlapPolicy>(["allow", "skip", "wait", "cancel"])(
+    "ticks more frequent than the tolerance are missed when the next one is due, and get what their policy says (overlap: %s)",
+    (overlap) => {
+      expect(seenTo(definition({ ...OFTEN, overlap, policy: "skip" }), 32)).toEqual({ fires: ["30 fired"], gaps: ["5–25 missed"] });
+      expect(seenTo(definition({ ...OFTEN, overlap, policy: "latest" }), 32)).toEqual({ fires: ["30 fired"], gaps: ["5–25 into 30"] });
+      expect(seenTo(definition({ ...OFTEN, overlap, policy: "all" }), 32)).toEqual({ fires: ["5 late"], gaps: [] });
+    },
+  );
+
+  it("a tick that is late by less than a second is on time, also if the next one is due", () => {
+    const both = { fires: ["1 fired", "2 fired"], gaps: [] };
+    for (const policy of ["skip", "latest", "all"] as const)
+      expect(seenTo(definition({ every: SECOND, overlap: "allow", policy }), 2), policy).toEqual(both);
+    expect(seenTo(definition({ every: SECOND, overlap: "allow", policy: "skip" }), 2.001)).toEqual({ fires: ["2 fired"], gaps: ["1–1 missed"] });
+  });
+
+  it("where one of several ticks on time can have a job, latest gives it to the newest", () => {
+    for (const overlap of ["skip", "wait", "cancel"] as const)
+      expect(seenTo(definition({ every: SECOND, overlap, policy: "latest" }), 2), overlap).toEqual({ fires: ["2 fired"], gaps: ["1–1 into 2"] });
+    expect(seenTo(definition({ every: SECOND, overlap: "skip", policy: "latest" }), 2, 1).gaps).toEqual(["1–2 overlap"]);
+  });
+
+  it("ticks that their jitter brings into another order are on time as long as nobody was late for them", () => {
+    const jittered = definition({ overlap: "allow", policy: "skip", every: SECOND, jitter: 20 * SECOND });
+    let place = firstTick(jittered, "s", START);
+    let missed = 0;
+    for (let looks = 0; looks < 500 && place.next !== undefined; looks++) {
+      const plan: DuePlan = duePlan({ seed: "s", definition: jittered, next: place.next, unfinished: 0 }, place.looksAt as number);
+      missed += plan.gaps.length;
+      place = plan;
+    }
+    expect(missed).toBe(0);
+  });
+
   it("a tick is merged into one that has a job, never into one that is itself too old", () => {
     const ended: Definition = { ...definition({ overlap: "allow", every: 1_000 }), end: START + 2_500_000 };
     let next: number | undefined = START + 1_000;

@@ -46,7 +46,7 @@ export const MOST_TICKS = 1_000;
  */
 export function duePlan(schedule: DueSchedule, now: number): DuePlan {
   const { seed, definition, next } = schedule;
-  const { policy, tolerance, window, cap, pace } = definition.missed;
+  const { policy, window, cap, pace } = definition.missed;
   // Beyond those that are to be made up for, so that a step gets on however many these are.
   const most = MOST_TICKS + (policy === "all" ? cap : 0);
   const { ticks, following } = dueTicks(schedule, now, most);
@@ -58,7 +58,7 @@ export function duePlan(schedule: DueSchedule, now: number): DuePlan {
 
   // Nothing is due (a window of its own has moved it): look again at its time.
   if (last === undefined) return { fires: [], gaps: [], ...goOn(next) };
-  const onTime = ticks.findIndex((tick) => lateBy(tick) <= tolerance);
+  const onTime = firstOnTime(schedule, ticks, following, now);
   const missed = onTime === -1 ? ticks : ticks.slice(0, onTime);
   const rest = onTime === -1 ? [] : ticks.slice(onTime);
   const many = ticks.length === most && following !== undefined && lateBy(following) >= 0;
@@ -91,8 +91,12 @@ export function duePlan(schedule: DueSchedule, now: number): DuePlan {
   // latest: if some were missed, the last one that is due stands for all of them, if it is not too old.
   const overdue = onTime === -1;
   if (overdue && lateBy(last) > window) return { fires: [], gaps: gap(missed, { skipped: "window" }), ...goOn(after(last)) };
-  const merged = missed.length === 0 ? [] : ticks.slice(0, -1);
-  const served = onTimePlan(schedule, missed.length === 0 ? rest : [last], merged.length, overdue ? "late" : "fired");
+  // So does it for those on time, if only one of them can have a job: the one that the others would wait for is the newest.
+  const oneForAll = missed.length > 0 || (policy === "latest" && definition.overlap !== "allow");
+  const merged = oneForAll ? ticks.slice(0, -1) : [];
+  const served = onTimePlan(schedule, oneForAll ? [last] : rest, merged.length, overdue ? "late" : "fired");
+  // Where an unfinished job is in the way of the last one, nothing stands for the others.
+  if (oneForAll && served.fires.length === 0) return { fires: [], gaps: gap(ticks, { skipped: "overlap" }), ...goOn(after(last)) };
   return { fires: served.fires, gaps: [...gap(merged, { mergedInto: last }), ...served.gaps], ...goOn(after(served.last ?? last)) };
 }
 
@@ -115,6 +119,29 @@ function onTimePlan(
     return { fires: [], gaps: gap(ticks, { skipped: "overlap" }), last: ticks.at(-1) as number };
   const fire: PlannedFire = { at, way, merged, ...(unfinished > 0 && overlap !== "skip" ? { overlap } : {}) };
   return { fires: [fire], gaps: [], last: at };
+}
+
+/** ms that a tick may always be late: timers are, and two ticks that their jitter brings together are not one. */
+const ALWAYS_ON_TIME = 1_000;
+
+/**
+ * From which of the due ticks on they are on time; -1: none of them. A tick is on time as long as it is late by no more than
+ * its tolerance, and the next one is not due: else what becomes of missed ticks would mean nothing to a schedule that ticks
+ * more often than that.
+ */
+function firstOnTime({ seed, definition }: DueSchedule, ticks: readonly number[], following: number | undefined, now: number): number {
+  const { tolerance } = definition.missed;
+  // In the order of ticks: one that its jitter brings before the one ahead of it waits for that.
+  let dueAt = Number.NEGATIVE_INFINITY;
+  const due = (following === undefined ? ticks : [...ticks, following]).map((tick) => {
+    dueAt = Math.max(dueAt, plannedAt(definition, seed, tick));
+    return dueAt;
+  });
+  return ticks.findIndex((_, place) => {
+    const since = due[place] as number;
+    const untilNext = (due[place + 1] ?? Number.POSITIVE_INFINITY) - since;
+    return now - since <= Math.min(tolerance, Math.max(ALWAYS_ON_TIME, untilNext));
+  });
 }
 
 /** Ticks that are due, and the one after them. */

@@ -139,7 +139,7 @@ export function definitionOf(ref: ScheduleRef, times: ScheduleTimes, job: Schedu
   const keep = checkKeep(times.keep);
   return {
     ...timing,
-    missed: checkMissed(times.missed),
+    missed: checkMissed(times.missed, () => defaultPace(timing, seedOf(ref))),
     overlap: checkOneOf("overlap", times.overlap ?? DEFAULTS.schedule.overlap, ["allow", "skip", "wait", "cancel"]),
     ...(keep === undefined ? {} : { keep }),
     job,
@@ -185,7 +185,15 @@ function checkDst(given: ScheduleTimes["dst"] = {}): DstPolicy {
   };
 }
 
-function checkMissed(given: ScheduleTimes["missed"] = {}): MissedPolicy {
+/** Ahead of its ticks: at their own pace nothing would ever be made up for, since as many come as are. */
+function defaultPace({ rule }: Timing, seed: string): number {
+  const first = nextTick({ rule }, seed, ANY_DAY);
+  const second = first === undefined ? undefined : nextTick({ rule }, seed, first);
+  const { pace } = DEFAULTS.schedule;
+  return first === undefined || second === undefined ? pace : Math.min(pace, Math.floor((second - first) / 2));
+}
+
+function checkMissed(given: ScheduleTimes["missed"] = {}, paceOfAll: () => number): MissedPolicy {
   const asked: MissedOptions = typeof given === "string" ? { policy: given } : given;
   checkKeys(checkObject("missed", asked), MISSED_KEYS, "missed.");
   const { missed, tolerance, window, cap, pace } = DEFAULTS.schedule;
@@ -196,7 +204,7 @@ function checkMissed(given: ScheduleTimes["missed"] = {}): MissedPolicy {
     tolerance: checkDuration("missed.tolerance", asked.tolerance ?? tolerance),
     window: checkDuration("missed.window", asked.window ?? window),
     cap: checkWhole("missed.cap", asked.cap ?? cap, 1, MOST_TICKS),
-    pace: checkDuration("missed.pace", asked.pace ?? pace),
+    pace: checkDuration("missed.pace", asked.pace ?? (policy === "all" ? paceOfAll() : pace)),
   };
 }
 

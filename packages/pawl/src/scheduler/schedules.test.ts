@@ -68,6 +68,43 @@ describe("schedules", () => {
     await expect(pawl.schedules.get("s")).rejects.toMatchObject({ code: "schedule_unknown" });
   });
 
+  it("that tick every second make up for what they missed, all of it, and are on time again", async () => {
+    const t = await test();
+    for (const [name, times] of Object.entries({ every: { every: "1s" }, cron: { cron: "* * * * * *" } } as const))
+      await t.pawl.schedules.put(name, sweep, { ...times, missed: { policy: "all", window: "1h" }, overlap: "allow" });
+    await t.advance("10s");
+    for (const name of ["every", "cron"]) await t.pawl.schedules.pause(name);
+    await t.advance("20s");
+    for (const name of ["every", "cron"]) await t.pawl.schedules.resume(name);
+    await t.advance("1m");
+    for (const name of ["every", "cron"]) {
+      const ticks = await t.pawl.schedules.ticks(name, { limit: 200 });
+      expect(
+        ticks.map(({ kind }) => kind).filter((kind) => kind !== "fired" && kind !== "late"),
+        name,
+      ).toEqual([]);
+      expect(ticks).toHaveLength(90);
+      expect(ticks[0], name).toMatchObject({ kind: "fired" });
+    }
+  });
+
+  it("that tick more often than a tick may be late miss ticks too, and the newest stands for them", async () => {
+    const t = await test();
+    await t.pawl.schedules.put("latest", sweep, { every: "5s" });
+    await t.pawl.schedules.put("skip", sweep, { every: "5s", missed: "skip" });
+    await t.advance("5s");
+    for (const name of ["latest", "skip"]) await t.pawl.schedules.pause(name);
+    await t.advance("32s");
+    for (const name of ["latest", "skip"]) await t.pawl.schedules.resume(name);
+    await t.advance("1s");
+    const latest = await t.pawl.schedules.ticks("latest");
+    expect(latest[0]).toMatchObject({ kind: "fired", at: new Date(START + 35_000), merged: 5 });
+    expect(latest[1]).toMatchObject({ kind: "merged", count: 5, into: new Date(START + 35_000) });
+    const skip = await t.pawl.schedules.ticks("skip");
+    expect(skip[0]).toMatchObject({ kind: "fired", at: new Date(START + 35_000) });
+    expect(skip[1]).toMatchObject({ kind: "skipped", reason: "missed", count: 5 });
+  });
+
   it("are changed in part, and keep the rest", async () => {
     const { pawl } = await test();
     await pawl.schedules.put("s", report, { cron: "0 9 * * *", zone: "Asia/Tokyo", overlap: "wait", input });
