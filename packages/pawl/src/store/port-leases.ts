@@ -122,8 +122,9 @@ export interface LeaseStore {
   /**
    * running → what the patch says, or what was asked of the job meanwhile (`withIntent`): the only exit.
    * A job is settled once per lease: again under the same lease answers `settled` and changes nothing; under a lease
-   * that is gone, not the worker's, or without that job, `stale`. A job that ends releases its dependents in the
-   * same step. A lease is gone when its last job is settled.
+   * that is gone, not the worker's, or without that job, `stale`. With a tx, again under the same lease is `stale`, too: what
+   * that transaction holds was done before, by one whose commit was not answered. A job that ends releases its dependents in
+   * the same step. A lease is gone when its last job is settled.
    */
   settle(worker: WorkerRef, settlements: readonly Settlement[], tx?: ForeignTransaction): Promise<readonly Settled[]>;
   /**

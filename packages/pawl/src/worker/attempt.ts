@@ -4,6 +4,7 @@ import type { ClaimedJob, Settlement } from "../store/port-leases.js";
 import { Aborted, type AbortReason } from "./abort.js";
 import type { HeldLease } from "./held-lease.js";
 import type { Notes } from "./journal.js";
+import type { Outages } from "./outage.js";
 import type { Plan } from "./plan.js";
 
 /**
@@ -31,6 +32,8 @@ export class Attempt {
   /** the turn of the breaker that let it through, if one did */
   pass: number | undefined;
   notes: Notes | undefined;
+  /** set once its handler asked the store for something */
+  outages: Outages | undefined;
   /** set if its handler ended while a transaction it did not await was being committed */
   ifUncommitted: (() => void) | undefined;
   #aborted: AbortReason | undefined;

@@ -21,6 +21,7 @@ import { Leases } from "./leases.js";
 import { type ContextHome, LiveContext } from "./live-context.js";
 import { compose } from "./middleware.js";
 import type { Settings } from "./options.js";
+import { Outages } from "./outage.js";
 import { Plans } from "./plan.js";
 import type { Reports } from "./reports.js";
 import { Reservations } from "./reservations.js";
@@ -86,12 +87,17 @@ export class Conveyor {
       onProgress: () => this.runner.pump(),
       onError: (error) => onError("settle", error),
     });
-    const home = this.#home();
+    const outagesOf = (attempt: Attempt) => {
+      attempt.outages ??= new Outages(store.engine.place);
+      return attempt.outages;
+    };
+    const home = { ...this.#home(), outagesOf };
     this.runner = new Runner({
       clock,
       concurrency: settings.concurrency,
       invoke: compose(settings.middleware),
       contextOf: (attempt) => new LiveContext(attempt, home),
+      outagesOf,
       isFull: () => this.settler.full,
       onStart: (attempt) => this.#started(attempt),
       onOutcome: (attempt, outcome, now) => this.#outcome(attempt, outcome, now),
@@ -205,7 +211,7 @@ export class Conveyor {
   }
 
   /** Where contexts are at home: what they settle themselves, in a transaction, is told here. */
-  #home(): ContextHome {
+  #home(): Omit<ContextHome, "outagesOf"> {
     const { store, worker, clock } = this.#parts;
     return {
       store,

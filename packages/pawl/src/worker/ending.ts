@@ -9,6 +9,7 @@ import { isSealed, type Unreadable, unreadableFailure } from "../core/sealed.js"
 import { dueTimer, lateFailure } from "../core/timer.js";
 import type { Attempt } from "./attempt.js";
 import { Undecodable } from "./input.js";
+import { notSpent, type Outages } from "./outage.js";
 
 /** Why a claimed job is not run at all, if so. `now`: the store's clock. */
 export function refusal({ job, cancelled, atMostOnce }: Attempt, now: number): Outcome | undefined {
@@ -50,12 +51,16 @@ export function encodeOutput(value: unknown): ReturnType<typeof encode> {
 }
 
 /** The one place where whatever was thrown becomes an outcome. Total: what is thrown may do anything when looked at. */
-export function outcomeOfThrown(attempt: Attempt, thrown: unknown): Outcome {
+export function outcomeOfThrown(attempt: Attempt, thrown: unknown, outages: Outages, now: number): Outcome {
   if (attempt.cancelled) return { kind: "cancelled" };
   if (thrown instanceof Undecodable) return { kind: "failed", failure: failureOf(thrown, "undecodable"), retryable: false };
   if (isPawlError(thrown, "output_unencodable")) return { kind: "failed", failure: failureOf(thrown, "output_unencodable"), retryable: false };
   // By name, not by class: there may be two copies of this package in one process.
-  switch (nameOf(thrown)) {
+  const name = nameOf(thrown);
+  // One that met an outage and says nothing of its own about retries failed of it, though it may not have said so.
+  if (!attempt.atMostOnce && name !== "Snooze" && (outages.behind(thrown) || (outages.any && name === undefined)))
+    return notSpent(attempt, thrown, attempt.lease.storeTime(now), name === "RetryAfter" ? delayOf(thrown) : undefined);
+  switch (name) {
     case "NonRetryable":
       return { kind: "failed", failure: failureOf(thrown), retryable: false };
     case "RetryAfter": {

@@ -14,6 +14,7 @@ import type { Attempt } from "./attempt.js";
 import type { Context } from "./context.js";
 import { encodeOutput } from "./ending.js";
 import type { Journal } from "./journal.js";
+import type { Outages } from "./outage.js";
 
 /** What contexts need of the worker they belong to. */
 export interface ContextHome {
@@ -21,6 +22,7 @@ export interface ContextHome {
   readonly worker: WorkerRef;
   readonly clock: Clock;
   readonly journal: Journal;
+  outagesOf(attempt: Attempt): Outages;
   /** the attempt was settled by a transaction of its own */
   committed(attempt: Attempt, patch: Patch, now: number): void;
   /** the store says that the attempt's lease is lost */
@@ -103,7 +105,7 @@ export class LiveContext implements Context {
     this.#checkOpen();
     let committed: { readonly patch: Patch; readonly now: number } | undefined;
     try {
-      const answer = await store.leases.transaction(async (tx) => {
+      const transaction = store.leases.transaction(async (tx) => {
         const result = await work(tx);
         await journal.close(attempt);
         const encoded = result === undefined ? undefined : encodeOutput(result);
@@ -121,6 +123,7 @@ export class LiveContext implements Context {
         committed = { patch, now };
         return result;
       });
+      const answer = await this.#outages.within(transaction);
       if (committed !== undefined) this.#home.committed(attempt, committed.patch, committed.now);
       return answer;
     } catch (error) {
@@ -148,16 +151,21 @@ export class LiveContext implements Context {
     const { lease, job } = this.#attempt;
     const { store, worker } = this.#home;
     checkName("key", name);
-    const known = await store.records.recall(job.id, name);
+    const known = await this.#outages.of(store.records.recall(job.id, name));
     if (known !== undefined) return decode(known) as T;
     this.#checkOpen();
     const value = await effect();
     const encoded = encode(value);
     if (!encoded.ok) throw pawlError("output_unencodable", { job: job.id, reason: encoded.reason });
     const under = { lease: lease.id, job: job.id, tenant: job.lane.tenant };
-    const kept = await store.records.record(worker, { ...under, name, value: encoded.text, ttl: milliseconds(ttl) });
+    const entry = { ...under, name, value: encoded.text, ttl: milliseconds(ttl) };
+    const kept = await this.#outages.of(store.records.record(worker, entry));
     if (kept === "stale") throw this.#lost();
     return kept.value === encoded.text ? value : (decode(kept.value) as T);
+  }
+
+  get #outages(): Outages {
+    return this.#home.outagesOf(this.#attempt);
   }
 
   #checkOpen(): void {

@@ -7,6 +7,7 @@ import { Attempt } from "./attempt.js";
 import type { Context } from "./context.js";
 import { HeldLease } from "./held-lease.js";
 import { compose } from "./middleware.js";
+import { Outages } from "./outage.js";
 import { Plans } from "./plan.js";
 import { Runner } from "./runner.js";
 import { task } from "./task.js";
@@ -29,6 +30,7 @@ test("a result that comes after its timeout is late, though no timer could say s
     concurrency: 1,
     invoke: compose([]),
     contextOf: () => ({}) as Context,
+    outagesOf: () => new Outages("memory:"),
     isFull: () => false,
     onStart: () => {},
     onOutcome: (_, outcome) => void outcomes.push(outcome),

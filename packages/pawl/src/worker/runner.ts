@@ -9,6 +9,7 @@ import { givenBack, outcomeOfThrown, outcomeOfValue, outOfTime, refusal } from "
 import type { HeldLease } from "./held-lease.js";
 import { callHandler } from "./input.js";
 import { type Invoke, promised } from "./middleware.js";
+import type { Outages } from "./outage.js";
 import { Pace } from "./pace.js";
 
 export interface RunnerParts {
@@ -16,6 +17,7 @@ export interface RunnerParts {
   readonly concurrency: number;
   readonly invoke: Invoke;
   readonly contextOf: (attempt: Attempt) => Context;
+  readonly outagesOf: (attempt: Attempt) => Outages;
   /** whether outcomes wait in such numbers that nothing more should start */
   readonly isFull: () => boolean;
   readonly onStart: (attempt: Attempt) => void;
@@ -259,7 +261,7 @@ export class Runner {
     if (attempt.phase === "over") return;
     // A result that comes after its time is late, whoever notices first: the timer, or (if it blocked the timer) us.
     const late = now >= attempt.endBy && !attempt.cancelled;
-    const outcome = late ? outOfTime(attempt) : ok ? outcomeOfValue(value) : outcomeOfThrown(attempt, value);
+    const outcome = late ? outOfTime(attempt) : ok ? outcomeOfValue(value) : outcomeOfThrown(attempt, value, this.parts.outagesOf(attempt), now);
     if (attempt.phase === "running") this.#finish(attempt, outcome, now);
     else attempt.ifUncommitted = () => this.#finish(attempt, outcome, now);
   }

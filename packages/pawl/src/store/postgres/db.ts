@@ -2,7 +2,8 @@ import type { Lane } from "../../core/lane.js";
 import type { GateKey } from "../../core/limit.js";
 import type { ForeignTransaction } from "../port.js";
 import type { Driver, Hot, Queryable, Row, Statement, Transaction } from "./drivers/driver.js";
-import { asDriverError, DriverError, isTransient, storeError } from "./errors.js";
+import { sqlState } from "./drivers/sql-state.js";
+import { asDriverError, DriverError, errorOfHandlers, isTransient, storeError } from "./errors.js";
 import { listenForKnocks, sameKnocks } from "./knocks.js";
 
 /** What every operation of the store works with. */
@@ -32,6 +33,7 @@ export interface Wall {
 
 const SCHEMA = "pawl";
 const MOST_TRIES = 6;
+const ALIVE = statement("alive", "select");
 
 export function statement(name: string, text: string): Statement {
   return { name: `pawl_${name}`, text: text.trim() };
@@ -56,7 +58,20 @@ export function openDb(driver: Driver, options: { schema?: string; now?: () => n
   const schema = options.schema ?? SCHEMA;
   const inSchema = schemaOf(schema);
   const readable = (on: Queryable): Queryable => ({ query: (asked, values) => on.query<never>(inSchema(asked), values).catch(rethrow) });
-  const named = (tx: Transaction): Transaction => ({ ...readable(tx), run: (text, values) => tx.run(text, values) });
+  const named = (tx: Transaction): Transaction => {
+    const isAlive = () =>
+      tx.query(ALIVE).then(
+        () => true,
+        (error: unknown) => sqlState(error) !== undefined,
+      );
+    return {
+      ...readable(tx),
+      run: (text, values) =>
+        tx.run(text, values).catch(async (error: unknown) => {
+          throw await errorOfHandlers(error, options.place, isAlive);
+        }),
+    };
+  };
   const db: Db = {
     driver,
     schema,

@@ -1,4 +1,5 @@
 import { isPawlError, type PawlError, pawlError } from "../../core/error.js";
+import { sqlState } from "./drivers/sql-state.js";
 
 /**
  * What a driver throws. `fate` says what became of the statement: `unsent` (no connection), `refused` (the server
@@ -38,6 +39,24 @@ export function poisonsConnection(code: string | undefined): boolean {
   return code === undefined || code === "25006" || code.startsWith("08") || code.startsWith("57P") || code.startsWith("58");
 }
 
+/** Whether it is the server that failed (it is away, full, read-only, broken), and not what it was asked. */
+function isServersFault(code: string): boolean {
+  return code === "25006" || ["08", "53", "57P", "58"].some((start) => code.startsWith(start));
+}
+
+/**
+ * What a statement of a handler's own failed with, as the handler sees it: the driver's error, which says what the server
+ * did not like, or ours, if the statement is not at fault. `isAlive` asks whether the connection still answers: a driver
+ * may throw for want of an argument that it understands, too. One that is too slow has its time, and is at fault itself.
+ */
+export async function errorOfHandlers(error: unknown, place: string, isAlive: () => Promise<boolean>): Promise<unknown> {
+  if (isPawlError(error)) return error;
+  const code = sqlState(error);
+  if (code !== undefined) return isServersFault(code) ? storeError(new DriverError("refused", code, error), "transaction", place) : error;
+  if (messageOf(error) === "Query read timeout" || (await isAlive())) return error;
+  return storeError(new DriverError("unknown", undefined, error), "transaction", place);
+}
+
 /** What the caller of Pawl sees. SQL and driver errors stay in `cause`. */
 export function storeError(error: unknown, operation: string, place: string): PawlError {
   if (isPawlError(error)) return error;
@@ -48,9 +67,10 @@ export function storeError(error: unknown, operation: string, place: string): Pa
   if (code === undefined || fate === "unsent" || code.startsWith("08") || code.startsWith("57P") || code === "53300") {
     return pawlError("store_unreachable", { store: place, reason }, error);
   }
-  if (code === "25006") return pawlError("store_read_only", { reason }, error);
-  if (code === "53100") return pawlError("store_full", { reason }, error);
-  return pawlError("store_failed", { operation, reason, lasting: isLasting(code) }, error);
+  if (code === "25006") return pawlError("store_read_only", { store: place, reason }, error);
+  if (code === "53100") return pawlError("store_full", { store: place, reason }, error);
+  const outage = isServersFault(code) ? { store: place, outage: true } : {};
+  return pawlError("store_failed", { operation, reason, lasting: isLasting(code), ...outage }, error);
 }
 
 /** Whether the same statement would fail again: its values are at fault (data, constraints, limits), not the moment. */

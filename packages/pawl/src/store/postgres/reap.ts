@@ -70,7 +70,7 @@ export function reap(
       byWorker.set(lease.worker, settlements);
     }
     const released: Lane[] = [];
-    for (const [worker, settlements] of byWorker) released.push(...(await applyPatches(db, tx, worker, settlements)));
+    for (const [worker, settlements] of byWorker) released.push(...(await applyPatches(db, tx, worker, settlements)).readied);
     // Whatever is left of them holds nothing: all its jobs are settled, or their rows are gone.
     await tx.query(CLOSE, [plainArray(expired.map((lease) => lease.id))]);
     return { leases: expired.length, jobs: unsettled.length, lanes: [...unsettled.map(laneOf), ...released] };

@@ -33,7 +33,7 @@ const FORGET_INTENTS = statement("forget_intents", "delete from pawl.intent wher
  * Settles with everything that was asked of the jobs and everyone who waits for them looked after, in the caller's
  * transaction: a handler's own, the one of a raised guard, or the reaper's.
  */
-export async function settleGuarded(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<readonly Lane[]> {
+export async function settleGuarded(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<Applied> {
   const leases = [...new Set(settlements.map((item) => item.lease))];
   const own = await on.query<{ id: LeaseId; jobs: string }>(LOCK_LEASES, [plainArray(leases), worker]);
   const held = new Map(own.map((row) => [row.id, new Set(row.jobs.split(","))]));
@@ -41,19 +41,23 @@ export async function settleGuarded(db: Db, on: Queryable, worker: number, settl
   return applyPatches(db, on, worker, mine);
 }
 
-/**
- * Applies patches to jobs whose leases are locked here. Jobs settled before under the same lease stay as they are.
- * Answers with the lanes of dependents that became ready.
- */
-export async function applyPatches(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<readonly Lane[]> {
-  if (settlements.length === 0) return [];
+export interface Applied {
+  /** what was settled here, and not before */
+  readonly fresh: readonly Settlement[];
+  /** the lanes of dependents that became ready */
+  readonly readied: readonly Lane[];
+}
+
+/** Applies patches to jobs whose leases are locked here. Jobs settled before under the same lease stay as they are. */
+export async function applyPatches(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<Applied> {
+  if (settlements.length === 0) return { fresh: [], readied: [] };
   const before = await on.query<{ job: JobId; lease: LeaseId }>(SETTLED_BEFORE, [
     plainArray(settlements.map((item) => item.lease)),
     plainArray(settlements.map((item) => item.job)),
   ]);
   const known = new Set(before.map(settlementKey));
   const fresh = settlements.filter((item) => !known.has(settlementKey(item)));
-  if (fresh.length === 0) return [];
+  if (fresh.length === 0) return { fresh, readied: [] };
   const asked = new Map((await on.query<Asked & { job: JobId }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row]));
   const decided = fresh.map((item) => ({ ...item, patch: withIntent(item.patch, asked.get(item.job)) }));
   await append(on, worker, decided);
@@ -65,11 +69,12 @@ export async function applyPatches(db: Db, on: Queryable, worker: number, settle
     on,
     decided.map((item) => ({ lane: item.lane, from: "running" as const, to: item.patch.next })),
   );
-  return release(
+  const readied = await release(
     db,
     on,
     decided.filter((item) => isFinished(item.patch.next)).map((item) => ({ id: item.job, state: item.patch.next })),
   );
+  return { fresh, readied };
 }
 
 /** What they hold is free, and a key that was told to rest is at rest, before those that stay line up again. */

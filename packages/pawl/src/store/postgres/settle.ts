@@ -55,16 +55,21 @@ async function firstOfEach(
   return { answers: given.map((item) => byKey.get(settlementKey(item)) as Settled), readied };
 }
 
+/**
+ * What was settled before is stale here: an earlier transaction of the same attempt did it, whose commit was not answered,
+ * and this one's work would be done a second time.
+ */
 async function settleInside(
   { db, held }: Settling,
   tx: ForeignTransaction,
   worker: number,
   settlements: readonly Settlement[],
 ): Promise<SettleReport> {
-  const report = await settleSlowly(db, foreignDb(db, tx), worker, settlements);
+  const { fresh, readied } = await settleGuarded(db, foreignDb(db, tx), worker, settlements);
   // If it is rolled back, what is left of these leases is settled row by row.
   held.settled({ bundles: [], rest: settlements });
-  return report;
+  const applied = new Set(fresh);
+  return { answers: settlements.map((item) => (applied.has(item) ? "settled" : "stale")), readied };
 }
 
 /** The quick ways settle all they are given or nothing; then it is done one by one. */
@@ -83,7 +88,7 @@ async function settleSorted({ db, held }: Settling, worker: number, settlements:
 }
 
 async function settleSlowly(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<SettleReport> {
-  const readied = await settleGuarded(db, on, worker, settlements);
+  const { readied } = await settleGuarded(db, on, worker, settlements);
   return { answers: await classify(on, worker, settlements), readied };
 }
 
