@@ -3,7 +3,7 @@ import type { Pawl } from "pawl";
 import { type Configuration, readConfiguration, type Sources } from "../config/read.js";
 import { printLines } from "../live/lines.js";
 import { durabilityOf, engineName } from "../live/words.js";
-import { type Service, startService } from "../serve/service.js";
+import { type Service, startService, type World } from "../serve/service.js";
 import { logTo } from "../telemetry/log.js";
 import { configured } from "./configured.js";
 import type { Act } from "./session.js";
@@ -18,10 +18,11 @@ export function build(command: Command, act: Act): void {
 /** `pawl serve`: the service, or the part of it that `--roles` names, until it is asked to stop. */
 async function serve(sources: Sources): Promise<void> {
   const configuration = await readConfiguration(sources);
-  const { say, follow } = voiceOf(configuration);
+  const { follow, ...voice } = voiceOf(configuration);
+  const { say } = voice;
   let service: Service | undefined;
   const stopped = untilStopped(() => service?.kill());
-  const started = await Promise.race([startService(configuration, { env: sources.env, say }), stopped]);
+  const started = await Promise.race([startService(configuration, { env: sources.env, ...voice }), stopped]);
   if (started === undefined) {
     say("stopped     before there was a store");
     process.exit();
@@ -44,19 +45,28 @@ function isPart(): boolean {
   return process.send !== undefined;
 }
 
-interface Voice {
-  say(line: string): void;
+interface Voice extends Omit<World, "env"> {
   /** tells what happens, until the answer is called */
   follow(pawl: Pawl): () => void;
 }
 
 /** Lines for people at a terminal, JSON for machines elsewhere, unless the settings say otherwise. */
 function voiceOf({ settings }: Configuration): Voice {
-  if (isPart()) return { say: () => {}, follow: (pawl) => printLines(pawl, print) };
+  if (isPart()) return { say: (line, level) => (level === "error" ? print(line) : undefined), follow: (pawl) => printLines(pawl, print) };
   const format = settings["log.format"] ?? (process.stdout.isTTY ? "lines" : "json");
   const log = logTo({ level: settings["log.level"], format });
-  // The words stand in a column for people; a machine needs no blanks.
-  return { say: format === "lines" ? print : (line) => log.info(line.replace(/ {2,}/, ": ")), follow: (pawl) => log.follow(pawl) };
+  // Whatever ends the process. The lines of its last moment are those that say why.
+  process.once("exit", log.flush);
+  return {
+    // The words stand in a column for people; a machine needs no blanks.
+    say(line, level = "info", fields) {
+      if (format !== "lines" || level === "error") return log[level](line.replace(/ {2,}/, ": "), fields);
+      log.flush();
+      print(line);
+    },
+    onRequest: log.request,
+    follow: (pawl) => log.follow(pawl),
+  };
 }
 
 /** Resolves when the process that started this one, and keeps a line to it, has gone. */

@@ -35,7 +35,12 @@ export interface Config {
   readonly metrics?: { readonly objectives?: Readonly<Record<string, Duration>>; readonly tenants?: number };
   /** OpenTelemetry, as a module of yours sets it up: see docs/tracing.md */
   readonly tracing?: { readonly setup?: string; readonly roots?: boolean };
-  readonly log?: { readonly level?: "debug" | "info" | "warn" | "error" | "silent"; readonly format?: "json" | "lines" };
+  readonly log?: {
+    readonly level?: "debug" | "info" | "warn" | "error" | "silent";
+    readonly format?: "json" | "lines";
+    /** whether `pawl serve` logs a line for each request; left out: yes */
+    readonly requests?: boolean;
+  };
 }
 
 export interface StoreConfig {

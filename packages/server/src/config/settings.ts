@@ -56,6 +56,7 @@ export const SETTINGS = {
   "tracing.setup": setting(path, "a module of yours that sets up OpenTelemetry"),
   "tracing.roots": setting(yesNo, "whether attempts at jobs that carry no trace begin one"),
   "log.level": setting(oneOf("debug", "info", "warn", "error", "silent"), "the least that is logged"),
+  "log.requests": setting(yesNo, "whether `pawl serve` logs a line for each request"),
   "log.format": setting(oneOf("json", "lines"), "of the log; left out: lines in a terminal"),
 } as const satisfies Record<string, Setting<unknown>>;
 
@@ -75,6 +76,7 @@ export const SETTING_DEFAULTS = {
   "shutdown.delay": 0,
   "shutdown.drain": "30s",
   "log.level": "info",
+  "log.requests": true,
 } as const satisfies { readonly [N in SettingName]?: ValueOf<N> };
 
 type Defaulted = keyof typeof SETTING_DEFAULTS | "store.url";

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
 import type { ServerOptions as TlsOptions } from "node:https";
 import type { Socket } from "node:net";
@@ -22,9 +21,10 @@ import { type AuditLog, denialOf, isDenial, type Told } from "./guard.js";
 import type { Handled, Parts } from "./handler.js";
 import { parseJson } from "./json.js";
 import { type Answered, pipeline } from "./pipeline.js";
-import { asPawlError, problemOf, retryAfterOf } from "./problem.js";
+import { asPawlError, isFault, problemOf, retryAfterOf } from "./problem.js";
 import { mayAsk } from "./reach.js";
 import { Readiness } from "./ready.js";
+import { noteOf, pathOf, type RequestFollower } from "./request-facts.js";
 import { inTrace, type RequestTracing, requestTrace } from "./request-trace.js";
 import { routes as CONTRACTED } from "./routes/index.js";
 
@@ -51,7 +51,8 @@ export interface AppOptions {
 
 export interface Fault {
   readonly error: unknown;
-  readonly request: string;
+  /** undefined: it is of no single request */
+  readonly request: string | undefined;
   readonly route: string;
 }
 
@@ -110,7 +111,7 @@ export function createApp(options: AppOptions): App {
     address: addressOf(request),
     request: request.id,
   });
-  const denials = audit === undefined ? undefined : new Denials(audit, (error) => onFault?.({ error, request: "", route: "audit" }));
+  const denials = audit === undefined ? undefined : new Denials(audit, (error) => onFault?.({ error, request: undefined, route: "audit" }));
   const deny = async (error: PawlError, route: AnyRoute, request: FastifyRequest) => {
     if (isDenial(error)) await denials?.tell(denialOf(toldOf(route, request), error));
   };
@@ -126,10 +127,15 @@ export function createApp(options: AppOptions): App {
 
   /** Before the body is read: who it is, and whether they may do this to anything at all. */
   const admit = (route: AnyRoute) => async (request: FastifyRequest) => {
+    const note = noteOf(request.raw);
+    note.route = route.path;
     if ("open" in route.policy) return;
     try {
-      principals.set(request, await identify(request));
-      mayAsk(route, principals.get(request) as Principal);
+      const principal = await identify(request);
+      principals.set(request, principal);
+      note.caller = principal.name;
+      note.tenant = principal.tenant;
+      mayAsk(route, principal);
     } catch (error) {
       await deny(asPawlError(error), route, request);
       throw error;
@@ -139,7 +145,9 @@ export function createApp(options: AppOptions): App {
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     const known = asPawlError(error);
     const problem = problemOf(known, request.id);
-    if (problem.status >= 500) onFault?.({ error: known.cause ?? known, request: request.id, route: request.routeOptions.url ?? "?" });
+    const note = noteOf(request.raw);
+    note.code = problem.code;
+    if (isFault(known)) onFault?.({ error: known.cause ?? known, request: request.id, route: `${request.method} ${note.route ?? "?"}` });
     const wait = retryAfterOf(known);
     if (wait !== undefined) void reply.header("retry-after", String(wait));
     if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="pawl"');
@@ -150,8 +158,9 @@ export function createApp(options: AppOptions): App {
   };
 
   app.setErrorHandler(fail);
-  app.setNotFoundHandler((request, reply) => fail(pawlError("route_unknown", { method: request.method, path: pathOf(request) }), request, reply));
+  app.setNotFoundHandler((request, reply) => fail(pawlError("route_unknown", { method: request.method, path: pathOf(request.raw) }), request, reply));
   app.addHook("onRequest", async (request, reply) => {
+    noteOf(request.raw).address = addressOf(request);
     void reply.headers(HEADERS).header("request-id", request.id);
     if (options.tls !== undefined) void reply.header("strict-transport-security", "max-age=31536000");
   });
@@ -183,20 +192,19 @@ export function createApp(options: AppOptions): App {
       handler: async (request, reply) => {
         const principal = principals.get(request) ?? NOBODY;
         try {
-          return send(
-            reply,
-            await serve({
-              request,
-              principal,
-              scheduler: inTrace(schedulerFor(principal), requestTrace(options.tracing, route, principal.tenant, request, reply)),
-              told: toldOf(route, request),
-              signal: () => goneOrStopping(reply.raw, stopping.signal),
-              stillAllowed: async () => {
-                const now = await access.authenticate(credentialOf(request)).catch(() => principal);
-                return !("refused" in now) && now.tenant === principal.tenant;
-              },
-            }),
-          );
+          const answer = await serve({
+            request,
+            principal,
+            scheduler: inTrace(schedulerFor(principal), requestTrace(options.tracing, route, principal.tenant, request, reply)),
+            told: toldOf(route, request),
+            signal: () => goneOrStopping(reply.raw, stopping.signal),
+            stillAllowed: async () => {
+              const now = await access.authenticate(credentialOf(request)).catch(() => principal);
+              return !("refused" in now) && now.tenant === principal.tenant;
+            },
+          });
+          noteOf(request.raw).code = answer.code;
+          return send(reply, answer);
         } catch (error) {
           await deny(asPawlError(error), route, request);
           throw error;
@@ -230,7 +238,7 @@ const HEADERS = {
 
 function makeServer(tls: TlsOptions | undefined, readBody: (request: FastifyRequest, payload: IncomingMessage) => Promise<unknown>): FastifyInstance {
   const common = {
-    genReqId: () => `req_${randomUUID()}`,
+    genReqId: (request: IncomingMessage) => noteOf(request).id,
     bodyLimit: BODY_LIMIT,
     exposeHeadRoutes: false,
     forceCloseConnections: "idle" as const,
@@ -238,10 +246,16 @@ function makeServer(tls: TlsOptions | undefined, readBody: (request: FastifyRequ
     keepAliveTimeout: PATIENCE.keepAliveTimeout,
     maxRequestsPerSocket: PATIENCE.maxRequestsPerSocket,
     routerOptions: { maxParamLength: 4_096 },
-    clientErrorHandler: refuseSocket,
+    clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseSocket(error, socket),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       const problem = problemOf(error, request.id);
-      void reply.headers(HEADERS).code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
+      noteOf(request.raw).code = problem.code;
+      void reply
+        .headers(HEADERS)
+        .header("request-id", request.id)
+        .code(problem.status)
+        .type("application/problem+json")
+        .send(JSON.stringify(problem));
     },
   };
   const http = { headersTimeout: PATIENCE.headersTimeout, maxHeaderSize: PATIENCE.maxHeaderSize, connectionsCheckingInterval: 1_000 };
@@ -265,10 +279,11 @@ function told(header: string): string {
 }
 
 /** What is no HTTP, or comes too slowly, gets one line and no second chance. */
-export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket): void {
+export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket, follower?: RequestFollower): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const slow = error.code === "ERR_HTTP_REQUEST_TIMEOUT";
   const problem = problemOf(slow ? pawlError("request_timeout") : pawlError("request_malformed", { reason: "its headers or framing" }));
+  follower?.refused(socket, problem.status, problem.code);
   const body = JSON.stringify(problem);
   const head = [`HTTP/1.1 ${problem.status} ${slow ? "Request Timeout" : "Bad Request"}`, "content-type: application/problem+json"];
   socket.end([...head, `content-length: ${Buffer.byteLength(body)}`, "connection: close", "", body].join("\r\n"));
@@ -306,12 +321,8 @@ function scopes(pawl: Pawl): (principal: Principal) => Scheduler {
   };
 }
 
-export function urlOf({ path }: AnyRoute): string {
+export function urlOf({ path }: Pick<AnyRoute, "path">): string {
   return path.replaceAll(/\{(\w+)\}/g, ":$1");
-}
-
-function pathOf(request: FastifyRequest): string {
-  return request.url.split("?")[0]?.slice(0, 200) ?? "";
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
@@ -322,14 +333,15 @@ function refuseOtherMethods(
   known: readonly AnyRoute[],
   fail: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply,
 ): void {
-  for (const url of new Set(known.map(urlOf))) {
-    const allowed = known.filter((route) => urlOf(route) === url).map(({ method }) => method);
+  for (const path of new Set(known.map((route) => route.path))) {
+    const allowed = known.filter((route) => route.path === path).map(({ method }) => method);
     app.route({
       method: METHODS.filter((method) => !(allowed as readonly string[]).includes(method)),
-      url,
+      url: urlOf({ path }),
       onRequest: async (request, reply) => {
         void reply.header("allow", allowed.join(", "));
-        await fail(pawlError("method_unknown", { path: pathOf(request), method: request.method, allowed: allowed.join(", ") }), request, reply);
+        noteOf(request.raw).route = path;
+        await fail(pawlError("method_unknown", { path: pathOf(request.raw), method: request.method, allowed: allowed.join(", ") }), request, reply);
         return reply;
       },
       handler: () => {},

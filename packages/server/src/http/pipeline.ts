@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { isPawlError, pawlError, type Replies, type Scheduler } from "pawl";
 import type { Principal } from "./access.js";
+import type { Problem } from "./contract/problem.js";
 import type { AnyRoute } from "./contract/route.js";
 import { type AuditLog, isDenial, type Told, tellAction } from "./guard.js";
 import { type Call, type Handler, type Parts, Raw, Repeated } from "./handler.js";
@@ -34,6 +35,8 @@ export interface Answered {
   readonly media: string;
   readonly body: string | Readable;
   readonly replayed?: true;
+  /** of the problem that it is, where a refusal is repeated */
+  readonly code?: string;
 }
 
 /** One request, in the order it is written: read it, check its reach, do it once, tell the audit, call the library, answer. */
@@ -117,7 +120,8 @@ async function keepable(act: () => Promise<Answered>, request: string): Promise<
 }
 
 function media(reply: { readonly status: number; readonly body: string; readonly replayed?: true }): Answered {
-  return { ...reply, media: reply.status >= 400 ? PROBLEM_MEDIA : JSON_MEDIA };
+  if (reply.status < 400) return { ...reply, media: JSON_MEDIA };
+  return { ...reply, media: PROBLEM_MEDIA, code: (JSON.parse(reply.body) as Problem).code };
 }
 
 function textOf(header: string | string[] | undefined): string | undefined {

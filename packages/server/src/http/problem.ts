@@ -8,6 +8,11 @@ function isPrivate(status: number): boolean {
   return status >= 500;
 }
 
+/** What its operator has to hear of. That requests are turned away while the service stops is what was asked of it. */
+export function isFault({ code }: PawlError): boolean {
+  return isPrivate(STATUS[code]) && code !== "service_stopping";
+}
+
 /** An error as callers see it. What is not an error of Pawl is a fault, and tells nothing. */
 export function problemOf(error: unknown, request?: string): Problem {
   const known = asPawlError(error);

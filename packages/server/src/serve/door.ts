@@ -1,6 +1,7 @@
 import { listens } from "../config/judge.js";
 import { whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
+import type { RequestFacts } from "../http/request-facts.js";
 import type { Secrets } from "../secrets/secrets.js";
 import { type CertificatePlaces, type CertificateSetting, readCertificates, watchCertificates } from "../tls/certificates.js";
 import { Front } from "./front.js";
@@ -12,11 +13,16 @@ export interface Door {
 }
 
 /** Opens the door, if there is to be one. Its certificates are those of the files, also after they were renewed. */
-export async function openDoor(configuration: Configuration, secrets: Secrets, trouble: (error: unknown) => void): Promise<Door | undefined> {
+export async function openDoor(
+  configuration: Configuration,
+  secrets: Secrets,
+  { trouble, onRequest }: { trouble(error: unknown): void; onRequest?: ((facts: RequestFacts) => void) | undefined },
+): Promise<Door | undefined> {
   const { settings, origin } = configuration;
   if (!listens(settings, { origin })) return undefined;
   const places = certificatePlaces(configuration, secrets);
-  const front = new Front(places === undefined ? undefined : { secure: await readCertificates(places), askClients: places.clientCa !== undefined });
+  const tls = places === undefined ? undefined : { secure: await readCertificates(places), askClients: places.clientCa !== undefined };
+  const front = new Front(tls, onRequest);
   const address = await front.listen(settings.listen, origin("listen"));
   const unwatch = places === undefined ? () => {} : watchCertificates(places, (secure) => front.renew(secure), trouble);
   return {

@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
 import { pawlError } from "pawl";
 import type { Address } from "../config/kinds.js";
 import { ConfigError, reasonOf } from "../config/problem.js";
 import { PATIENCE, refuseSocket } from "../http/app.js";
 import { asPawlError, problemOf, retryAfterOf } from "../http/problem.js";
+import { noteOf, pathOf, type RequestFacts, RequestFollower } from "../http/request-facts.js";
 
 /** Certificates of the service, and whether clients must show one. */
 export interface FrontTls {
@@ -26,8 +27,11 @@ export class Front {
   readonly #server: Server | TlsServer;
   #state: "starting" | "up" | "stopping" = "starting";
   #handler: RequestListener = notYet;
+  readonly #follower: RequestFollower | undefined;
 
-  constructor(tls?: FrontTls) {
+  /** `onRequest` hears of every request once it is over, whoever answered it. */
+  constructor(tls?: FrontTls, onRequest?: (facts: RequestFacts) => void) {
+    this.#follower = onRequest && new RequestFollower(onRequest);
     const listener: RequestListener = (request, response) => this.#answer(request, response);
     this.#server =
       tls === undefined
@@ -35,7 +39,7 @@ export class Front {
         : createTlsServer({ ...LIMITS, ...tls.secure, requestCert: tls.askClients, rejectUnauthorized: tls.askClients }, listener);
     this.#server.maxHeadersCount = MOST_HEADERS;
     this.#server.maxRequestsPerSocket = PATIENCE.maxRequestsPerSocket;
-    this.#server.on("clientError", refuseSocket);
+    this.#server.on("clientError", (error, socket) => refuseSocket(error, socket as Socket, this.#follower));
   }
 
   /** Answers with where it can be reached. */
@@ -85,10 +89,11 @@ export class Front {
   }
 
   #answer(request: IncomingMessage, response: ServerResponse): void {
+    this.#follower?.follow(request, response);
     // Or the client would send its next request on a connection that is about to go.
     if (this.#state === "stopping") response.setHeader("connection", "close");
     if ("setSecureContext" in this.#server) response.setHeader("strict-transport-security", "max-age=31536000");
-    if (this.#state === "stopping" && pathOf(request) === "/readyz") refuse(response, pawlError("service_stopping"));
+    if (this.#state === "stopping" && pathOf(request) === "/readyz") refuse(request, response, pawlError("service_stopping"));
     else this.#handler(request, response);
   }
 }
@@ -96,16 +101,15 @@ export class Front {
 /** What is answered before there is a store. */
 const notYet: RequestListener = (request, response) => {
   if (pathOf(request) === "/livez") answer(response, 200, { status: "alive" });
-  else refuse(response, pawlError("service_starting"));
+  else refuse(request, response, pawlError("service_starting"));
 };
 
-function pathOf({ url = "/" }: IncomingMessage): string {
-  return url.split("?")[0] as string;
-}
-
 /** An error as the API tells it, where there is no API. */
-function refuse(response: ServerResponse, error: unknown): void {
-  const problem = problemOf(error);
+function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  const note = noteOf(request);
+  const problem = problemOf(error, note.id);
+  note.code = problem.code;
+  response.setHeader("request-id", note.id);
   const after = retryAfterOf(asPawlError(error));
   if (after !== undefined) response.setHeader("retry-after", after);
   answer(response, problem.status, problem, "application/problem+json");

@@ -5,11 +5,13 @@ import type { Configuration } from "../config/read.js";
 import type { Fault } from "../http/app.js";
 import { BULK_QUEUE, BulkTask } from "../http/bulk-task.js";
 import { PurgeTask } from "../http/purge-task.js";
+import type { RequestFacts } from "../http/request-facts.js";
 import { Networks } from "../net/network.js";
 import { delivererBy } from "../push/registered.js";
 import type { Environment } from "../secrets/secret.js";
 import { Secrets } from "../secrets/secrets.js";
 import type { MetricsOptions } from "../telemetry/metrics.js";
+import type { Level } from "../words/events.js";
 import { accessOf } from "./access.js";
 import { type Door, openDoor } from "./door.js";
 import { checkMastersFit } from "./fit.js";
@@ -21,8 +23,10 @@ import type { ServiceTracing } from "./tracing.js";
 /** What a service needs of its process. */
 export interface World {
   readonly env: Environment;
-  /** one line for whoever runs it */
-  say(line: string): void;
+  /** One line for whoever runs it; left out: the level info. */
+  say(line: string, level?: Level, fields?: Readonly<Record<string, unknown>>): void;
+  /** Hears of every request once it is over; left out: nobody wants to. */
+  onRequest?(facts: RequestFacts): void;
 }
 
 /** A running service: one process of a cluster, or all of it. */
@@ -45,10 +49,13 @@ const PUSHED_AT_ONCE = 50;
 export async function startService(configuration: Configuration, world: World): Promise<Service> {
   const { settings } = configuration;
   const secrets = new Secrets(world.env);
-  const say = (line: string) => world.say(secrets.clean(line));
+  const say: World["say"] = (line, level, fields) => world.say(secrets.clean(line), level, fields);
   const { tracing, target, options, anchorKey, notes } = await prepare(configuration, secrets);
   for (const note of notes) say(`note        ${note}`);
-  const door = await openDoor(configuration, secrets, (error) => say(`tls         ${reasonOf(error)}`));
+  const door = await openDoor(configuration, secrets, {
+    trouble: (error) => say(`tls         ${reasonOf(error)}`, "error"),
+    onRequest: settings["log.requests"] ? world.onRequest?.bind(world) : undefined,
+  });
   // Said at once: it is answered there, if only that the store is not there yet.
   if (door !== undefined) say(`listening   ${door.address}`);
   let pawl: Pawl | undefined;
@@ -56,12 +63,17 @@ export async function startService(configuration: Configuration, world: World): 
     const bulk = new BulkTask();
     const purges = new PurgeTask();
     const tasks = [...options.tasks, bulk.task, purges.task];
-    pawl = await open(target.url, { ...target.options, ...options, tasks, onWaiting: (what) => say(waitingLine(what)) });
+    pawl = await open(target.url, {
+      ...target.options,
+      ...options,
+      tasks,
+      onWaiting: (what) => say(waitingLine(what), what.for === "server" ? "warn" : "info"),
+    });
     const { audit, replies } = pawl;
     await checkMastersFit(configuration, pawl, say);
     bulk.attach(pawl, audit);
     purges.attach(pawl);
-    const anchors = await anchorsOf(configuration, anchorKey, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`));
+    const anchors = await anchorsOf(configuration, anchorKey, pawl, (error) => say(`audit       no anchor was written: ${reasonOf(error)}`, "error"));
     const access = accessOf(settings, pawl);
     const requests = {
       pawl,
@@ -70,7 +82,8 @@ export async function startService(configuration: Configuration, world: World): 
       ...(settings.trustedProxies === undefined ? {} : { trustedProxies: new Networks(settings.trustedProxies) }),
       audit,
       replies,
-      onFault: ({ error, request, route }: Fault) => say(`fault       ${request === "" ? route : request}: ${reasonOf(error)}`),
+      onFault: ({ error, request, route }: Fault) =>
+        say(`fault       ${route}${request === undefined ? "" : ` (${request})`}: ${reasonOf(error)}`, "error", { request_id: request, route }),
     };
     const routing = await (settings.roles.includes("api") ? apiRouting : healthRouting)(requests, metricsOptions(configuration));
     door?.front.handOver(routing.handler);

@@ -1,7 +1,10 @@
 import { type EventName, type Events, type Pawl, type PawlError, pawlError } from "pawl";
 import picocolors from "picocolors";
 import pino from "pino";
+import type { RequestFacts } from "../http/request-facts.js";
 import { isQuiet, LEVELS, type Level, type Said, WORDS } from "../words/events.js";
+import { HeldLines } from "./held-lines.js";
+import { IN_REQUEST_TEXT, levelOf, REQUEST_EVENT, requestLine } from "./request-line.js";
 import { safe } from "./safe-text.js";
 import { SeldomLines } from "./seldom-lines.js";
 
@@ -10,22 +13,27 @@ export interface LogOptions {
   readonly level?: Level | "silent";
   /** lines for people, or JSON for machines (default: lines in a terminal) */
   readonly format?: "json" | "lines";
-  /** takes each line, its end included (default: standard output) */
+  /** takes lines, their ends included, those of requests many at a time (default: standard output) */
   readonly write?: (line: string) => void;
 }
 
 /** A log: what a service has to say itself, in the same lines as what happens in its pawl. */
 export interface Log extends Readonly<Record<Level, (text: string, fields?: Readonly<Record<string, unknown>>) => void>> {
+  /** Writes down one request, within a moment: see `World.onRequest`. */
+  request(facts: RequestFacts): void;
+  /** Writes at once what is held back to be written together. */
+  flush(): void;
   /** Writes down what happens in a pawl, until the answer is called. */
   follow(pawl: Pick<Pawl, "on">): () => void;
 }
 
 export function logTo(options: LogOptions = {}): Log {
   const { level, format, write } = checked(options);
-  const out = write ?? ((line: string) => void process.stdout.write(line));
+  const shown = (json: string) => (format === "json" ? json : forPeople(json, write === undefined));
+  const lines = new HeldLines(write ?? ((text) => void process.stdout.write(text)));
   const logger = pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (label) => ({ level: label }) }, redact: REDACTED },
-    { write: format === "json" ? out : (line: string) => out(forPeople(line, write === undefined)) },
+    { write: (line: string) => lines.write(shown(line)) },
   );
   const seldom = new SeldomLines(() => performance.now());
   const say = (event: string | undefined, line: Omit<Said, "subject">) => {
@@ -42,6 +50,10 @@ export function logTo(options: LogOptions = {}): Log {
     info: own("info"),
     warn: own("warn"),
     error: own("error"),
+    request: (facts) => {
+      if (logger.isLevelEnabled(levelOf(facts))) lines.hold(shown(requestLine(facts)));
+    },
+    flush: () => lines.flush(),
     follow: (pawl) => follow(pawl, level, say),
   };
 }
@@ -89,9 +101,11 @@ const COLOURS: Readonly<Record<Level, (text: string) => string>> = {
 
 /** 12:00:00 WARN  text  name=value … */
 function forPeople(json: string, coloured: boolean): string {
-  const { level, time, msg, event: _, ...fields } = JSON.parse(json) as { level: Level; time: string; msg: string; event?: string };
+  const { level, time, msg, event, ...fields } = JSON.parse(json) as { level: Level; time: string; msg: string; event?: string };
   const word = level.toUpperCase().padEnd(5);
-  const more = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+  const said = event === REQUEST_EVENT ? IN_REQUEST_TEXT : [];
+  const told = Object.entries(fields).filter(([name]) => !said.includes(name));
+  const more = told.map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
   return `${time.slice(11, 19)} ${coloured ? COLOURS[level](word) : word} ${[msg, ...more].join("  ")}\n`;
 }
 
