@@ -151,6 +151,16 @@ describe("the other nouns over HTTP", () => {
     expect(performance.now() - before).toBeLessThan(10_000);
   });
 
+  test("an input that cannot be judged within the bound is refused, with its task and a pointer, and so is each in a batch", async () => {
+    const inputSchema = { items: { anyOf: [...Array.from({ length: 500 }, (_, at) => ({ const: at })), true] } };
+    expect((await api.ask("PUT", "/v1/tasks/costly", { body: { inputSchema } })).statusCode).toBe(204);
+    const input = Array.from({ length: 60_000 }, (_, at) => ({ a: at }));
+    const refused = await api.ask("POST", "/v1/jobs", { body: { task: "costly", input } });
+    expect(refused.json()).toMatchObject({ status: 422, code: "input_too_costly", pointer: "/input", details: { task: "costly" } });
+    const { answers } = (await api.ask("POST", "/v1/jobs/batch", { body: { jobs: [{ task: "costly", input }, { task: "any" }] } })).json();
+    expect(answers).toMatchObject([{ error: { code: "input_too_costly" } }, { enqueued: "created" }]);
+  });
+
   test("what is no schema, or has a pattern that cannot be run safely, is refused when it is registered", async () => {
     for (const inputSchema of [{ type: "nonsense" }, { type: "string", pattern: "(?=x)" }, { $ref: "https://elsewhere.example/schema" }])
       expect((await api.ask("PUT", "/v1/tasks/bad", { body: { inputSchema } })).json()).toMatchObject({ status: 422, pointer: "/inputSchema" });

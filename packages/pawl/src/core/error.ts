@@ -13,6 +13,10 @@ const table = {
   input_invalid: ["the input of {task} does not match its schema: {issues}", "correct the input at the path named"],
   input_unencodable: ["the input of {task} cannot be stored as JSON: {reason}", "pass plain JSON values"],
   input_too_large: ["the input of {task} is {size} bytes, over the limit of {limit}", "store the large part elsewhere and pass a reference"],
+  input_too_costly: [
+    "the input of {task} cannot be checked against its schema within the bounds: {reason}",
+    "send less at once, or have the schema of the task simplified",
+  ],
   option_invalid: ["option {option} is invalid: {reason}", "correct it, or leave it out"],
   duration_invalid: ['{what} "{value}" is not a duration', 'use a number of milliseconds or a text like "250ms", "30s", "5m", "24h", "7d"'],
   zone_unknown: ['there is no time zone "{zone}"', "use a name of the tz database, such as Europe/Berlin"],

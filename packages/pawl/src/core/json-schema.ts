@@ -3,8 +3,8 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 /** A JSON Schema (2020-12), as callers in other languages know the input of a task by. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Makes a schema that inputs are checked with out of a JSON Schema; throws if it is none. The service has one. */
-export type SchemaCompiler = (schema: JsonSchema) => StandardSchemaV1;
+/** Makes a schema that inputs of a task are checked with out of a JSON Schema; throws if it is none. The service has one. */
+export type SchemaCompiler = (schema: JsonSchema, task: string) => StandardSchemaV1;
 
 const TARGET = "draft-2020-12";
 

@@ -65,14 +65,14 @@ export class Directory {
     // Callers may invent names without end; what they cost must not grow with them.
     if (this.#known.size >= MOST_KNOWN) this.#known.clear();
     const { inputSchema, ...options } = defaults;
-    const task: TaskLike = { name, options, schema: this.#schemaOf(inputSchema) };
+    const task: TaskLike = { name, options, schema: this.#schemaOf(name, inputSchema) };
     this.#known.set(name, { task, record, until });
     return task;
   }
 
-  #schemaOf(schema: JsonSchema | undefined): TaskLike["schema"] {
+  #schemaOf(task: string, schema: JsonSchema | undefined): TaskLike["schema"] {
     try {
-      return schema === undefined ? undefined : this.compile?.(schema);
+      return schema === undefined ? undefined : this.compile?.(schema, task);
     } catch {
       // It was made by code whose schema says more than can be checked here: its worker checks it.
       return undefined;

@@ -69,18 +69,18 @@ export class KnownTasks extends NamedLanes<"task", TaskView> implements Tasks {
     if (options.atMostOnce !== undefined) checkBoolean("atMostOnce", options.atMostOnce);
     const defaults: StoredDefaults = {
       ...storedDefaults(options, name),
-      ...(inputSchema === undefined ? {} : { inputSchema: this.#checkSchema(inputSchema) }),
+      ...(inputSchema === undefined ? {} : { inputSchema: this.#checkSchema(name, inputSchema) }),
     };
     checkLimitPaths(name, defaults.limits, defaults.inputSchema);
     await this.store.tasks.publish([{ name, defaults }]);
     this.registry.directory.forget(name);
   }
 
-  #checkSchema(schema: unknown): JsonSchema {
+  #checkSchema(task: string, schema: unknown): JsonSchema {
     const given = checkObject("inputSchema", schema) as JsonSchema;
     if (JSON.stringify(given).length > LARGEST_SCHEMA) throw invalid("inputSchema", `it is larger than ${LARGEST_SCHEMA} characters`);
     try {
-      this.compile?.(given);
+      this.compile?.(given, task);
     } catch (error) {
       throw invalid("inputSchema", error instanceof Error ? (error.message.split("\n")[0] as string).slice(0, 200) : "it is no JSON Schema");
     }

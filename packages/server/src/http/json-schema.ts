@@ -1,61 +1,57 @@
 import { createHash } from "node:crypto";
-import type { AnySchema, ErrorObject, ValidateFunction } from "ajv";
-import { Ajv2020 } from "ajv/dist/2020.js";
-import formats from "ajv-formats";
-import type { SchemaCompiler } from "pawl";
-import { RE2JS } from "re2js";
+import { type JsonSchema, pawlError, type SchemaCompiler } from "pawl";
+import { CompiledSchema } from "../json-schema/compile.js";
+import { checkIsSchema } from "../json-schema/metaschema.js";
+import { type Budget, Unfinished } from "../json-schema/run.js";
 
-/** Schemas of others: their patterns run in linear time, and what they cost does not grow with how many there are. */
+/** Schemas of others: what they cost does not grow with how many there are. */
 const MOST_KEPT = 500;
-const MOST_ISSUES = 5;
-
-/** A pattern that cannot be turned into a search without end. What RE2 does not know (look-around) is refused with the schema. */
-const regExp = Object.assign(
-  (pattern: string, _flags: string) => {
-    const compiled = RE2JS.compile(pattern, 0);
-    // ajv tells patterns apart by their text.
-    return { test: (text: string) => compiled.matcher(text).find(), toString: () => pattern } as RegExp;
-  },
-  { code: "re2" },
-);
+/** About a tenth of a second. All inputs of one turn of the event loop share it, so that a batch does not cost more than one input. */
+const STEPS_OF_A_TURN = 2_000_000;
 
 /** Turns the JSON Schema of a task's input into what the library checks inputs with. Throws if it is no schema. */
 export function schemaCompiler(): SchemaCompiler {
-  const kept = new Map<string, ValidateFunction>();
-  return (schema) => {
-    const hash = createHash("sha256").update(JSON.stringify(schema)).digest("base64");
-    let validate = kept.get(hash);
-    if (validate === undefined) {
-      // An instance of its own: two schemas may have the same $id, and none can refer to another's.
-      const ajv = new Ajv2020({ strict: false, allErrors: false, code: { regExp } });
-      formats.default(ajv);
-      validate = ajv.compile(schema as AnySchema);
+  const kept = new Map<string, CompiledSchema>();
+  const budget = budgetOfTurns();
+  return (schema, task) => {
+    const compiled = keptOrCompiled(kept, schema);
+    const validate = (value: unknown) => {
+      try {
+        const { issues } = compiled.check(value, budget());
+        return issues === undefined ? { value } : { issues };
+      } catch (error) {
+        if (error instanceof Unfinished)
+          throw pawlError("input_too_costly", { task, reason: error.reason === "depth" ? "it is nested too deeply" : "it takes too many steps" });
+        throw error;
+      }
+    };
+    return { "~standard": { version: 1, vendor: "json-schema", validate } };
+  };
+}
+
+function keptOrCompiled(kept: Map<string, CompiledSchema>, schema: JsonSchema): CompiledSchema {
+  const hash = createHash("sha256").update(JSON.stringify(schema)).digest("base64");
+  let compiled = kept.get(hash);
+  if (compiled === undefined) {
+    checkIsSchema(schema);
+    compiled = new CompiledSchema(schema);
+  }
+  kept.delete(hash);
+  kept.set(hash, compiled);
+  if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value as string);
+  return compiled;
+}
+
+/** The same budget until the event loop has turned. */
+function budgetOfTurns(): () => Budget {
+  let budget: Budget | undefined;
+  return () => {
+    if (budget === undefined) {
+      budget = { left: STEPS_OF_A_TURN };
+      setImmediate(() => {
+        budget = undefined;
+      });
     }
-    kept.delete(hash);
-    kept.set(hash, validate);
-    if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value as string);
-    return standard(validate);
+    return budget;
   };
-}
-
-function standard(validate: ValidateFunction): ReturnType<SchemaCompiler> {
-  return {
-    "~standard": {
-      version: 1,
-      vendor: "json-schema",
-      validate: (value) => (validate(value) ? { value } : { issues: (validate.errors as ErrorObject[]).slice(0, MOST_ISSUES).map(issueOf) }),
-    },
-  };
-}
-
-/** What is missing, or should not be there, is named by its path like anything else. */
-function issueOf({ instancePath, keyword, params, message = "is wrong" }: ErrorObject) {
-  const path = instancePath
-    .split("/")
-    .slice(1)
-    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
-  const { missingProperty, additionalProperty } = params as { readonly missingProperty?: string; readonly additionalProperty?: string };
-  if (keyword === "required") return { message: "is missing", path: [...path, missingProperty as string] };
-  if (keyword === "additionalProperties") return { message: "is not known", path: [...path, (additionalProperty as string).slice(0, 100)] };
-  return { message, path };
 }

@@ -1,0 +1,76 @@
+import type { Run } from "./run.js";
+
+type Spending = Pick<Run, "spend" | "enter" | "leave">;
+
+/**
+ * Numbers JSON values, equal ones alike: so that one is found among many by one look instead of a comparison with each. An
+ * array or object is known by the numbers of its parts, so no part is looked at twice.
+ */
+export class Equality {
+  readonly #texts: Numbers;
+  /** numbers, truths, null, arrays and objects, each by a text that no other has */
+  readonly #others: Numbers;
+  readonly #seen = new Map<object, number>();
+  #next: number;
+
+  /** `base`: what has its numbers already, the constants of a schema. It is only read. */
+  constructor(base?: Equality) {
+    this.#next = base === undefined ? 0 : base.#next;
+    this.#texts = new Numbers(base === undefined ? undefined : base.#texts);
+    this.#others = new Numbers(base === undefined ? undefined : base.#others);
+  }
+
+  /** The number of a value; what is not JSON equals nothing. */
+  numberOf(value: unknown, run: Spending): number {
+    if (value === undefined) return -1;
+    if (typeof value === "string") {
+      run.spend(4 + (value.length >> 4));
+      return this.#numbered(this.#texts, value);
+    }
+    if (typeof value !== "object" || value === null) {
+      run.spend(4);
+      return this.#numbered(this.#others, String(value));
+    }
+    const known = this.#seen.get(value);
+    if (known !== undefined) return known;
+    run.enter();
+    const number = this.#numbered(this.#others, Array.isArray(value) ? this.#ofArray(value, run) : this.#ofObject(value as object, run));
+    run.leave();
+    this.#seen.set(value, number);
+    return number;
+  }
+
+  #ofArray(items: readonly unknown[], run: Spending): string {
+    run.spend(8 + 2 * items.length);
+    let text = "[";
+    for (const item of items) text += `${this.numberOf(item, run)},`;
+    return text;
+  }
+
+  /** The order of names does not matter, so any order will do that is the same every time. */
+  #ofObject(value: object, run: Spending): string {
+    const names = Object.keys(value);
+    run.spend(8 + names.length * (4 + Math.ceil(Math.log2(names.length + 1))));
+    if (names.length > 1) names.sort();
+    let text = "{";
+    for (const name of names) text += `${this.numberOf(name, run)}:${this.numberOf((value as Readonly<Record<string, unknown>>)[name], run)},`;
+    return text;
+  }
+
+  #numbered(among: Numbers, text: string): number {
+    const known = among.get(text);
+    if (known !== undefined) return known;
+    const number = this.#next++;
+    among.own.set(text, number);
+    return number;
+  }
+}
+
+class Numbers {
+  readonly own = new Map<string, number>();
+  constructor(readonly base: Numbers | undefined) {}
+
+  get(text: string): number | undefined {
+    return this.base?.get(text) ?? this.own.get(text);
+  }
+}
