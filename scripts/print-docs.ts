@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { chartedIn, pageParts, reportsIn } from "../bench/report/index.js";
+import { BOUNDS_TABLE, LONGEST_NAMES } from "../packages/pawl/src/core/bounds.js";
 import { DEFAULTS } from "../packages/pawl/src/core/defaults.js";
 import { errorTable } from "../packages/pawl/src/core/error.js";
 import { STATES } from "../packages/pawl/src/core/job.js";
@@ -16,6 +17,7 @@ const ROOT = resolve(import.meta.dirname, "..");
 const PRINTED = {
   "docs/states.md": { entry: entryLine, table: lifecycleTable, diagram },
   "docs/operations.md": { defaults, errors },
+  "docs/bounds.md": { bounds, names },
   "docs/performance.md": {
     bars: () => measured().bars,
     scenarios: () => measured().scenarios,
@@ -139,14 +141,6 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
   ingest: {
     patience: ["how long `enqueueStream` waits to be let in under an ingest limit", "`enqueueStream(…, { patience })`"],
   },
-  limits: {
-    input: ["largest encoded input", "fixed"],
-    output: ["largest encoded output", "fixed"],
-    enqueueBatch: ["jobs stored by one statement", "fixed"],
-    dependencies: ["jobs one job may depend on", "fixed"],
-    tags: ["tags of one job", "fixed"],
-    logLines: ["log lines kept of one attempt", "fixed"],
-  },
 };
 
 const DURATIONS = new Set([
@@ -175,7 +169,6 @@ const DURATIONS = new Set([
   "keep.events",
   "keep.request",
 ]);
-const SIZES = new Set(["limits.input", "limits.output"]);
 
 function defaults(): string {
   const lines = ["| default | value | what it is | set by |", "|---|--:|---|---|"];
@@ -188,6 +181,26 @@ function defaults(): string {
   return lines.join("\n");
 }
 
+function bounds(): string {
+  const lines = ["| bound | value | of what | more |", "|---|--:|---|---|"];
+  for (const [name, [most, unit, what, beyond]] of Object.entries(BOUNDS_TABLE)) {
+    const more = ["cut", "dropped", "split"].includes(beyond) ? beyond : `\`${beyond}\``;
+    lines.push(`| \`${name}\` | ${sized(most, unit)} | ${what} | ${more} |`);
+  }
+  return lines.join("\n");
+}
+
+function sized(most: number, unit: string): string {
+  if (unit === "items") return most.toLocaleString("en");
+  if (unit === "bytes") return most % 1_048_576 === 0 ? `${most / 1_048_576} MiB` : `${most / 1_024} KiB`;
+  return `${most.toLocaleString("en")} characters`;
+}
+
+function names(): string {
+  const lines = ["| name of | characters |", "|---|--:|", ...Object.entries(LONGEST_NAMES).map(([kind, most]) => `| ${kind} | ${most} |`)];
+  return lines.join("\n");
+}
+
 const UNITS: readonly (readonly [string, number])[] = [
   ["d", 86_400_000],
   ["h", 3_600_000],
@@ -197,7 +210,6 @@ const UNITS: readonly (readonly [string, number])[] = [
 
 function shown(name: string, value: string | number): string {
   if (typeof value === "string") return `\`${value}\``;
-  if (SIZES.has(name)) return `${value / 1_048_576} MiB`;
   if (!DURATIONS.has(name)) return value.toLocaleString("en");
   const [unit, size] = UNITS.find(([, each]) => value >= each && value % each === 0) ?? ["ms", 1];
   return `${value / size} ${unit}`;

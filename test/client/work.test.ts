@@ -38,6 +38,32 @@ describeBoth("a worker", (opening) => {
     expect(await pawl.workers()).toMatchObject([{ name: "w1", tasks: ["resize"], concurrency: 4 }]);
   });
 
+  test("keeps a log of lines that are megabytes long, each cut, and refuses a progress that is", async () => {
+    const lines = 130;
+    const text = "x".repeat(5_000_000);
+    const flood = task("flood", async (_: unknown, ctx) => {
+      for (let i = 0; i < lines; i++) {
+        ctx.log.info(`line ${i}`, text);
+        // The service may be in this process: it is not to stand still for seconds.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      try {
+        ctx.progress(text);
+      } catch (error) {
+        ctx.log.error((error as Error).message);
+      }
+    });
+    const { pawl } = await opening([flood]);
+    await pawl.work();
+    const job = await pawl.enqueue(flood);
+    await job.result({ timeout: "60s" });
+    const logs = await job.logs();
+    expect(logs).toHaveLength(lines + 1);
+    expect(logs.at(-2)).toMatchObject({ message: `line ${lines - 1}`, data: expect.stringMatching(/^"x+… \(49\d{5} more characters were cut\)$/) });
+    expect(logs.at(-1)?.message).toContain("5000002 bytes, over the limit of 65536");
+    expect((await job.get())?.progress).toBeUndefined();
+  });
+
   test("retries by the policy of the code, a function included, and stops where no retry helps", async () => {
     const attempts: number[] = [];
     const flaky = task("flaky", { retry: (_, attempt) => (attempt >= 3 ? "stop" : 0) }, (_: unknown, ctx) => {

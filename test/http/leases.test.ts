@@ -1,3 +1,4 @@
+import { BOUNDS } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openApp, type TestApp } from "./support.ts";
 
@@ -36,6 +37,39 @@ describe("the pull protocol", () => {
   test.each(["expired", "deadline", "interrupted"])("a worker can say that a job was not run: %s", async (kind) => {
     const endings = [{ lease: "1", job: NOBODY, outcome: "failed", failure: { kind, message: "too late" }, retryable: false }];
     expect((await api.ask("POST", "/v1/leases/settle", { body: { worker, endings } })).json()).toEqual({ answers: ["stale"] });
+  });
+
+  test("a progress that is too large is refused with its place; with an ending it refuses that ending, and no other", async () => {
+    const ids = await Promise.all([1, 2].map(async () => (await api.pawl.enqueue("noted", undefined, { tenant: "acme" })).id));
+    const ask = { worker, tasks: [{ name: "noted" }], limit: 2, wait: "10s" };
+    const { leases } = (await api.ask("POST", "/v1/leases", { key: "acme-worker", body: ask })).json() as {
+      leases: { lease: string; jobs: { id: string }[] }[];
+    };
+    const [one, two] = leases.flatMap(({ lease, jobs }) => jobs.map(({ id: job }) => ({ lease, job })));
+    const progress = { level: "progress", data: "x".repeat(BOUNDS.progress) };
+    const post = async (path: string, body: object) => api.ask("POST", path, { key: "acme-worker", body: { worker, ...body } });
+    const noted = await post("/v1/leases/notes", {
+      notes: [
+        { ...one, level: "info", message: "m".repeat(5_000) },
+        { ...one, ...progress },
+      ],
+    });
+    expect(noted.json()).toMatchObject({ status: 413, code: "progress_too_large", pointer: "/notes/1/data", details: { limit: BOUNDS.progress } });
+    const line = await post("/v1/leases/notes", { notes: [{ ...one, level: "info", message: "m".repeat(5_000) }] });
+    expect(line.statusCode).toBe(204);
+    const settled = await post("/v1/leases/settle", {
+      endings: [
+        { ...one, outcome: "succeeded", notes: [progress] },
+        { ...two, outcome: "succeeded" },
+      ],
+    });
+    expect(settled.json()).toMatchObject({
+      answers: ["refused", "settled"],
+      refusals: [{ code: "progress_too_large", pointer: "/endings/0/notes/0/data" }],
+    });
+    expect((await post("/v1/leases/settle", { endings: [{ ...one, outcome: "succeeded" }] })).json()).toEqual({ answers: ["settled"] });
+    const logs = (await Promise.all(ids.map((id) => api.pawl.jobs.logs(id)))).flat();
+    expect(logs).toMatchObject([{ message: expect.stringMatching(/^m+… \(10\d\d more characters were cut\)$/) }]);
   });
 
   test("a malformed ending is refused by itself, and those beside it are settled", async () => {

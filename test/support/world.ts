@@ -41,6 +41,7 @@ export class World {
       "worker.stalled",
       "worker.stopped",
       "duty.failed",
+      "lines.lost",
       "attempt.settled",
     ] as const) {
       this.bus.on(name, (event) => void this.#events.push({ name, event }));

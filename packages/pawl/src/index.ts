@@ -2,6 +2,7 @@ export { ACCESS, ACTIONS, type Action, type Grant, type Identity, type Permissio
 export { type ApiKeyText, apiKeyText, type Credential, parseApiKey, type Refusal, type Verified } from "./core/api-key.js";
 export { AUDIT_OUTCOMES, type AuditEntry, type AuditFault, type AuditLink, type AuditNote, type AuditOutcome } from "./core/audit.js";
 export type { IngestOptions } from "./core/backpressure.js";
+export { BOUNDS } from "./core/bounds.js";
 export type { BreakerState } from "./core/breaker.js";
 export type { BreakerOptions } from "./core/breaker-check.js";
 export { type Fate, fateOf } from "./core/bulk.js";

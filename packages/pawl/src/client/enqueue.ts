@@ -1,3 +1,4 @@
+import { BOUNDS } from "../core/bounds.js";
 import { DEFAULTS } from "../core/defaults.js";
 import { isPawlError, pawlError } from "../core/error.js";
 import { restFor } from "../runtime/alive.js";
@@ -144,7 +145,7 @@ export class RemoteEnqueuer {
     const add = (packed: Packed): Promise<void> | undefined => {
       chunk.push(packed);
       size += Buffer.byteLength(packed.text);
-      return chunk.length >= DEFAULTS.limits.enqueueBatch || size >= MOST_BYTES ? fly() : undefined;
+      return chunk.length >= BOUNDS.enqueueBatch || size >= MOST_BYTES ? fly() : undefined;
     };
     let index = 0;
     try {
@@ -216,7 +217,7 @@ export class RemoteEnqueuer {
 
   async #send(): Promise<void> {
     let count = 0;
-    for (let size = 0; count < this.#waiting.length && count < DEFAULTS.limits.enqueueBatch; count++) {
+    for (let size = 0; count < this.#waiting.length && count < BOUNDS.enqueueBatch; count++) {
       size += Buffer.byteLength((this.#waiting[count] as Waiting).body);
       if (count > 0 && size > MOST_BYTES) break;
     }

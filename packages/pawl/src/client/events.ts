@@ -77,6 +77,7 @@ const LOCAL: ReadonlySet<EventName> = new Set([
   "worker.stopping",
   "worker.stopped",
   "worker.stalled",
+  "lines.lost",
   "lease.lost",
   "attempt.stale",
   "attempt.blocked",

@@ -1,3 +1,5 @@
+import { BOUNDS } from "../core/bounds.js";
+import { cut } from "../core/cut.js";
 import { pawlError } from "../core/error.js";
 import { isJobId, type JobId } from "../core/id.js";
 import { isFinished } from "../core/job.js";
@@ -82,7 +84,7 @@ export class RemoteJobs implements Jobs {
 
   async cancel(job: JobReference, reason?: string): Promise<JobChange> {
     if (reason !== undefined && (typeof reason !== "string" || reason.trim() === "")) throw invalid("reason", `${show(reason)} says nothing`);
-    return this.#verb("cancel", job, reason === undefined ? {} : { reason: reason.slice(0, 1_000) });
+    return this.#verb("cancel", job, reason === undefined ? {} : { reason: cut(reason, BOUNDS.reason) });
   }
   pause(job: JobReference): Promise<JobChange> {
     return this.#verb("pause", job);

@@ -1,3 +1,4 @@
+import { BOUNDS } from "./bounds.js";
 import { checkArray, checkKeys, checkObject, checkOneOf, invalid, show } from "./option.js";
 import { checkPattern, EVERYTHING, isEverything, matches } from "./pattern.js";
 
@@ -101,12 +102,10 @@ function covers(patterns: readonly string[] = EVERYTHING, name: string | undefin
 }
 
 const GRANT_KEYS = new Set(["role", "tasks", "queues"]);
-const MOST_GRANTS = 16;
-const MOST_PATTERNS = 32;
 
 export function checkGrants(option: string, given: unknown): readonly Grant[] {
   const grants = checkArray(option, given);
-  if (grants.length === 0 || grants.length > MOST_GRANTS) throw invalid(option, `there must be 1 to ${MOST_GRANTS} of them`);
+  if (grants.length === 0 || grants.length > BOUNDS.grants) throw invalid(option, `there must be 1 to ${BOUNDS.grants} of them`);
   return grants.map((grant, index) => checkGrant(`${option}[${index}]`, grant));
 }
 
@@ -124,7 +123,7 @@ function checkGrant(option: string, given: unknown): Grant {
 function checkPatterns(option: string, given: unknown): readonly string[] {
   const patterns = checkArray(option, given);
   // An empty list would read as "none" to some and as "all" to others.
-  if (patterns.length === 0 || patterns.length > MOST_PATTERNS)
-    throw invalid(option, `there must be 1 to ${MOST_PATTERNS} patterns, not ${show(patterns.length)}`);
+  if (patterns.length === 0 || patterns.length > BOUNDS.patterns)
+    throw invalid(option, `there must be 1 to ${BOUNDS.patterns} patterns, not ${show(patterns.length)}`);
   return patterns.map((pattern, index) => checkPattern(`${option}[${index}]`, pattern));
 }

@@ -1,3 +1,5 @@
+import { BOUNDS } from "./bounds.js";
+import { cut } from "./cut.js";
 import { checkKeys, checkObject, checkOneOf, invalid, show } from "./option.js";
 
 /**
@@ -137,8 +139,6 @@ function isOwn({ tenant, id, body }: StoredEntry): boolean {
 }
 
 const NOTE_KEYS: ReadonlySet<string> = new Set(FIELDS);
-const LONGEST_TEXT = 512;
-const MOST_DETAILS = 32;
 
 /** A note as given, without its id. Long texts are cut: an entry must never fail for what a stranger sent. */
 export function checkNote(given: unknown): Omit<AuditNote, "id"> {
@@ -163,7 +163,7 @@ export function checkNote(given: unknown): Omit<AuditNote, "id"> {
 
 function checkDetails(given: unknown): NonNullable<AuditNote["details"]> {
   const entries = Object.entries(checkObject("entry.details", given));
-  if (entries.length > MOST_DETAILS) throw invalid("entry.details", `there are more than ${MOST_DETAILS}`);
+  if (entries.length > BOUNDS.auditDetails) throw invalid("entry.details", `there are more than ${BOUNDS.auditDetails}`);
   return Object.fromEntries(
     entries.map(([name, value]) => {
       if (value !== null && !["string", "boolean"].includes(typeof value) && !Number.isFinite(value))
@@ -173,8 +173,6 @@ function checkDetails(given: unknown): NonNullable<AuditNote["details"]> {
   ) as NonNullable<AuditNote["details"]>;
 }
 
-/** NUL and halves of surrogate pairs cannot be stored: they are shown as what they are. */
 function storable(text: string): string {
-  const cut = text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text;
-  return cut.replaceAll("\u0000", "\ufffd").replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+  return cut(text, BOUNDS.auditText);
 }

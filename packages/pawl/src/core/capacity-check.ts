@@ -1,5 +1,5 @@
+import { BOUNDS } from "./bounds.js";
 import type { Needs, Serves } from "./capacity.js";
-import { DEFAULTS } from "./defaults.js";
 import { checkName } from "./name.js";
 import { checkArray, checkKeys, checkObject, invalid, show } from "./option.js";
 
@@ -20,7 +20,7 @@ export function checkNeeds(option: string, value: unknown): Needs {
 /** Each once, in order, so that what says the same is the same. */
 export function checkTags(option: string, value: unknown = []): Serves["tags"] {
   const tags = [...new Set(checkArray(option, value).map((tag) => checkName("tag", tag)))].sort();
-  if (tags.length > DEFAULTS.limits.tags) throw invalid(option, `${tags.length} are more than ${DEFAULTS.limits.tags}`);
+  if (tags.length > BOUNDS.tags) throw invalid(option, `${tags.length} are more than ${BOUNDS.tags}`);
   return tags;
 }
 
@@ -29,6 +29,7 @@ export function checkAmounts(option: string, value: unknown = {}): Serves["amoun
     checkName("amount", name),
     checkAmount(`${option}.${name}`, amount),
   ]);
+  if (entries.length > BOUNDS.amounts) throw invalid(option, `${entries.length} are more than ${BOUNDS.amounts}`);
   return Object.fromEntries(entries.sort(([a], [b]) => ((a as string) < (b as string) ? -1 : 1)));
 }
 

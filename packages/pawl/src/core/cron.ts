@@ -1,4 +1,5 @@
 import { Cron as Croner } from "croner";
+import { BOUNDS } from "./bounds.js";
 import { pawlError } from "./error.js";
 import { hash32 } from "./hash.js";
 
@@ -13,7 +14,6 @@ export interface Cron {
   readonly elapsed: boolean;
 }
 
-export const LONGEST_EXPRESSION = 200;
 const MOST_PARTS = 100;
 const SECOND = 1_000;
 
@@ -56,7 +56,7 @@ export function cronOf(expression: string, seed: string): Cron {
 
 function parse(expression: string, seed: string): Cron {
   const refuse = (reason: string) => pawlError("cron_invalid", { expression, reason });
-  if (expression.length > LONGEST_EXPRESSION) throw refuse(`it is longer than ${LONGEST_EXPRESSION} characters`);
+  if (expression.length > BOUNDS.cron) throw refuse(`it is longer than ${BOUNDS.cron} characters`);
   const text = NICKNAMES.get(expression.trim().toLowerCase()) ?? expression.trim();
   const given = text.split(/\s+/);
   if (given.length !== 5 && given.length !== 6) throw refuse(`it has ${given.length} fields, not five or six`);

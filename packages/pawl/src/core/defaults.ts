@@ -109,15 +109,4 @@ export const DEFAULTS = {
     /** ms a stream of jobs waits to be let in */
     patience: 60_000,
   },
-  limits: {
-    /** bytes of an encoded input or output */
-    input: 1_048_576,
-    output: 1_048_576,
-    /** jobs stored by one statement */
-    enqueueBatch: 1_000,
-    dependencies: 1_000,
-    tags: 20,
-    /** log lines kept of one attempt */
-    logLines: 1_000,
-  },
 } as const;

@@ -54,6 +54,10 @@ const table = {
     "a call outside the transaction was made while one is open on the only connection",
     "use the tx given to you inside ctx.transaction",
   ],
+  progress_too_large: [
+    "the progress of job {job} is {size} bytes, over the limit of {limit}",
+    "report less, or keep it elsewhere and report where it is",
+  ],
   output_unencodable: ["the output of job {job} cannot be stored as JSON: {reason}", "return plain JSON values"],
   job_failed: ["job {job} is {state}: {reason}", "look at its history for the failure and its stack"],
   wait_timeout: ["job {job} did not finish within {timeout} ms", "wait longer, or look at its history"],

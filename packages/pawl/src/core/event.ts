@@ -67,6 +67,8 @@ export interface Events {
   /** as a worker hears of it: each worker once */
   "breaker.changed": { readonly worker: string; readonly tenant: string; readonly task: string; readonly state: BreakerState };
   "worker.stalled": { readonly worker: string; readonly idleFor: number };
+  /** log lines and progress of jobs that the store did not take, for good */
+  "lines.lost": { readonly worker: string; readonly lines: number; readonly error: unknown };
   "store.operation": { readonly operation: string; readonly duration: number; readonly error?: unknown };
   "store.lost": { readonly error: unknown };
   "store.back": { readonly away: number };
@@ -100,6 +102,7 @@ export const EVENT_NAMES = Object.keys({
   "worker.stopped": true,
   "breaker.changed": true,
   "worker.stalled": true,
+  "lines.lost": true,
   "store.operation": true,
   "store.lost": true,
   "store.back": true,

@@ -1,3 +1,5 @@
+import { BOUNDS } from "./bounds.js";
+import { cut } from "./cut.js";
 import type { Fingerprint } from "./fingerprint.js";
 
 /**
@@ -64,16 +66,15 @@ export class Snooze extends Error {
   }
 }
 
-const LONGEST_MESSAGE = 4_000;
-const LONGEST_STACK = 16_000;
-const DEEPEST_CAUSE = 4;
-
-/** Turns anything that can be thrown into a record, whatever it does when looked at. */
+/**
+ * Turns anything that can be thrown into a record, whatever it does when looked at and however long it is: nothing about it may
+ * keep the failure itself from being recorded.
+ */
 export function failureOf(thrown: unknown, kind: FailureKind = "error"): Failure {
   const seen = describe(thrown);
   const causes: { name: string; message: string; stack?: string }[] = [];
   let cause = read(() => (thrown as { cause?: unknown }).cause);
-  while (cause !== undefined && cause !== null && causes.length < DEEPEST_CAUSE) {
+  while (cause !== undefined && cause !== null && causes.length < BOUNDS.failureCauses) {
     causes.push(describe(cause));
     const current = cause;
     cause = read(() => (current as { cause?: unknown }).cause);
@@ -82,7 +83,7 @@ export function failureOf(thrown: unknown, kind: FailureKind = "error"): Failure
   return {
     kind,
     ...seen,
-    ...(typeof code === "string" || typeof code === "number" ? { code: clean(String(code), 128) } : {}),
+    ...(typeof code === "string" || typeof code === "number" ? { code: cut(String(code), BOUNDS.failureCode) } : {}),
     ...(causes.length > 0 ? { causes } : {}),
   };
 }
@@ -93,15 +94,15 @@ export function failure(kind: FailureKind, message: string): Failure {
 
 function describe(thrown: unknown): { name: string; message: string; stack?: string } {
   if (thrown === null || (typeof thrown !== "object" && typeof thrown !== "function")) {
-    return { name: thrown === null ? "null" : typeof thrown, message: clean(text(thrown), LONGEST_MESSAGE) };
+    return { name: thrown === null ? "null" : typeof thrown, message: cut(text(thrown), BOUNDS.failureMessage) };
   }
   const name = read(() => (thrown as Error).name) ?? read(() => thrown.constructor.name);
   const message = read(() => (thrown as Error).message);
   const stack = read(() => (thrown as Error).stack);
   return {
-    name: clean(typeof name === "string" && name !== "" ? name : "Error", 200),
-    message: clean(typeof message === "string" ? message : text(thrown), LONGEST_MESSAGE),
-    ...(typeof stack === "string" ? { stack: clean(stack, LONGEST_STACK) } : {}),
+    name: cut(typeof name === "string" && name !== "" ? name : "Error", BOUNDS.failureName),
+    message: cut(typeof message === "string" ? message : text(thrown), BOUNDS.failureMessage),
+    ...(typeof stack === "string" ? { stack: cut(stack, BOUNDS.failureStack) } : {}),
   };
 }
 
@@ -115,9 +116,4 @@ function read<T>(get: () => T): T | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** A thrown text may hold what a store cannot: it must never keep the failure itself from being recorded. */
-function clean(value: string, longest: number): string {
-  return value.slice(0, longest).replaceAll("\u0000", "\ufffd").toWellFormed();
 }

@@ -1,3 +1,4 @@
+import { BOUNDS } from "./bounds.js";
 import { pawlError } from "./error.js";
 import { failureOf } from "./failure.js";
 import type { JobLimit, LimitRule } from "./limit.js";
@@ -35,13 +36,12 @@ export interface CheckedLimit extends Limit<never> {
 
 const LIMIT_KEYS: ReadonlySet<string> = new Set(["name", "key", "concurrency", "serial", "rate", "cost"] satisfies readonly (keyof Limit)[]);
 const MOST = 1_000_000;
-const MOST_LIMITS = 8;
 
 /** What is wrong with a task's limits is found where they are written. */
 export function checkLimits(task: string, value: unknown): readonly CheckedLimit[] {
   const option = `${task}.limits`;
   const limits = checkArray(option, value).map((given, index) => checkLimit(task, `${option}[${index}]`, given));
-  if (limits.length > MOST_LIMITS) throw invalid(option, `${limits.length} are more than ${MOST_LIMITS}`);
+  if (limits.length > BOUNDS.limits) throw invalid(option, `${limits.length} are more than ${BOUNDS.limits}`);
   const names = limits.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) throw invalid(option, `two are called ${show(twice)}: give each a name of its own`);

@@ -1,22 +1,7 @@
+import { LONGEST_NAMES } from "./bounds.js";
 import { pawlError } from "./error.js";
 
-/** The longest name of each kind. Long enough for people, short enough for an index. */
-const LONGEST = {
-  queue: 128,
-  task: 128,
-  tenant: 128,
-  key: 512,
-  tag: 128,
-  amount: 128,
-  "request id": 256,
-  "worker name": 128,
-  schedule: 128,
-  limit: 128,
-  "limit key": 256,
-  "API key": 128,
-} as const;
-
-export type NameKind = keyof typeof LONGEST;
+export type NameKind = keyof typeof LONGEST_NAMES;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is being refused
 const REFUSED = /[\u0000-\u001f\u007f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
@@ -30,8 +15,8 @@ const REMEMBERED = 10_000;
 export function checkName(kind: NameKind, value: unknown, option?: string): string {
   const known = passed.get(kind);
   if (typeof value === "string" && known?.has(value)) return value;
-  if (typeof value !== "string" || value.trim() === "" || value !== value.trim() || value.length > LONGEST[kind] || REFUSED.test(value)) {
-    throw pawlError("name_invalid", { what: kind, value: printable(value), max: LONGEST[kind], ...(option === undefined ? {} : { option }) });
+  if (typeof value !== "string" || value.trim() === "" || value !== value.trim() || value.length > LONGEST_NAMES[kind] || REFUSED.test(value)) {
+    throw pawlError("name_invalid", { what: kind, value: printable(value), max: LONGEST_NAMES[kind], ...(option === undefined ? {} : { option }) });
   }
   if (REPEATED.has(kind)) remember(kind, value);
   return value;

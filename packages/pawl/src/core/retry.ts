@@ -1,3 +1,4 @@
+import { BOUNDS } from "./bounds.js";
 import { DEFAULTS } from "./defaults.js";
 import { type Duration, milliseconds } from "./duration.js";
 import { pawlError } from "./error.js";
@@ -75,7 +76,7 @@ export function checkRetry(retry: Retry): void {
     return;
   }
   if (isList(retry)) {
-    if (retry.length > 100) throw invalid("a list holds at most 100 delays");
+    if (retry.length > BOUNDS.retryDelays) throw invalid(`a list holds at most ${BOUNDS.retryDelays} delays`);
     for (const delay of retry) milliseconds(delay);
     return;
   }

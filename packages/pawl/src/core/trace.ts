@@ -1,3 +1,4 @@
+import { BOUNDS } from "./bounds.js";
 import { checkKeys, checkObject, invalid, show } from "./option.js";
 
 /** A W3C trace context: the trace that a job belongs to, and the span that asked for it. Stored with the job as it is. */
@@ -9,7 +10,7 @@ export interface TraceContext {
 /** Version, trace, span, flags. A trace or a span of nothing but zeros is none, and version ff never will be. */
 const PARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** What others add to it is theirs to read: here it is only kept from growing, and from being two headers. */
-const STATE = /^[\x20-\x7e]{1,512}$/;
+const STATE = new RegExp(`^[\\x20-\\x7e]{1,${BOUNDS.tracestate}}$`);
 const KEYS: ReadonlySet<string> = new Set(["traceparent", "tracestate"] satisfies readonly (keyof TraceContext)[]);
 
 export function checkTrace(option: string, value: unknown): TraceContext {
@@ -22,7 +23,7 @@ export function checkTrace(option: string, value: unknown): TraceContext {
     );
   if (tracestate === undefined) return { traceparent };
   if (typeof tracestate !== "string" || !STATE.test(tracestate))
-    throw invalid(`${option}.tracestate`, `${show(tracestate)} is not 1 to 512 printable ASCII characters`);
+    throw invalid(`${option}.tracestate`, `${show(tracestate)} is not 1 to ${BOUNDS.tracestate} printable ASCII characters`);
   return { traceparent, tracestate };
 }
 

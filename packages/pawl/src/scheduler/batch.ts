@@ -1,10 +1,9 @@
-import { DEFAULTS } from "../core/defaults.js";
+import { BOUNDS } from "../core/bounds.js";
 import { type ErrorCode, type ErrorDetails, isPawlError, type PawlError, pawlError } from "../core/error.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import type { Scope } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
 import { checkArray, checkBoolean, checkKeys, checkObject, invalid, show } from "./check.js";
-import { CHUNK_SIZE } from "./chunks.js";
 import { type Intake, orphaned, type Stored, storedOf, withStored } from "./enqueuer.js";
 import { encodeInput } from "./input.js";
 import { withLimits } from "./limits.js";
@@ -184,7 +183,7 @@ export async function taskOrRefusal(registry: Registry, task: AnyTask | string):
 
 function checkJobs(jobs: unknown): readonly BatchJob[] {
   const all = checkArray("jobs", jobs);
-  const most = DEFAULTS.limits.enqueueBatch;
+  const most = BOUNDS.enqueueBatch;
   if (all.length === 0 || all.length > most) throw invalid("jobs", `a batch has 1 to ${most} jobs, not ${all.length}; enqueueMany takes more`);
   for (const [place, job] of all.entries()) {
     checkKeys(checkObject(`jobs[${place}]`, job), JOB_KEYS, `jobs[${place}].`);
@@ -196,7 +195,7 @@ function checkJobs(jobs: unknown): readonly BatchJob[] {
 
 function checkSize(jobs: readonly NewJob[]): void {
   const size = jobs.reduce((sum, { input }) => sum + input.length, 0);
-  if (size > CHUNK_SIZE) throw invalid("jobs", `their inputs come to ${size} characters, over the ${CHUNK_SIZE} of a batch`);
+  if (size > BOUNDS.statement) throw invalid("jobs", `their inputs come to ${size} characters, over the ${BOUNDS.statement} of a batch`);
 }
 
 /** For a trace: the task of all of them, or that there are several. */

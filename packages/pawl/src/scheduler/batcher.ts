@@ -1,8 +1,7 @@
-import { DEFAULTS } from "../core/defaults.js";
+import { BOUNDS } from "../core/bounds.js";
 import { isPawlError, type PawlError, pawlError } from "../core/error.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import type { Clock } from "../runtime/clock.js";
-import { CHUNK_SIZE } from "./chunks.js";
 
 interface Waiting {
   readonly job: NewJob;
@@ -36,7 +35,7 @@ export class Batcher {
   constructor(
     readonly store: StoreBatch,
     readonly clock: Clock,
-    readonly limit: number = DEFAULTS.limits.enqueueBatch,
+    readonly limit: number = BOUNDS.enqueueBatch,
   ) {}
 
   add(job: NewJob): Promise<Enqueued> {
@@ -111,7 +110,7 @@ function howMany(waiting: readonly Waiting[], limit: number): number {
   let size = 0;
   for (const { job } of waiting) {
     size += job.input.length;
-    if (count === limit || (count > 0 && size > CHUNK_SIZE)) break;
+    if (count === limit || (count > 0 && size > BOUNDS.statement)) break;
     count++;
   }
   return count;

@@ -1,9 +1,6 @@
-import { DEFAULTS } from "../core/defaults.js";
+import { BOUNDS } from "../core/bounds.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import { invalid } from "./check.js";
-
-/** What one statement carries at most besides its number of jobs: characters of encoded input. */
-export const CHUNK_SIZE = 16_777_216;
 
 /** Takes what an iterable yields, one by one, and waits only where `take` says so: a plain iterable costs no turns of its own. */
 export async function each(inputs: Iterable<unknown> | AsyncIterable<unknown>, take: (input: unknown) => Promise<void> | undefined): Promise<void> {
@@ -60,7 +57,7 @@ export class ChunkPipe {
   add(job: NewJob): Promise<void> | undefined {
     this.#chunk.push(job);
     this.#size += job.input.length;
-    return this.#chunk.length >= DEFAULTS.limits.enqueueBatch || this.#size >= CHUNK_SIZE ? this.#push() : undefined;
+    return this.#chunk.length >= BOUNDS.enqueueBatch || this.#size >= BOUNDS.statement ? this.#push() : undefined;
   }
 
   async end(): Promise<void> {

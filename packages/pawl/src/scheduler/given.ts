@@ -1,4 +1,4 @@
-import { DEFAULTS } from "../core/defaults.js";
+import { BOUNDS } from "../core/bounds.js";
 import type { DeathPolicy } from "../core/dependency.js";
 import { isJobId, type JobId } from "../core/id.js";
 import type { JobOptions, NewJob, Priority } from "../core/job.js";
@@ -183,7 +183,7 @@ function checkUnique(value: unknown): UniqueRule {
 function checkTags(value: unknown): readonly string[] {
   if (!Array.isArray(value)) throw invalid("tags", `${show(value)} is not an array`);
   const tags = [...new Set(value.map((tag) => checkName("tag", tag)))];
-  if (tags.length > DEFAULTS.limits.tags) throw invalid("tags", `${tags.length} are more than ${DEFAULTS.limits.tags}`);
+  if (tags.length > BOUNDS.tags) throw invalid("tags", `${tags.length} are more than ${BOUNDS.tags}`);
   return tags;
 }
 
@@ -194,7 +194,7 @@ function checkParents(value: unknown): readonly JobId[] {
     if (id === undefined) throw invalid("dependsOn", `${show(parent)} is not a job or its id`);
     parents.add(id);
   }
-  const { dependencies } = DEFAULTS.limits;
+  const { dependencies } = BOUNDS;
   if (parents.size > dependencies) throw invalid("dependsOn", `${parents.size} jobs are more than ${dependencies}`);
   return [...parents];
 }

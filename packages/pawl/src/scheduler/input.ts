@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { DEFAULTS } from "../core/defaults.js";
+import { BOUNDS } from "../core/bounds.js";
 import { pawlError } from "../core/error.js";
 import { describeIssues, pointerOf, validateStored } from "../core/issues.js";
 import { decode, encode } from "../core/json.js";
@@ -28,7 +28,7 @@ function accept(task: string, result: StandardSchemaV1.Result<unknown>, text: st
 }
 
 function checkSize(task: string, text: string): void {
-  const limit = DEFAULTS.limits.input;
+  const limit = BOUNDS.input;
   // No character takes more than three bytes per unit of length: most inputs are known to fit without being measured.
   if (text.length * 3 <= limit) return;
   const size = Buffer.byteLength(text);

@@ -1,3 +1,5 @@
+import { BOUNDS } from "../core/bounds.js";
+import { cut } from "../core/cut.js";
 import { pawlError } from "../core/error.js";
 import type { JobId } from "../core/id.js";
 import { isFinished, type JobOptions, type JobRecord } from "../core/job.js";
@@ -169,11 +171,10 @@ export class ScopedJobs implements Jobs {
 }
 
 const REDRIVE_KEYS = new Set(["input", "delay"]);
-const LONGEST_REASON = 1_000;
 
 function checkReason(reason: unknown): string {
   if (typeof reason !== "string" || reason.trim() === "") throw invalid("reason", `${show(reason)} says nothing`);
-  return checkText("reason", reason).slice(0, LONGEST_REASON);
+  return cut(checkText("reason", reason), BOUNDS.reason);
 }
 
 /** What cannot be an id is as unknown as one that is nobody's. */

@@ -1,3 +1,4 @@
+import { BOUNDS } from "../core/bounds.js";
 import { DEFAULTS } from "../core/defaults.js";
 import type { Duration } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
@@ -213,8 +214,8 @@ export class ScopedSchedules implements Schedules {
   /** As many at a time as one write takes; the pace goes on from one to the next. */
   async #fill(ref: ScheduleRef, missing: readonly number[], pace: number): Promise<number> {
     let jobs = 0;
-    for (let done = 0; done < missing.length; done += DEFAULTS.limits.enqueueBatch) {
-      const ticks = missing.slice(done, done + DEFAULTS.limits.enqueueBatch);
+    for (let done = 0; done < missing.length; done += BOUNDS.enqueueBatch) {
+      const ticks = missing.slice(done, done + BOUNDS.enqueueBatch);
       const made = await this.#store.schedules.backfill(ref, { ticks, pace, after: done * pace, tail: this.intake.tails });
       if (made === undefined) throw unknown(ref);
       jobs += made;

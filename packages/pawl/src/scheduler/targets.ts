@@ -1,3 +1,4 @@
+import { BOUNDS } from "../core/bounds.js";
 import { DEFAULTS } from "../core/defaults.js";
 import type { Duration } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
@@ -72,7 +73,6 @@ const FILTER_KEYS: ReadonlySet<string> = new Set(["tenant"]);
 const PAGE = { size: 50, largest: 1_000 } as const;
 const MOST_CONCURRENT = 1_000;
 const TIMEOUT = { shortest: 100, longest: 300_000 } as const;
-const LONGEST_URL = 2_048;
 /** Standard Webhooks has 24 to 64 */
 const SECRET_BYTES = 32;
 
@@ -166,8 +166,8 @@ export function checkReference(given: TargetReference): { readonly task: string;
 export function checkTargetOptions(given: TargetOptions): { url: string; tenant?: string; concurrency?: number; timeout?: number } {
   checkKeys(checkObject("target", given), OPTION_KEYS, "target.");
   const { url, tenant, concurrency, timeout } = given;
-  if (typeof url !== "string" || url.length > LONGEST_URL || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw invalid("target.url", `it is not an https:// URL of up to ${LONGEST_URL} characters`);
+  if (typeof url !== "string" || url.length > BOUNDS.targetUrl || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw invalid("target.url", `it is not an https:// URL of up to ${BOUNDS.targetUrl} characters`);
   return {
     url,
     ...(tenant === undefined ? {} : { tenant: checkName("tenant", tenant) }),

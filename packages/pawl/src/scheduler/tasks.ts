@@ -1,3 +1,4 @@
+import { BOUNDS } from "../core/bounds.js";
 import { breakerRule } from "../core/breaker-check.js";
 import type { JsonSchema, SchemaCompiler } from "../core/json-schema.js";
 import { checkLimitPaths } from "../core/limit-path.js";
@@ -36,7 +37,6 @@ const KEYS: ReadonlySet<string> = new Set(
   } satisfies Record<keyof TaskDefinition, true>),
 );
 /** characters of a schema as JSON */
-const LARGEST_SCHEMA = 65_536;
 
 export class KnownTasks extends NamedLanes<"task", TaskView> implements Tasks {
   constructor(
@@ -78,7 +78,7 @@ export class KnownTasks extends NamedLanes<"task", TaskView> implements Tasks {
 
   #checkSchema(task: string, schema: unknown): JsonSchema {
     const given = checkObject("inputSchema", schema) as JsonSchema;
-    if (JSON.stringify(given).length > LARGEST_SCHEMA) throw invalid("inputSchema", `it is larger than ${LARGEST_SCHEMA} characters`);
+    if (JSON.stringify(given).length > BOUNDS.inputSchema) throw invalid("inputSchema", `it is larger than ${BOUNDS.inputSchema} characters`);
     try {
       this.compile?.(given, task);
     } catch (error) {

@@ -3,7 +3,7 @@ import type { Share } from "../core/share.js";
 import type { ClaimedJob, Settlement } from "../store/port-leases.js";
 import { Aborted, type AbortReason } from "./abort.js";
 import type { HeldLease } from "./held-lease.js";
-import type { Notes } from "./journal.js";
+import type { Notes } from "./notes.js";
 import type { Outages } from "./outage.js";
 import type { Plan } from "./plan.js";
 

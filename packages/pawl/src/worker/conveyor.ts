@@ -76,7 +76,13 @@ export class Conveyor {
     const { store, clock, tasks, defaults, settings, worker, reports, onError } = parts;
     this.#parts = parts;
     this.#plans = new Plans(tasks, defaults);
-    this.#journal = new Journal(store, worker, clock);
+    this.#journal = new Journal({
+      store,
+      worker,
+      clock,
+      onError: (error) => onError("store log lines and progress", error),
+      onLost: (lines, error) => reports.linesLost(lines, error),
+    });
     this.settler = new Settler({
       store,
       worker,
@@ -323,6 +329,7 @@ export class Conveyor {
   #answered(attempt: Attempt, patch: Patch, duration: number, answer: Settled): void {
     const { reports } = this.#parts;
     this.#leases?.closed(attempt.lease);
+    if (attempt.notes !== undefined) attempt.notes.settled = true;
     this.claimer.settled(attempt.job.lane);
     if (answer === "stale") reports.stale(attempt, patch.outcome);
     else reports.settled(attempt, patch, duration);

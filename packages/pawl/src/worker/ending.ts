@@ -1,4 +1,4 @@
-import { DEFAULTS } from "../core/defaults.js";
+import { BOUNDS } from "../core/bounds.js";
 import { milliseconds } from "../core/duration.js";
 import { isPawlError } from "../core/error.js";
 import { failure, failureOf } from "../core/failure.js";
@@ -42,8 +42,11 @@ export function outcomeOfValue(value: unknown): Outcome {
 }
 
 export function encodeOutput(value: unknown): ReturnType<typeof encode> {
+  return encodeWithin(value, BOUNDS.output);
+}
+
+export function encodeWithin(value: unknown, limit: number): ReturnType<typeof encode> {
   const encoded = encode(value);
-  const limit = DEFAULTS.limits.output;
   // A character takes at most three bytes of UTF-8, so short texts need no counting.
   if (!encoded.ok || encoded.text.length * 3 <= limit) return encoded;
   const size = Buffer.byteLength(encoded.text);

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
+import { BOUNDS } from "../core/bounds.js";
 import { pawlError } from "../core/error.js";
 import type { ForeignTransaction, Store } from "../store/port.js";
 import { faultyStore } from "../testing/faulty.js";
@@ -142,6 +143,195 @@ describe("log and progress", () => {
     await world.work();
     await world.clock.quiet();
     expect(await world.state(id)).toBe("succeeded");
+  });
+});
+
+describe("bounds of what a handler says", () => {
+  test("a progress that is too large is refused with a code, and the one before it stays", async () => {
+    let refused: unknown;
+    const big = task("big", async (_: unknown, { progress }: Context) => {
+      progress({ done: 1 });
+      try {
+        progress("x".repeat(BOUNDS.progress));
+      } catch (error) {
+        refused = error;
+      }
+    });
+    world = new World({ tasks: [big] });
+    const id = await world.enqueue(big);
+    await world.work();
+    await world.clock.quiet();
+    expect(refused).toMatchObject({ code: "progress_too_large", details: { job: id, size: BOUNDS.progress + 2, limit: BOUNDS.progress } });
+    expect(await world.job(id)).toMatchObject({ state: "succeeded", progress: '{"done":1}' });
+  });
+
+  test("a refused progress that nobody catches fails the attempt", async () => {
+    const big = task("big", { retry: 0 }, async (_: unknown, { progress }: Context) => progress("x".repeat(5_000_000)));
+    world = new World({ tasks: [big] });
+    const id = await world.enqueue(big);
+    await world.work();
+    await world.clock.quiet();
+    expect(await world.job(id)).toMatchObject({ state: "dead", failure: { code: "progress_too_large" } });
+  });
+
+  test("a log line that is too long is cut, and says how much of it is missing", async () => {
+    const chatty = task("chatty", async (_: unknown, { log }: Context) => {
+      log.info("m".repeat(5_000_000), { text: "d".repeat(5_000_000) });
+      log.info("short", { n: 1 });
+    });
+    world = new World({ tasks: [chatty] });
+    const id = await world.enqueue(chatty);
+    await world.work();
+    await world.clock.quiet();
+    const [long, short] = await world.inner.jobs.logs("everyone", id);
+    expect(long?.message).toMatch(/^m+… \(4996\d\d\d more characters were cut\)$/);
+    expect(long?.message).toHaveLength(BOUNDS.logMessage);
+    expect(JSON.parse(long?.data ?? "")).toMatch(/^\{"text":"d+… \(49\d{5} more characters were cut\)$/);
+    expect(Buffer.byteLength(long?.data ?? "")).toBeLessThanOrEqual(BOUNDS.logData);
+    expect(short).toMatchObject({ message: "short", data: '{"n":1}' });
+  });
+
+  test("lines that are too much together are dropped, and a last line says how many", async () => {
+    const flood = task("flood", async (_: unknown, { log }: Context) => {
+      for (let i = 0; i < 400; i++) log.info(`line ${i}`, "x".repeat(BOUNDS.logData - 2));
+    });
+    world = new World({ tasks: [flood] });
+    const id = await world.enqueue(flood);
+    await world.work();
+    await world.clock.quiet();
+    const lines = await world.inner.jobs.logs("everyone", id);
+    const kept = Math.floor(BOUNDS.logBytes / (BOUNDS.logData + 8));
+    expect(lines.length).toBeGreaterThanOrEqual(kept);
+    expect(lines.at(-1)?.message).toBe(`… ${400 - (lines.length - 1)} more lines were dropped`);
+  });
+
+  test("no call carries more lines than one statement may", async () => {
+    const sizes: number[] = [];
+    const flood = task("flood", async (_: unknown, { log }: Context) => {
+      for (let i = 0; i < 240; i++) log.info("", "x".repeat(BOUNDS.logData - 2));
+    });
+    world = new World({
+      tasks: [flood],
+      around: (store) => ({
+        ...store,
+        records: {
+          ...store.records,
+          log(worker, entries) {
+            sizes.push(entries.reduce((sum, { message, data = "" }) => sum + message.length + data.length, 0));
+            return store.records.log(worker, entries);
+          },
+        },
+      }),
+    });
+    const ids = await world.enqueueMany(flood, [1, 2, 3, 4, 5, 6]);
+    await world.work();
+    await world.clock.quiet();
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(BOUNDS.statement);
+    for (const id of ids) expect(await world.inner.jobs.logs("everyone", id)).toHaveLength(240);
+  });
+
+  test("what `once` records is bounded", async () => {
+    const pay = task("pay", async (_: unknown, { once }: Context) => once("charge", () => "x".repeat(BOUNDS.recorded)));
+    world = new World({ tasks: [pay] });
+    const id = await world.enqueue(pay);
+    await world.work();
+    await world.clock.quiet();
+    expect(await world.job(id)).toMatchObject({ state: "dead", failure: { kind: "output_unencodable" } });
+  });
+});
+
+describe("lines that the store does not take", () => {
+  const chatty = task("chatty", async (_: unknown, { log }: Context) => {
+    for (let i = 0; i < 7; i++) log.info(`line ${i}`);
+  });
+
+  test("a call that fails is told, and its lines are counted as lost once their job has ended without them", async () => {
+    world = new World({
+      tasks: [chatty],
+      around: (store) =>
+        faultyStore(store, (operation, earlier) =>
+          operation === "records.log" && earlier === 0 ? { kind: "fail", error: new RangeError("Invalid string length") } : undefined,
+        ),
+    });
+    const id = await world.enqueue(chatty);
+    await world.work();
+    await world.clock.advance(1_000);
+    expect(await world.state(id)).toBe("succeeded");
+    expect(world.heard("duty.failed")).toMatchObject([{ duty: "worker: store log lines and progress" }]);
+    expect(world.heard("lines.lost")).toMatchObject([{ lines: 7, error: { message: "Invalid string length" } }]);
+  });
+
+  test("a line that the store refuses alone is counted as lost, and the log of its job says so", async () => {
+    const end = gate();
+    const patient = task("patient", async (_: unknown, { log }: Context) => {
+      log.info("good");
+      log.info("bad");
+      await end.opened;
+    });
+    world = new World({
+      tasks: [patient],
+      around: (store) => ({
+        ...store,
+        records: {
+          ...store.records,
+          log: async (worker, entries) => {
+            if (entries.some(({ message }) => message === "bad")) throw pawlError("body_too_large", { limit: 1 });
+            return store.records.log(worker, entries);
+          },
+        },
+      }),
+    });
+    const id = await world.enqueue(patient);
+    await world.work();
+    await world.clock.advance(1_000);
+    end.open();
+    await world.clock.quiet();
+    expect(world.heard("lines.lost")).toMatchObject([{ lines: 1, error: { code: "body_too_large" } }]);
+    expect((await world.inner.jobs.logs("everyone", id)).map(({ message }) => message)).toEqual([
+      "good",
+      "… 1 lines were lost: the store did not take them",
+    ]);
+  });
+
+  test("those that still wait when the worker stops are counted as lost", async () => {
+    world = new World({
+      tasks: [chatty],
+      around: (store) =>
+        faultyStore(store, (operation) => (operation.startsWith("records.log") || operation === "leases.settle" ? { kind: "fail" } : undefined)),
+    });
+    await world.enqueue(chatty);
+    const worker = await world.work();
+    await world.clock.advance(500);
+    await world.whilePassing(worker.stop());
+    expect(world.heard("lines.lost")).toMatchObject([{ lines: 7 }]);
+  });
+
+  test("while it takes none, the newest are kept, within bounds", async () => {
+    let away = true;
+    const end = gate();
+    const flood = task("flood", async (_: unknown, { log }: Context) => {
+      for (let i = 0; i < BOUNDS.logLines; i++) log.info(`line ${i}`);
+      await end.opened;
+    });
+    world = new World({
+      tasks: [flood],
+      around: (store) => faultyStore(store, (operation) => (operation === "records.log" && away ? { kind: "fail" } : undefined)),
+    });
+    const ids = await world.enqueueMany(
+      flood,
+      Array.from({ length: 25 }, (_, i) => i),
+    );
+    await world.work({ concurrency: 25 });
+    await world.clock.advance(1_000);
+    away = false;
+    await world.clock.advance(1_000);
+    const stored = (await Promise.all(ids.map((id) => world.inner.jobs.logs("everyone", id)))).reduce((sum, lines) => sum + lines.length, 0);
+    const lost = world.heard("lines.lost").reduce((sum, { lines }) => sum + lines, 0);
+    expect(stored + lost).toBe(25 * BOUNDS.logLines);
+    expect(stored).toBeLessThanOrEqual(BOUNDS.waitingLines);
+    expect(stored).toBeGreaterThan(BOUNDS.waitingLines / 2);
+    end.open();
+    await world.clock.quiet();
   });
 });
 

@@ -1,8 +1,9 @@
+import { BOUNDS } from "../core/bounds.js";
 import { type Duration, milliseconds } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
 import type { JobId } from "../core/id.js";
 import type { LogLevel } from "../core/job.js";
-import { decode, encode } from "../core/json.js";
+import { decode } from "../core/json.js";
 import type { WorkerRef } from "../core/lease.js";
 import { checkName } from "../core/name.js";
 import type { Patch } from "../core/outcome.js";
@@ -12,7 +13,7 @@ import type { Clock } from "../runtime/clock.js";
 import type { ForeignTransaction, Store } from "../store/port.js";
 import type { Attempt } from "./attempt.js";
 import type { Context } from "./context.js";
-import { encodeOutput } from "./ending.js";
+import { encodeOutput, encodeWithin } from "./ending.js";
 import type { Journal } from "./journal.js";
 import type { Outages } from "./outage.js";
 
@@ -155,8 +156,8 @@ export class LiveContext implements Context {
     if (known !== undefined) return decode(known) as T;
     this.#checkOpen();
     const value = await effect();
-    const encoded = encode(value);
-    if (!encoded.ok) throw pawlError("output_unencodable", { job: job.id, reason: encoded.reason });
+    const encoded = encodeWithin(value, BOUNDS.recorded);
+    if (!encoded.ok) throw pawlError("output_unencodable", { job: job.id, reason: `what "${name}" returned cannot be recorded: ${encoded.reason}` });
     const under = { lease: lease.id, job: job.id, tenant: job.lane.tenant };
     const entry = { ...under, name, value: encoded.text, ttl: milliseconds(ttl) };
     const kept = await this.#outages.of(store.records.record(worker, entry));

@@ -6,6 +6,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "unknown_field",
   "invalid_json",
   "body_too_large",
+  "progress_too_large",
   "duration_invalid",
   "option_invalid",
   "name_invalid",

@@ -62,6 +62,10 @@ export class Reports {
     this.bus.emit("worker.stalled", { worker: this.worker, idleFor });
   }
 
+  linesLost(lines: number, error: unknown): void {
+    this.bus.emit("lines.lost", { worker: this.worker, lines, error });
+  }
+
   working(): void {
     this.bus.emit("worker.started", { worker: this.worker });
   }

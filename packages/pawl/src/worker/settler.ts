@@ -1,3 +1,4 @@
+import { BOUNDS } from "../core/bounds.js";
 import { failure, failureOf } from "../core/failure.js";
 import type { WorkerRef } from "../core/lease.js";
 import type { Patch } from "../core/outcome.js";
@@ -45,8 +46,16 @@ class Line {
     return this.waiting.length + this.underWay;
   }
 
+  /** As many as one statement carries, and one at least. */
   take(most: number): readonly Ending[] {
-    const batch = this.waiting.length <= most ? this.waiting : this.waiting.splice(0, most);
+    let count = 0;
+    let size = 0;
+    for (const { settlement } of this.waiting) {
+      size += sizeOf(settlement);
+      if (count === most || (count > 0 && size > BOUNDS.statement)) break;
+      count++;
+    }
+    const batch = count === this.waiting.length ? this.waiting : this.waiting.splice(0, count);
     if (batch === this.waiting) this.waiting = [];
     this.calls++;
     this.underWay += batch.length;
@@ -192,6 +201,12 @@ export class Settler {
     if (this.pending === 0) for (const resolve of this.#idle.splice(0)) resolve();
     this.parts.onProgress();
   }
+}
+
+/** In characters, about. */
+function sizeOf({ patch: { output, failure } }: Settlement): number {
+  const size = output === undefined ? 0 : output.length;
+  return failure === undefined ? size : size + JSON.stringify(failure).length;
 }
 
 /** An outcome that cannot be stored must not run the job for ever: after a few tries it dies of that, alone. */

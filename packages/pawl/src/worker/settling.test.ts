@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { gate, World } from "../../../../test/support/world.js";
+import { BOUNDS } from "../core/bounds.js";
 import { pawlError } from "../core/error.js";
 import { under } from "../store/conformance/limit-world.js";
 import type { Store } from "../store/port.js";
@@ -41,6 +42,27 @@ async function unanswered(jobs: number, only?: number) {
 }
 
 describe("settlements", () => {
+  test("that are large go out in several calls, so that no statement is larger than its bound", async () => {
+    const sizes: number[] = [];
+    const large = task("large", async () => "x".repeat(BOUNDS.output - 2));
+    world = new World({
+      tasks: [large],
+      around: settling(async (settlements, real, worker) => {
+        sizes.push(settlements.reduce((sum, { patch }) => sum + (patch.output?.length ?? 0), 0));
+        return real(worker, settlements);
+      }),
+    });
+    const jobs = 3 * Math.floor(BOUNDS.statement / BOUNDS.output);
+    await world.enqueueMany(
+      large,
+      Array.from({ length: jobs }, () => ({})),
+    );
+    await world.work({ concurrency: jobs });
+    await world.clock.quiet();
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(BOUNDS.statement);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(jobs * BOUNDS.output);
+  });
+
   test("of one turn go out together, two calls at a time, the rest merged", async () => {
     const { sizes, answer } = await unanswered(60);
     await world.work({ concurrency: 20 });

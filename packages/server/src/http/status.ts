@@ -32,6 +32,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   renewal_failed: 503,
   transaction_unsupported: 500,
   transaction_nested: 500,
+  progress_too_large: 413,
   output_unencodable: 422,
   job_failed: 409,
   wait_timeout: 504,

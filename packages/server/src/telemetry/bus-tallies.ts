@@ -71,6 +71,7 @@ export class BusTallies {
       }),
       pawl.on("attempt.stale", () => this.#count("pawl_attempts_stale_total", 1)),
       pawl.on("attempt.blocked", () => this.#count("pawl_worker_blocked_total", 1)),
+      pawl.on("lines.lost", ({ lines }) => this.#count("pawl_log_lines_lost_total", lines)),
       pawl.on("worker.stalled", () => this.#count("pawl_worker_stalls_total", 1)),
       pawl.on("lease.lost", () => this.#count("pawl_leases_lost_total", 1)),
       pawl.on("store.operation", ({ operation, duration, error }) => {

@@ -35,6 +35,7 @@ export const METRICS = {
   pawl_worker_jobs_settling: gauge("Outcomes that the store has not confirmed."),
   pawl_worker_stalls_total: counter("Times that a worker with free slots got nothing though work was known."),
   pawl_worker_blocked_total: counter("Times that handlers kept the event loop from running for long."),
+  pawl_log_lines_lost_total: counter("Log lines and progress of jobs that the store did not take."),
 
   pawl_maintenance_pulse_timestamp_seconds: gauge("When this process last looked for what is due; 0 if it takes no part in maintenance."),
   pawl_late_seconds: gauge("How late what is due and not seen to yet was at the last look.", "what"),

@@ -105,6 +105,7 @@ function readers(
     pawl_worker_jobs_settling: ofWorkers(({ settling }) => settling),
     pawl_worker_stalls_total: counted("pawl_worker_stalls_total"),
     pawl_worker_blocked_total: counted("pawl_worker_blocked_total"),
+    pawl_log_lines_lost_total: counted("pawl_log_lines_lost_total"),
     pawl_maintenance_pulse_timestamp_seconds: () => bus.pulsed(),
     pawl_late_seconds: () => bus.late(),
     pawl_schedule_lateness_seconds: () => bus.tickLateness("pawl_schedule_lateness_seconds"),

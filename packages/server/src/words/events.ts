@@ -91,6 +91,12 @@ export const WORDS: { readonly [E in EventName]: Words<E> | null } = {
     fields: { worker, lag },
     class: "attempt.blocked",
   })),
+  "lines.lost": logged("error", ({ worker, lines, error }) => ({
+    subject: `worker ${worker}`,
+    text: `${plural(lines, "log line")} of jobs lost (progress counts as one): ${messageOf(error)}`,
+    fields: { worker, lines, ...codeOf(error) },
+    class: "lines.lost",
+  })),
   "lease.lost": shown("warn", "trouble", ({ worker, lease, jobs, why }) => ({
     subject: `worker ${worker}`,
     text: `lost a lease on ${plural(jobs, "job")}: ${why}`,

@@ -1,4 +1,6 @@
+import { BOUNDS } from "../../core/bounds.js";
 import type { AttemptRecord } from "../../core/job.js";
+import { portions } from "../../core/portions.js";
 import type { ExportedJob } from "../port-duties.js";
 import { plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
@@ -46,8 +48,8 @@ export function restore(db: Db, batch: readonly ExportedJob[]): Promise<number> 
     );
     const missing = batch.filter(({ job }) => !there.has(job.id));
     if (missing.length === 0) return 0;
-    await restoreJobs(tx, missing);
-    await restoreHistory(tx, missing);
+    for (const some of portions(missing, ({ job }) => job.input.length, BOUNDS.statement)) await restoreJobs(tx, some);
+    for (const some of portions(missing, historySize, BOUNDS.statement)) await restoreHistory(tx, some);
     await restoreDead(
       tx,
       missing.filter(({ job }) => job.state === "dead"),
@@ -59,6 +61,13 @@ export function restore(db: Db, batch: readonly ExportedJob[]): Promise<number> 
     );
     return missing.length;
   });
+}
+
+/** In characters, about. */
+function historySize({ history }: ExportedJob): number {
+  return history.reduce((sum, { output, replacedInput, failure }) => {
+    return sum + (output ?? replacedInput ?? "").length + (failure === undefined ? 0 : JSON.stringify(failure).length);
+  }, 0);
 }
 
 async function restoreJobs(tx: Transaction, batch: readonly ExportedJob[]): Promise<void> {

@@ -1,5 +1,7 @@
+import { BOUNDS } from "../../core/bounds.js";
 import type { JobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
+import { portions } from "../../core/portions.js";
 import { openJobs, type TickWay } from "../../core/schedule.js";
 import type { DuePlan, PlannedGap } from "../../core/schedule-plan.js";
 import { plainArray, textArray } from "./arrays.js";
@@ -36,10 +38,16 @@ export interface ScheduleGap extends PlannedGap {
   readonly schedule: string;
 }
 
-/** In the order given. Most need no guards, and those go by the fast way. */
+/** In the order given, and as many at a time as one statement carries: many ticks of one schedule repeat its input. */
 export async function enqueueTicks(db: Db, tx: Transaction, ticks: readonly TickJob[]): Promise<readonly Enqueued[]> {
+  const answers: Enqueued[] = [];
   const jobs = ticks.map(({ job }) => job);
-  if (jobs.length === 0) return [];
+  for (const portion of portions(jobs, ({ input }) => input.length, BOUNDS.statement)) answers.push(...(await enqueueSome(db, tx, portion)));
+  return answers;
+}
+
+/** Most need no guards, and those go by the fast way. */
+async function enqueueSome(db: Db, tx: Transaction, jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
   if (!jobs.some(isGuarded)) return (await enqueuePlain(db, tx, jobs)).answers;
   const answers = new Map<NewJob, Enqueued>();
   for (const [way, some] of [

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { BOUNDS } from "../../core/bounds.js";
 import type { Pawl } from "../../pawl.js";
 import type { Store } from "../../store/port.js";
 import { faultyStore } from "../../testing/faulty.js";
@@ -184,6 +185,57 @@ describe("a worker that runs elsewhere", () => {
     const told = new Array<ToldEnding>(10).fill({ ...(ending as ToldEnding), notes });
     await expect(host.settle(told)).rejects.toMatchObject({ code: "option_invalid" });
     expect(await job?.get()).toMatchObject({ state: "running" });
+    await host.stop();
+  });
+
+  test("is refused a progress that is too large, by its place, and nothing is noted", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const { lease } = only(await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "5s" })));
+    const at = { lease, job: job.id };
+    const large = "x".repeat(BOUNDS.progress);
+    await expect(
+      host.note([
+        { ...at, level: "info", message: "one" },
+        { ...at, level: "progress", data: large },
+      ]),
+    ).rejects.toMatchObject({
+      code: "progress_too_large",
+      details: { pointer: "/notes/1/data" },
+    });
+    expect(await job.logs()).toEqual([]);
+    const told: ToldOutcome = { outcome: "succeeded" };
+    await expect(host.settle([{ ...at, told, notes: [{ level: "progress", data: large }] }])).rejects.toMatchObject({ code: "progress_too_large" });
+    expect((await job.get())?.state).toBe("running");
+    await host.stop();
+  });
+
+  test.each(["this process", "another one"])("has its lines cut and counted by %s, and the last one says how many were dropped", async (where) => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const first = hostOf(world.pawl);
+    const { lease } = only(await answered(world, first.claim({ tasks: TASKS, limit: 1, wait: "5s" })));
+    const host = where === "this process" ? first : hostOf(world.pawl);
+    const at = { lease, job: job.id };
+    await host.note([{ ...at, level: "warn", message: "m".repeat(100_000), data: "d".repeat(1_000_000) }]);
+    for (let i = 0; i < 3; i++) await host.note(Array.from({ length: 500 }, () => ({ ...at, level: "info" as const, message: "more" })));
+    await host.settle([{ ...at, told: { outcome: "succeeded" } }]);
+    const lines = await job.logs();
+    expect(lines[0]?.message).toMatch(/^m+… \(9\d{4} more characters were cut\)$/);
+    expect(Buffer.byteLength(JSON.stringify(lines[0]?.data))).toBeLessThanOrEqual(BOUNDS.logData);
+    expect(lines).toHaveLength(BOUNDS.logLines + 1);
+    expect(lines.at(-1)?.message).toBe("… 501 more lines were dropped");
+    await Promise.all([first.stop(), host.stop()]);
+  });
+
+  test("cannot record more of an effect than a worker here", async () => {
+    await using world = await openTest({ work: false });
+    const job = await world.pawl.enqueue("resize");
+    const host = hostOf(world.pawl);
+    const { lease } = only(await answered(world, host.claim({ tasks: TASKS, limit: 1, wait: "5s" })));
+    const value = JSON.stringify("x".repeat(BOUNDS.recorded));
+    await expect(host.record({ lease, job: job.id }, "charge", value, 1_000)).rejects.toMatchObject({ code: "output_unencodable" });
     await host.stop();
   });
 

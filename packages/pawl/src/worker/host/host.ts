@@ -1,8 +1,8 @@
+import { BOUNDS } from "../../core/bounds.js";
 import { DEFAULTS } from "../../core/defaults.js";
 import { type Duration, milliseconds } from "../../core/duration.js";
 import { pawlError } from "../../core/error.js";
 import type { BootId, JobId, LeaseId } from "../../core/id.js";
-import { encode } from "../../core/json.js";
 import type { Lane } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
 import { checkName } from "../../core/name.js";
@@ -17,6 +17,7 @@ import type { LogEntry } from "../../store/port-records.js";
 import type { Attempt } from "../attempt.js";
 import { givenBack, refusal } from "../ending.js";
 import type { HeldLease } from "../held-lease.js";
+import { type Line, Notes } from "../notes.js";
 import { settingsOf, type WorkerOptions } from "../options.js";
 import { Plans } from "../plan.js";
 import { quietly } from "../quietly.js";
@@ -27,7 +28,7 @@ import { Hand } from "./hand.js";
 import { MOST_HELD, MOST_LANES } from "./held.js";
 import type { Looks } from "./looks.js";
 import { Rebuilt } from "./rebuilt.js";
-import { checkEnding, type Holding, outcomeOf, type ToldEnding, type ToldNote } from "./told.js";
+import { checkEnding, type Holding, noted, outcomeOf, type ToldEnding, type ToldNote } from "./told.js";
 
 /** Who a worker elsewhere is, and what it may have. */
 export interface HostOptions {
@@ -181,6 +182,8 @@ export class Host {
     const found = await this.#find(endings);
     const { clock, store } = this.#parts;
     const now = clock.monotonic();
+    const missing = found.flatMap((attempt) => missingLine(attempt, now));
+    if (missing.length > 0) await store.records.log(this.ref, missing);
     const sent: { readonly attempt: Attempt; readonly outcome: Outcome; readonly took: number; readonly key: string }[] = [];
     const answers = new Map<string, Settled>();
     endings.forEach(({ lease, job, told, took }, place) => {
@@ -220,16 +223,18 @@ export class Host {
 
   /** Log lines and progress of attempts that run. Those of a lost lease are let go. */
   async note(notes: readonly ToldNote[]): Promise<void> {
+    const lines = notes.map(noted);
     const { store, clock } = this.#parts;
     const now = clock.monotonic();
     const mine = await this.#find(notes);
-    const entries = notes.flatMap(({ lease, job, level, message = "", data, ago = 0 }, place): LogEntry[] => {
+    const entries = notes.flatMap(({ lease, job, level, ago = 0 }, place): LogEntry[] => {
       const attempt = mine[place];
+      const line = lines[place] as Line;
       if (attempt === undefined) return [];
-      const encoded = data === undefined ? undefined : encode(data);
-      const text = encoded?.ok === true ? { data: encoded.text } : {};
+      attempt.notes ??= new Notes();
+      if (level !== "progress" && !attempt.notes.admits(line)) return [];
       const { tenant } = attempt.job.lane;
-      return [{ lease, job, tenant, at: attempt.lease.storeTime(Math.max(now - ago, attempt.lease.sentAt)), level, message, ...text }];
+      return [{ lease, job, tenant, at: attempt.lease.storeTime(Math.max(now - ago, attempt.lease.sentAt)), level, ...line }];
     });
     if (entries.length > 0) await store.records.log(this.ref, entries);
   }
@@ -245,6 +250,9 @@ export class Host {
     const { lease, job } = at;
     const [held] = await this.#find([at]);
     if (held === undefined) throw pawlError("lease_lost", { job });
+    const size = Buffer.byteLength(value);
+    const limit = BOUNDS.recorded;
+    if (size > limit) throw pawlError("output_unencodable", { job, reason: `what ${name} returned is ${size} bytes, over the limit of ${limit}` });
     const { tenant } = held.job.lane;
     const kept = await this.#parts.store.records.record(this.ref, { lease, job, tenant, name: checkName("key", name), value, ttl });
     if (kept === "stale") throw pawlError("lease_lost", { job });
@@ -400,6 +408,14 @@ export class Host {
     if (!this.#tasks.has(lane.task)) this.#tasks.set(lane.task, await this.#taskOf({ name: lane.task }));
     return this.#plans.of(lane) as NonNullable<ReturnType<Plans["of"]>>;
   }
+}
+
+/** Told with its end: how much of what an attempt said is not stored. */
+function missingLine(attempt: Attempt | undefined, now: number): readonly LogEntry[] {
+  const message = attempt?.notes?.missing();
+  if (attempt === undefined || message === undefined) return [];
+  const { lease, job } = attempt;
+  return [{ lease: lease.id, job: job.id, tenant: job.lane.tenant, at: lease.storeTime(now), level: "warn", message }];
 }
 
 function checkBoot(boot: string): BootId {

@@ -1,4 +1,5 @@
 import { type Duration, milliseconds } from "../../core/duration.js";
+import { isPawlError, pawlError } from "../../core/error.js";
 import { type Failure, type FailureKind, failureOf } from "../../core/failure.js";
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { LogLevel } from "../../core/job.js";
@@ -7,6 +8,7 @@ import type { JobLimit } from "../../core/limit.js";
 import type { Outcome } from "../../core/outcome.js";
 import { checkRetry, type Retry } from "../../core/retry.js";
 import { encodeOutput, pausedKey, unencodable } from "../ending.js";
+import { encodeProgress, type Line, lineOf } from "../notes.js";
 
 /** How an attempt ended, as a worker elsewhere tells it. What follows from that is decided here. */
 export type ToldOutcome =
@@ -85,10 +87,22 @@ export interface Holding {
 }
 
 /** Throws what is wrong with it, if anything: before it is settled, since others are settled with it. */
-export function checkEnding({ told, run }: ToldEnding): void {
+export function checkEnding({ job, told, run, notes = [] }: ToldEnding): void {
+  notes.forEach((note, place) => void noted({ job, ...note }, place));
   if (run?.retry !== undefined) checkRetry(run.retry);
   if (told.outcome === "snoozed") milliseconds(told.delay);
   if (told.outcome === "failed" && told.retryAfter !== undefined) milliseconds(told.retryAfter);
+}
+
+/** In stored form, and within the bounds of what is said here. Throws if it is a progress that is too large. `place`: among those told with it. */
+export function noted({ job, level, message = "", data }: Omit<ToldNote, "lease">, place: number): Line {
+  if (level !== "progress") return lineOf(message, data);
+  if (data === undefined) return lineOf(message, undefined);
+  try {
+    return { message: "", data: encodeProgress(job, data) };
+  } catch (error) {
+    throw isPawlError(error) ? pawlError(error.code, { ...error.details, pointer: `/notes/${place}/data` }) : error;
+  }
 }
 
 export function outcomeOf(told: ToldOutcome, limits: readonly JobLimit[] | undefined): Outcome {

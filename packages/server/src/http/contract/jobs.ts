@@ -1,4 +1,4 @@
-import type { State as StateName } from "pawl";
+import { BOUNDS, type State as StateName } from "pawl";
 import Type from "typebox";
 import { Change, Enqueued, type EnqueuedAnswer, Explained, History, Job, JobsPage, Logs, State } from "./jobs-answer.js";
 import { ENQUEUE_OPTIONS, NewJob } from "./jobs-body.js";
@@ -167,7 +167,7 @@ const verb = (name: string, summary: string) =>
 
 export const cancelJob = route({
   ...verb("cancel", "Cancel it: at once if it waits, through its worker if it runs"),
-  body: closed({ reason: optional(text(1_000, "why")) }),
+  body: closed({ reason: optional(text(BOUNDS.reason, "why")) }),
   bodyOptional: true,
 });
 export const pauseJob = verb("pause", "Hold it back until it is resumed");

@@ -1,4 +1,4 @@
-import { type KeyListing, type KeyView, ROLES, type ShownKey } from "pawl";
+import { BOUNDS, type KeyListing, type KeyView, ROLES, type ShownKey } from "pawl";
 import Type from "typebox";
 import type { Policy } from "./policy.js";
 import { route } from "./route.js";
@@ -12,7 +12,7 @@ const patterns = (of: string) =>
   optional(
     Type.Array(text(128, "letters stand for themselves, * for any run of them"), {
       minItems: 1,
-      maxItems: 32,
+      maxItems: BOUNDS.patterns,
       description: `the ${of} it holds for; left out: all`,
     }),
   );
@@ -40,7 +40,7 @@ export const createKey = route({
   body: closed({
     name: text(128, "for people"),
     tenant: optional(TenantName),
-    grants: Type.Array(closed(grantFields), { minItems: 1, maxItems: 16 }),
+    grants: Type.Array(closed(grantFields), { minItems: 1, maxItems: BOUNDS.grants }),
     lasts: optional(Duration),
   }),
   status: 201,

@@ -1,4 +1,5 @@
 import {
+  BOUNDS,
   type LeaseId,
   type JobId as OwnJobId,
   type PulledAnswers,
@@ -22,6 +23,8 @@ const WORK: Policy = { action: "leases.write", scope: "tenant" };
 export const MOST_LEASES = 1_000;
 export const MOST_ENDINGS = 1_000;
 const SETTLE_BYTES = 8 * 1_048_576;
+/** A value of the largest size with its envelope; a client may write more of it as escapes than it is stored with. */
+const RECORD_BYTES = 2 * BOUNDS.recorded;
 
 /** ms; longer than any handler runs, and than any note waits */
 const Past = Type.Number({ minimum: 0, maximum: 30 * 86_400_000 });
@@ -168,11 +171,12 @@ export const notices = route({
   answer: { means: "What was asked.", body: shown<PulledNotices>({ cancel: Cancelled }) },
 });
 
-const Message = Type.String({ maxLength: 4_000 });
 const NOTE = {
   level: as<"debug" | "info" | "warn" | "error" | "progress">({ enum: ["debug", "info", "warn", "error", "progress"] }),
-  message: optional(Message),
-  data: optional(Anything),
+  message: optional(Type.String({ description: `of a line; after ${BOUNDS.logMessage} characters it is cut, and says so` })),
+  data: optional(
+    as<unknown>({ description: `any JSON; of a line it is cut after ${BOUNDS.logData} bytes, of progress it is refused over ${BOUNDS.progress}` }),
+  ),
   ago: optional(Past),
 };
 const Cause = closed({ name: optional(Type.String()), message: Type.String(), stack: optional(Type.String()) });
@@ -272,6 +276,7 @@ export const record = route({
   body: closed({ ...ONE, value: Anything, ttl: optional(Duration) }),
   status: 200,
   answer: { means: "What is recorded: the first one wins.", body: shown<{ value: unknown }>({ value: Anything }) },
+  limits: { body: RECORD_BYTES },
 });
 
 export const retire = route({

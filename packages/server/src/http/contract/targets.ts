@@ -1,4 +1,4 @@
-import type { ShownTarget, TargetListing, TargetView } from "pawl";
+import { BOUNDS, type ShownTarget, type TargetListing, type TargetView } from "pawl";
 import Type from "typebox";
 import type { Policy } from "./policy.js";
 import { route } from "./route.js";
@@ -38,7 +38,7 @@ export const putTarget = route({
   policy: WRITE,
   params,
   body: closed({
-    url: text(2_048, "https://, at a public address unless the service allows others"),
+    url: text(BOUNDS.targetUrl, "https://, at a public address unless the service allows others"),
     tenant: optional(TenantName),
     concurrency: optional(Type.Integer({ minimum: 1, maximum: 1_000, description: "deliveries at a time, of each process; 10 unless set" })),
     timeout: optional(Duration),
