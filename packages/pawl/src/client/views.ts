@@ -33,7 +33,7 @@ export const limitView = withDates<LimitView>(["fullAt", "pausedUntil"]);
 export const keyView = withDates<KeyView>(["createdAt", "expiresAt", "revokedAt", "lastUsedAt"]);
 export const targetView = withDates<TargetView>(["createdAt", "changedAt", "goneAt"]);
 export const auditView = withDates<AuditView>(["at"]);
-export const workerView = withDates<LiveWorkerView>(["since"]);
+export const workerView = withDates<LiveWorkerView>(["since", "oldest"]);
 
 const group = withDates<DeadGroupView>(["firstSeen", "lastSeen"]);
 export function deadGroup(told: unknown): DeadGroupView {

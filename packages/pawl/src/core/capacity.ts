@@ -1,5 +1,6 @@
 import type { Priority } from "./job.js";
 import type { Lane } from "./lane.js";
+import type { SlotUse } from "./slots.js";
 import type { TargetRef } from "./target.js";
 
 /** What a task asks of the worker that runs it: every tag, and so much of each amount while a handler runs. */
@@ -25,6 +26,8 @@ export interface Serves {
   readonly concurrency: number;
   /** ms that jobs take lately by tenant, where several share it: some of them, to tell from when others will start */
   readonly took?: readonly Took[];
+  /** how full it is; absent: one from before workers said so */
+  readonly slots?: SlotUse;
   /** of Pawl; absent: one from before workers said so */
   readonly version?: string;
 }

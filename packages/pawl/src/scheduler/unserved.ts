@@ -1,5 +1,6 @@
 import { type Lack, lackInWords, lacksOf, type Needs, type Serves } from "../core/capacity.js";
 import type { Lane } from "../core/lane.js";
+import type { SlotUse } from "../core/slots.js";
 import type { Store } from "../store/port.js";
 
 /** A lane with ready jobs that no live worker can run, and why. */
@@ -19,20 +20,29 @@ export interface LiveLaneView {
 }
 
 /** A worker that is there, as people see it. */
-export interface LiveWorkerView extends Omit<Serves, "took"> {
+export interface LiveWorkerView extends Omit<Serves, "took" | "slots"> {
   readonly name: string;
   readonly boot: string;
   readonly since: Date;
+  /** as it said last, up to 15 s ago; absent: it is of a version that does not say so */
+  readonly slots?: Pick<SlotUse, "total" | "inUse" | "overrun">;
+  /** when the handler began that has run longest; absent where none runs */
+  readonly oldest?: Date;
 }
 
 export async function liveWorkers(store: Store): Promise<readonly LiveWorkerView[]> {
   // How long whose jobs take is not for everybody who may see that it is there.
-  return (await store.workers.live()).map(({ name, boot, since, serves: { took: _, ...serves } }) => ({
+  return (await store.workers.live()).map(({ name, boot, since, serves: { took: _, slots, ...serves } }) => ({
     name,
     boot,
     since: new Date(since),
     ...serves,
+    ...(slots === undefined ? {} : slotsView(slots)),
   }));
+}
+
+function slotsView({ total, inUse, overrun, tasks: [oldest] }: SlotUse): Pick<LiveWorkerView, "slots" | "oldest"> {
+  return { slots: { total, inUse, overrun }, ...(oldest === undefined ? {} : { oldest: new Date(oldest.since) }) };
 }
 
 /** Lanes that are paused are left out: they wait for something else. */

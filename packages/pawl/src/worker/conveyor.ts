@@ -44,6 +44,8 @@ export interface ConveyorParts {
   readonly worker: WorkerRef;
   readonly settings: Settings;
   readonly reports: Reports;
+  /** a slot was taken, or is free again */
+  readonly onSlots: () => void;
   readonly onError: (step: string, error: unknown) => void;
 }
 
@@ -297,6 +299,7 @@ export class Conveyor {
     share.begin(startedAt);
     if (endBy > lease.latest) this.#leases?.hold(lease, endBy + settings.lease);
     reports.started(attempt);
+    this.#parts.onSlots();
   }
 
   #outcome(attempt: Attempt, outcome: Outcome, now: number): void {
@@ -324,6 +327,7 @@ export class Conveyor {
     else caps.ended(job.lane);
     caps.freed(job.lane);
     this.breakers.over(attempt);
+    if (ran) this.#parts.onSlots();
   }
 
   #answered(attempt: Attempt, patch: Patch, duration: number, answer: Settled): void {

@@ -3,6 +3,9 @@ import { DEFAULTS } from "../core/defaults.js";
 /** How much a new duration counts: a change of pace shows after a handful of jobs. */
 const WEIGHT = 0.1;
 
+/** What is left of the longest duration after one more: of a thousand quick jobs ago it says nothing. */
+const FADING = 0.99;
+
 /** ms of slots for which jobs are claimed ahead */
 export function timeAhead(concurrency: number): number {
   return concurrency * DEFAULTS.worker.lookahead;
@@ -13,8 +16,20 @@ export class Pace {
   /** jobs asked for, held and running */
   inHand = 0;
   #mean: number | undefined;
+  #took: number | undefined;
+  #longest = 0;
+
+  /** ms that attempts which ended took lately, and the longest of them; undefined: none has ended */
+  get took(): number | undefined {
+    return this.#took;
+  }
+  get longest(): number | undefined {
+    return this.#took === undefined ? undefined : this.#longest;
+  }
 
   note(duration: number): void {
+    this.#took = this.#took === undefined ? duration : this.#took + WEIGHT * (duration - this.#took);
+    this.#longest = Math.max(duration, this.#longest * FADING);
     this.#mean = this.#mean === undefined ? duration : this.#mean + WEIGHT * (duration - this.#mean);
   }
 

@@ -51,7 +51,7 @@ export class Runner {
   #held: Attempt[] = [];
   #next = 0;
   #heldCount = 0;
-  #overruns = 0;
+  readonly #overrunning = new Set<Attempt>();
   #pumping = false;
   #draining = false;
   #idle: (() => void)[] = [];
@@ -65,7 +65,12 @@ export class Runner {
   }
 
   get overruns(): number {
-    return this.#overruns;
+    return this.#overrunning.size;
+  }
+
+  /** Whose handlers go on though they are over. */
+  get overrunning(): Iterable<Attempt> {
+    return this.#overrunning;
   }
 
   get free(): number {
@@ -73,7 +78,7 @@ export class Runner {
   }
 
   get #slots(): number {
-    return this.parts.concurrency - Math.max(0, this.#overruns - this.parts.concurrency);
+    return this.parts.concurrency - Math.max(0, this.overruns - this.parts.concurrency);
   }
 
   /** Claimed jobs, in order. While the worker drains they are given back at once. */
@@ -250,7 +255,7 @@ export class Runner {
   #ended(attempt: Attempt, ok: boolean, value: unknown): void {
     this.parts.onEnded(attempt);
     if (attempt.place < 0) {
-      this.#overruns--;
+      this.#overrunning.delete(attempt);
       return;
     }
     const now = this.parts.clock.monotonic();
@@ -289,7 +294,7 @@ export class Runner {
   /** Its slot is free, though its handler may go on. */
   #overrun(attempt: Attempt, why: AbortReason): void {
     if (attempt.place < 0) return;
-    this.#overruns++;
+    this.#overrunning.add(attempt);
     this.#leave(attempt, this.parts.clock.monotonic());
     attempt.abort(why);
   }

@@ -1,6 +1,7 @@
 import type { Duration } from "../core/duration.js";
 import type { WorkerRef } from "../core/lease.js";
 import { checkDuration, checkKeys, checkObject } from "../core/option.js";
+import type { SlotUse } from "../core/slots.js";
 import type { Bus } from "../runtime/bus.js";
 import { newBootId } from "../runtime/identity.js";
 import { Lifecycle, type Service } from "../runtime/service.js";
@@ -12,6 +13,7 @@ import { type Settings, settingsOf, type WorkerOptions } from "./options.js";
 import { quietly } from "./quietly.js";
 import { Reports } from "./reports.js";
 import { Serving, servesOf } from "./serving.js";
+import { slotUseOf } from "./slot-use.js";
 import { type RunningJob, runningJob, type WorkerStatus } from "./status.js";
 
 export interface WorkerParts extends Pick<ConveyorParts, "store" | "clock" | "tasks" | "defaults" | "slots" | "claims"> {
@@ -54,6 +56,7 @@ export class Worker implements Service, AsyncDisposable {
       worker: this.ref,
       settings,
       reports: this.#reports,
+      onSlots: () => this.#serving.slotsChanged(this.#conveyor.runner.free === 0),
       onError: this.#complain,
     });
     this.#serving = new Serving({
@@ -62,6 +65,7 @@ export class Worker implements Service, AsyncDisposable {
       clock,
       serves: { ...servesOf(settings), ...(slots === undefined ? {} : { only: slots.refs }) },
       took: () => this.#conveyor.claimer.offers.took(),
+      slots: () => this.#slots(),
       onError: (error) => this.#complain("say what is served", error),
     });
   }
@@ -140,6 +144,12 @@ export class Worker implements Service, AsyncDisposable {
   get running(): readonly RunningJob[] {
     const now = this.#parts.clock.monotonic();
     return this.#conveyor.runner.running.map((attempt) => runningJob(attempt, now));
+  }
+
+  #slots(): SlotUse {
+    const { free, running, overrunning } = this.#conveyor.runner;
+    const draining = this.#state !== "working";
+    return slotUseOf({ total: this.#settings.concurrency, free, draining, running, overrunning }, this.#parts.clock.monotonic());
   }
 
   /** The one it was given, the store's own, or a timer in this event loop. */

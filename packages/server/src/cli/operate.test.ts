@@ -251,7 +251,7 @@ describe("pawl workers, top and doctor", () => {
     expect((await rig.do("doctor", "-q")).out).toBe("");
     expect((await rig.do("doctor")).out.match(/^✓ /gm)).toHaveLength(10);
     await rig.pawl.work({ name: "ana" });
-    expect((await rig.do("workers")).out).toMatch(/^ana\t.* ago\t\d+\t\d+\.\d+\.\d+\tall\t\tflaky,tick\n$/);
+    expect((await rig.do("workers")).out).toMatch(/^ana\t.* ago\t0 of \d+\t\t\d+\.\d+\.\d+\tall\t\tflaky,tick\n$/);
     expect((await rig.do("top", "--json")).json).toMatchObject({ queues: [{ queue: "default" }], workers: [{ name: "ana" }], lanes: [] });
   });
 });

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { slotsInWords } from "../words/slots.js";
 import type { Act } from "./session.js";
 import { fromNow } from "./words.js";
 
@@ -10,16 +11,21 @@ export function build(command: Command, act: Act): void {
       out.answer({ workers }, () => {
         const now = new Date();
         out.table(
-          ["worker", "since", "slots", "version", "queues", "tags", "tasks"],
-          workers.map(({ name, since, concurrency, version, queues, tags, tasks }) => [
-            name,
-            fromNow(since, now),
-            concurrency,
-            version ?? "?",
-            queues?.join(",") ?? "all",
-            tags.join(","),
-            tasks.join(","),
-          ]),
+          ["worker", "since", "slots in use", "oldest", "version", "queues", "tags", "tasks"],
+          workers.map((worker) => {
+            const { name, since, oldest, version, queues, tags, tasks } = worker;
+            const runs = oldest === undefined ? "" : fromNow(oldest, now);
+            return [
+              name,
+              fromNow(since, now),
+              slotsInWords(worker),
+              runs,
+              version ?? "?",
+              queues?.join(",") ?? "all",
+              tags.join(","),
+              tasks.join(","),
+            ];
+          }),
         );
         if (workers.length === 0) out.note("no worker is live");
       });

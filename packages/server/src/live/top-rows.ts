@@ -1,5 +1,6 @@
 import type { StateCounts } from "pawl";
 import { duration, fromNow } from "../words/amounts.js";
+import { slotsInWords } from "../words/slots.js";
 import type { Style } from "./screen.js";
 import type { TopData } from "./top-data.js";
 
@@ -55,11 +56,24 @@ const SHEETS: Readonly<Record<View, (data: TopData) => Sheet>> = {
     })),
   }),
   workers: ({ workers, now }) => ({
-    headings: ["worker", "up", "slots", "version", "queues", "tasks"],
-    rows: workers.map(({ name, boot, since, concurrency, version, queues, tasks }) => ({
-      key: boot,
-      cells: [name, duration(now.getTime() - since.getTime()), concurrency, version ?? "?", queues?.join(",") ?? "all", tasks.join(",")],
-    })),
+    headings: ["worker", "up", "slots in use", "oldest", "version", "queues", "tasks"],
+    rows: workers.map((worker) => {
+      const { name, boot, since, oldest, slots, version, queues, tasks } = worker;
+      const ago = (date: Date) => duration(now.getTime() - date.getTime());
+      return {
+        key: boot,
+        cells: [
+          name,
+          ago(since),
+          slotsInWords(worker),
+          oldest === undefined ? "" : ago(oldest),
+          version ?? "?",
+          queues?.join(",") ?? "all",
+          tasks.join(","),
+        ],
+        ...((slots?.overrun ?? 0) > 0 ? { style: "red" } : {}),
+      };
+    }),
   }),
   jobs: ({ jobs, now }) => ({
     headings: ["state", "task", "queue", "tenant", "tries", "due", "failure"],

@@ -40,6 +40,8 @@ const worker = {
   tags: [],
   amounts: {},
   concurrency: 10,
+  slots: { total: 10, inUse: 4, overrun: 1 },
+  oldest: new Date(NOW.getTime() - 300_000),
   version: "0.1.0",
 } as LiveWorkerView;
 
@@ -86,7 +88,7 @@ describe("top", () => {
 
   test("shows lanes nobody serves, workers, and jobs", () => {
     expect(drawn(after("2"))[4]).toMatch(/^ mail +5 +acme +mail\.send +0 +no worker is live/);
-    expect(drawn(after("3"))[4]).toMatch(/^ ana +0 ms +10 +0\.1\.0 +all +mail\.send/);
+    expect(drawn(after("3"))[4]).toMatch(/^ ana +0 ms +4 of 10, 1 overrun +5 min +0\.1\.0 +all +mail\.send/);
     const jobs = drawn(after("4"));
     expect(jobs[1]).toMatch(/4 jobs {3}running$/);
     expect(jobs.join("\n")).toContain("Error:  [2Jgone");

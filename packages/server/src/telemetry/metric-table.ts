@@ -31,6 +31,7 @@ export const METRICS = {
 
   pawl_worker_slots: gauge("Slots of the workers of this process."),
   pawl_worker_slots_busy: gauge("Slots with a handler in them."),
+  pawl_worker_overruns: gauge("Handlers that go on though their attempts are over: their timeout has passed, or their lease was lost."),
   pawl_worker_jobs_buffered: gauge("Jobs claimed and not started."),
   pawl_worker_jobs_settling: gauge("Outcomes that the store has not confirmed."),
   pawl_worker_stalls_total: counter("Times that a worker with free slots got nothing though work was known."),
@@ -57,6 +58,7 @@ export const METRICS = {
   pawl_task_paused: stored("1 for every task that is paused.", "task"),
   pawl_breakers: stored("Breakers that are not closed.", "task", "state"),
   pawl_workers_live: stored("Workers that gave a sign of life in the last 45 s."),
+  pawl_live_slots: stored("Slots of those workers, free and busy, as they said last, up to 15 s ago.", "state"),
 
   pawl_tenant_attempts_total: counter("Attempts of the tenants that this process sees most of.", "tenant"),
   pawl_tenant_failures_total: counter("Failed attempts of the tenants that this process sees most of.", "tenant"),

@@ -123,6 +123,9 @@ describe("metrics", () => {
     expect(await world.read("pawl_worker_slots")).toEqual({ "": 4 });
     expect(await world.read("pawl_worker_slots_busy")).toEqual({ "": 1 });
     expect(await world.read("pawl_workers_live")).toEqual({ "": 1 });
+    expect(await world.read("pawl_worker_overruns")).toEqual({ "": 0 });
+    await world.advance("10s");
+    expect(await world.read("pawl_live_slots")).toEqual({ '{state="free"}': 3, '{state="busy"}': 1 });
     free();
     await world.settle();
     expect(await world.read("pawl_worker_slots_busy")).toEqual({ "": 0 });

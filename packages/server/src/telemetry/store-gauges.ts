@@ -1,4 +1,4 @@
-import { type BreakerView, type Depths, type Pawl, STATES, type State } from "pawl";
+import { type BreakerView, type Depths, type LiveWorkerView, type Pawl, STATES, type State } from "pawl";
 import { Numbers, type Sample } from "./series.js";
 
 /** What metrics need of a pawl. */
@@ -8,7 +8,7 @@ export type Measured = Pick<Pawl, "on" | "depths" | "breakers" | "workers" | "lo
 interface Seen {
   readonly depths: Depths;
   readonly breakers: readonly BreakerView[];
-  readonly workers: number;
+  readonly workers: readonly LiveWorkerView[];
 }
 
 const MOST_BREAKERS = 1_000;
@@ -79,7 +79,16 @@ export class StoreGauges {
   }
 
   *workers(): Generator<Sample> {
-    if (this.#seen !== undefined) yield { labels: {}, value: this.#seen.workers };
+    if (this.#seen !== undefined) yield { labels: {}, value: this.#seen.workers.length };
+  }
+
+  /** Of one that does not say how full it is, its slots alone. */
+  *slots(): Generator<Sample> {
+    if (this.#seen === undefined) return;
+    const { workers } = this.#seen;
+    const busy = workers.reduce((sum, { slots }) => sum + (slots?.inUse ?? 0), 0);
+    yield { labels: { state: "free" }, value: workers.reduce((sum, { concurrency }) => sum + concurrency, 0) - busy };
+    yield { labels: { state: "busy" }, value: busy };
   }
 
   *tenantDepths(): Generator<Sample> {
@@ -93,7 +102,7 @@ export class StoreGauges {
         this.pawl.breakers.list({}, { limit: MOST_BREAKERS }),
         this.pawl.workers(),
       ]);
-      this.#seen = { depths: { ...depths, rows: bounded(depths.rows) }, breakers, workers: workers.length };
+      this.#seen = { depths: { ...depths, rows: bounded(depths.rows) }, breakers, workers };
       this.#countDeaths(this.#seen.depths);
       this.#readAt = performance.now();
     } catch {

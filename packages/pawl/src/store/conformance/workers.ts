@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Serves } from "../../core/capacity.js";
 import type { Test } from "./suite.js";
-import { ANA, ANA_REBORN, BOB, SECOND, START } from "./world.js";
+import { ANA, ANA_REBORN, BOB, MINUTE, SECOND, START } from "./world.js";
 
 const MAILER: Serves = { tasks: ["mail"], tags: [], amounts: {}, concurrency: 10 };
 const CODER: Serves = {
@@ -12,6 +12,13 @@ const CODER: Serves = {
   tags: ["gpu", "region:eu"],
   amounts: { cpu: 0.5, memory: 8_192 },
   concurrency: 4,
+  slots: {
+    total: 4,
+    inUse: 3,
+    overrun: 1,
+    tasks: [{ task: "encode", running: 2, since: START, took: 1.5, longest: 9, overrun: 1, overdue: START + SECOND }],
+    ends: [START + SECOND, START + MINUTE, null],
+  },
 };
 
 export function workerTests(test: Test): void {

@@ -1,4 +1,5 @@
 import type { WorkerRef } from "../../core/lease.js";
+import type { SlotUse } from "../../core/slots.js";
 import type { Clock } from "../../runtime/clock.js";
 import type { Hint, Store } from "../../store/port.js";
 import type { Claimed } from "../../store/port-leases.js";
@@ -13,6 +14,7 @@ import type { Plans } from "../plan.js";
 import type { Reports } from "../reports.js";
 import { Reservations } from "../reservations.js";
 import { Serving, servesOf } from "../serving.js";
+import { slotUseOf } from "../slot-use.js";
 import { Slots } from "../slots.js";
 import type { AnyTask } from "../task.js";
 import { Held } from "./held.js";
@@ -30,6 +32,10 @@ export interface DispatchParts {
   readonly reports: Reports;
   /** suspects in the worker's hand: it gets one at a time */
   readonly suspects: () => number;
+  /** how many were handed out and are not over */
+  readonly handed: () => number;
+  /** what it runs, as far as this process handed it out */
+  readonly running: () => Iterable<Attempt>;
   /** jobs came that nobody waits for any more: they are to be given back */
   readonly onUnasked: (leases: readonly HeldLease[]) => void;
   readonly onError: (step: string, error: unknown) => void;
@@ -102,6 +108,7 @@ export class Dispatch {
       clock,
       serves: servesOf(settings),
       took: () => this.#claimer.offers.took(),
+      slots: () => this.#slots(),
       onError: (error) => onError("say what is served", error),
     });
     this.#unhear = store.onHint((hint) => this.#hear(hint));
@@ -138,6 +145,7 @@ export class Dispatch {
 
   begun({ share, startedAt }: Attempt): void {
     share.begin(startedAt);
+    this.#slotsChanged();
   }
 
   /** An attempt that was handed out is over; `ran`: it was begun. */
@@ -148,6 +156,7 @@ export class Dispatch {
     if (ran) share.end(startedAt, this.parts.clock.monotonic());
     this.held.over(job.lane);
     this.#breakers.over(attempt);
+    if (ran) this.#slotsChanged();
   }
 
   /** There may be room for what there was none for. */
@@ -176,6 +185,10 @@ export class Dispatch {
     await Promise.all([this.#serving.stop(), this.#breakers.stop()]);
   }
 
+  #slotsChanged(): void {
+    this.#serving.slotsChanged(this.parts.handed() >= this.parts.settings.concurrency);
+  }
+
   #hands() {
     const dispatch = this;
     return {
@@ -193,6 +206,13 @@ export class Dispatch {
         return dispatch.parts.suspects() + dispatch.#here.filter(({ suspect }) => suspect).length;
       },
     };
+  }
+
+  #slots(): SlotUse {
+    const { clock, settings, running } = this.parts;
+    const attempts = [...running()].filter(({ phase }) => phase === "running");
+    const total = settings.concurrency;
+    return slotUseOf({ total, free: Math.max(0, total - attempts.length), draining: false, running: attempts, overrunning: [] }, clock.monotonic());
   }
 
   #hear(hint: Hint): void {

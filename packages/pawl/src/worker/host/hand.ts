@@ -15,6 +15,7 @@ interface Handed {
 export class Hand {
   readonly #leases = new Map<LeaseId, Handed>();
   #suspects = 0;
+  #size = 0;
 
   constructor(
     /** ms that a lease lasts */
@@ -27,12 +28,18 @@ export class Hand {
     return this.#suspects;
   }
 
+  /** attempts that are not over */
+  get size(): number {
+    return this.#size;
+  }
+
   *open(): IterableIterator<Attempt> {
     for (const { attempts } of this.#leases.values()) yield* attempts.values();
   }
 
   add(lease: HeldLease): void {
     this.#leases.set(lease.id, { lease, attempts: new Map(lease.attempts.map((attempt) => [attempt.job.id, attempt])) });
+    this.#size += lease.attempts.length;
     if (lease.suspect) this.#suspects++;
   }
 
@@ -47,6 +54,7 @@ export class Hand {
   over(attempt: Attempt): void {
     const handed = this.#leases.get(attempt.lease.id);
     if (handed?.attempts.delete(attempt.job.id) !== true) return;
+    this.#size--;
     const ran = attempt.phase === "running";
     attempt.phase = "over";
     this.onOver(attempt, ran);

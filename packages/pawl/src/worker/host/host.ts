@@ -301,6 +301,8 @@ export class Host {
       plans: this.#plans,
       reports: this.#reports,
       suspects: () => this.#hand.suspects,
+      handed: () => this.#hand.size,
+      running: () => this.#hand.open(),
       onUnasked: (leases) => void this.#giveBack(leases),
       onError: this.#complain,
     });

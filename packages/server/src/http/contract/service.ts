@@ -29,6 +29,13 @@ export const listWorkers = route({
           tags: list(Text),
           amounts: Type.Object({}),
           concurrency: Type.Integer(),
+          slots: optional(
+            Type.Object(
+              { total: Type.Integer(), inUse: Type.Integer(), overrun: Type.Integer() },
+              { description: "as it said last, up to 15 s ago; `overrun`: handlers that go on though their attempts are over" },
+            ),
+          ),
+          oldest: optional(Time),
           version: optional(Text),
         }),
       ),

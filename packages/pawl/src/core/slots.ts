@@ -1,0 +1,108 @@
+/** How full a worker is, as it tells the others with what it serves. Instants are ms since 1970, by the store's clock. */
+export interface SlotUse {
+  readonly total: number;
+  /** slots that nothing can start in now */
+  readonly inUse: number;
+  /** handlers that go on though their attempts are over */
+  readonly overrun: number;
+  /** it takes nothing more: it is about to stop */
+  readonly draining?: true;
+  /** what its handlers run, the task first whose handler has run longest; some, where there are many */
+  readonly tasks: readonly TaskUse[];
+  /** when slots in use should be free, the soonest first; null: nobody can say. Some of them, evenly chosen, where there are many */
+  readonly ends: readonly (number | null)[];
+}
+
+/** The handlers of one task. */
+export interface TaskUse {
+  readonly task: string;
+  /** those in slots */
+  readonly running: number;
+  /** when the one began that has run longest */
+  readonly since: number;
+  /** ms that handlers of it take lately, and the longest of them; absent: none has ended yet */
+  readonly took?: number;
+  readonly longest?: number;
+  /** how many go on though their attempts are over, and since when the first of them should have ended */
+  readonly overrun?: number;
+  readonly overdue?: number;
+}
+
+/** A handler as its worker knows it. */
+export interface Handler {
+  readonly task: string;
+  readonly since: number;
+  /** ms since then */
+  readonly ranFor: number;
+  /** its timeout, or its deadline if that is sooner; it has passed if it is an overrun */
+  readonly endBy: number;
+  readonly took?: number;
+  readonly longest?: number;
+}
+
+export interface SlotNumbers {
+  readonly total: number;
+  readonly free: number;
+  readonly draining: boolean;
+  readonly running: Iterable<Handler>;
+  readonly overruns: Iterable<Handler>;
+}
+
+/** tasks told of one worker */
+const MOST_TASKS = 20;
+/** ends told of one worker: an estimate needs no more */
+const MOST_ENDS = 32;
+
+/** What a worker says of its slots. */
+export function slotUse({ total, free, draining, running, overruns }: SlotNumbers): SlotUse {
+  const tasks = new Map<string, TaskUse>();
+  const ends: (number | null)[] = [];
+  for (const handler of running) {
+    const known = tasks.get(handler.task) ?? taskUse(handler);
+    tasks.set(handler.task, { ...known, running: known.running + 1, since: Math.min(known.since, handler.since) });
+    ends.push(endOf(handler));
+  }
+  let overrun = 0;
+  for (const handler of overruns) {
+    const known = tasks.get(handler.task) ?? taskUse(handler);
+    const { since, endBy } = handler;
+    overrun++;
+    tasks.set(handler.task, {
+      ...known,
+      since: Math.min(known.since, since),
+      overrun: (known.overrun ?? 0) + 1,
+      overdue: Math.min(known.overdue ?? Number.POSITIVE_INFINITY, endBy),
+    });
+  }
+  const inUse = total - free;
+  // What keeps a slot beside those that run are overruns, and when one of these ends nobody can say.
+  while (ends.length < inUse) ends.push(null);
+  return {
+    total,
+    inUse,
+    overrun,
+    ...(draining ? { draining } : {}),
+    tasks: [...tasks.values()].sort((a, b) => a.since - b.since).slice(0, MOST_TASKS),
+    ends: evenly(ends.sort(soonestFirst), MOST_ENDS),
+  };
+}
+
+function taskUse({ task, since, took, longest }: Handler): TaskUse {
+  return { task, running: 0, since, ...(took === undefined ? {} : { took }), ...(longest === undefined ? {} : { longest }) };
+}
+
+/** As its task takes lately. One that has taken longer than that is given as much again as it is late. */
+function endOf({ since, ranFor, took }: Handler): number | null {
+  if (took === undefined) return null;
+  return Math.round(since + Math.max(took, 2 * ranFor - took));
+}
+
+function soonestFirst(a: number | null, b: number | null): number {
+  return (a ?? Number.POSITIVE_INFINITY) - (b ?? Number.POSITIVE_INFINITY);
+}
+
+/** So many of them at most, the first and the last among them. */
+function evenly<T>(sorted: readonly T[], most: number): readonly T[] {
+  if (sorted.length <= most) return sorted;
+  return Array.from({ length: most }, (_, place) => sorted[Math.round((place * (sorted.length - 1)) / (most - 1))] as T);
+}
