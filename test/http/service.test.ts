@@ -161,6 +161,14 @@ describe("the other nouns over HTTP", () => {
     expect(answers).toMatchObject([{ error: { code: "input_too_costly" } }, { enqueued: "created" }]);
   });
 
+  test("a schema that would cost too much to check is refused when it is registered, with what makes it so", async () => {
+    const twice = (at: number) => [`d${at}`, { anyOf: [{ $ref: `#/$defs/d${at + 1}` }, { $ref: `#/$defs/d${at + 1}` }] }] as const;
+    const $defs = { ...Object.fromEntries(Array.from({ length: 30 }, (_, at) => twice(at))), d30: {} };
+    const refused = await api.ask("PUT", "/v1/tasks/doubled", { body: { inputSchema: { $defs, $ref: "#/$defs/d0" } } });
+    expect(refused.json()).toMatchObject({ status: 422, code: "task_schema_too_costly", pointer: "/inputSchema", details: { task: "doubled" } });
+    expect(refused.json().detail).toContain("more than 10000 schemas are applied to one value");
+  });
+
   test("what is no schema, or has a pattern that cannot be run safely, is refused when it is registered", async () => {
     for (const inputSchema of [{ type: "nonsense" }, { type: "string", pattern: "(?=x)" }, { $ref: "https://elsewhere.example/schema" }])
       expect((await api.ask("PUT", "/v1/tasks/bad", { body: { inputSchema } })).json()).toMatchObject({ status: 422, pointer: "/inputSchema" });

@@ -17,6 +17,10 @@ const table = {
     "the input of {task} cannot be checked against its schema within the bounds: {reason}",
     "send less at once, or have the schema of the task simplified",
   ],
+  task_schema_too_costly: [
+    "the schema of the input of {task} would cost too much to check: {reason}",
+    "make it smaller or simpler, and let its schemas be reached in fewer ways",
+  ],
   option_invalid: ["option {option} is invalid: {reason}", "correct it, or leave it out"],
   duration_invalid: ['{what} "{value}" is not a duration', 'use a number of milliseconds or a text like "250ms", "30s", "5m", "24h", "7d"'],
   zone_unknown: ['there is no time zone "{zone}"', "use a name of the tz database, such as Europe/Berlin"],

@@ -1,5 +1,6 @@
 import { BOUNDS } from "../core/bounds.js";
 import { breakerRule } from "../core/breaker-check.js";
+import { isPawlError } from "../core/error.js";
 import type { JsonSchema, SchemaCompiler } from "../core/json-schema.js";
 import { checkLimitPaths } from "../core/limit-path.js";
 import { checkName } from "../core/name.js";
@@ -82,6 +83,7 @@ export class KnownTasks extends NamedLanes<"task", TaskView> implements Tasks {
     try {
       this.compile?.(given, task);
     } catch (error) {
+      if (isPawlError(error)) throw error;
       throw invalid("inputSchema", error instanceof Error ? (error.message.split("\n")[0] as string).slice(0, 200) : "it is no JSON Schema");
     }
     return given;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type JsonSchema, pawlError, type SchemaCompiler } from "pawl";
 import { CompiledSchema } from "../json-schema/compile.js";
+import { checkText, TooCostly } from "../json-schema/measure.js";
 import { checkIsSchema } from "../json-schema/metaschema.js";
 import { type Budget, Unfinished } from "../json-schema/run.js";
 
@@ -14,7 +15,7 @@ export function schemaCompiler(): SchemaCompiler {
   const kept = new Map<string, CompiledSchema>();
   const budget = budgetOfTurns();
   return (schema, task) => {
-    const compiled = keptOrCompiled(kept, schema);
+    const compiled = keptOrCompiled(kept, schema, task);
     const validate = (value: unknown) => {
       try {
         const { issues } = compiled.check(value, budget());
@@ -29,17 +30,25 @@ export function schemaCompiler(): SchemaCompiler {
   };
 }
 
-function keptOrCompiled(kept: Map<string, CompiledSchema>, schema: JsonSchema): CompiledSchema {
-  const hash = createHash("sha256").update(JSON.stringify(schema)).digest("base64");
-  let compiled = kept.get(hash);
-  if (compiled === undefined) {
-    checkIsSchema(schema);
-    compiled = new CompiledSchema(schema);
-  }
+function keptOrCompiled(kept: Map<string, CompiledSchema>, schema: JsonSchema, task: string): CompiledSchema {
+  const text = JSON.stringify(schema);
+  const hash = createHash("sha256").update(text).digest("base64");
+  const compiled = kept.get(hash) ?? compile(schema, text, task);
   kept.delete(hash);
   kept.set(hash, compiled);
   if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value as string);
   return compiled;
+}
+
+function compile(schema: JsonSchema, text: string, task: string): CompiledSchema {
+  try {
+    checkText(text);
+    checkIsSchema(schema);
+    return new CompiledSchema(schema);
+  } catch (error) {
+    if (!(error instanceof TooCostly)) throw error;
+    throw pawlError("task_schema_too_costly", { task, reason: error.message, option: "inputSchema" });
+  }
 }
 
 /** The same budget until the event loop has turned. */

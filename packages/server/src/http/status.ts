@@ -12,6 +12,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   input_unencodable: 422,
   input_too_large: 413,
   input_too_costly: 422,
+  task_schema_too_costly: 422,
   option_invalid: 422,
   duration_invalid: 422,
   zone_unknown: 422,

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { CompiledSchema } from "./compile.js";
 import type { RawSchema } from "./keyword.js";
+import { Pattern } from "./pattern.js";
+import { patternSize } from "./pattern-size.js";
 import { Unfinished } from "./run.js";
 
 const PLENTY = 100_000_000;
@@ -22,6 +24,12 @@ function nested(depth: number, innermost: unknown): unknown {
   return depth === 0 ? innermost : { args: [nested(depth - 1, innermost)], op: "or" };
 }
 
+/** Each leads to the next one twice. */
+function doubled(links: number): RawSchema {
+  const defs = Array.from({ length: links }, (_, at) => [`d${at + 1}`, { anyOf: [{ $ref: `#/$defs/d${at}` }, { $ref: `#/$defs/d${at}` }] }] as const);
+  return { $defs: { d0: { type: "integer" }, ...Object.fromEntries(defs) }, $ref: `#/$defs/d${links}` };
+}
+
 describe("what a check costs", () => {
   test("grows with the depth of a value, not with a power of it, where a schema leads to itself in several ways", () => {
     const shallow = check(treeSchema, nested(12, { field: 1 }));
@@ -33,13 +41,9 @@ describe("what a check costs", () => {
   });
 
   test("grows with the length of a chain of schemas that lead to the next one twice, not with a power of it", () => {
-    const links = Array.from(
-      { length: 100 },
-      (_, at) => [`d${at + 1}`, { anyOf: [{ $ref: `#/$defs/d${at}` }, { $ref: `#/$defs/d${at}` }] }] as const,
-    );
-    const { issues, steps } = check({ $defs: { d0: { type: "integer" }, ...Object.fromEntries(links) }, $ref: "#/$defs/d100" }, "no");
+    const { issues, steps } = check(doubled(10), "no");
     expect(issues?.[0]).toEqual({ message: "must be integer", path: [] });
-    expect(steps).toBeLessThan(50_000);
+    expect(steps).toBeLessThan(1_000);
   });
 
   test("grows with the number of unique items, not with its square", () => {
@@ -74,6 +78,44 @@ describe("what a check costs", () => {
     expect(() => schema.check([[[[]]]], { left: 5 })).toThrow(expect.objectContaining({ reason: "steps" }));
     expect(() => new CompiledSchema({ pattern: "(a|b)*c" }).check("ab".repeat(1_000_000), { left: 1_000_000 })).toThrow(Unfinished);
     expect(() => new CompiledSchema({ format: "url" }).check(`http://${"a".repeat(100_000)}`, { left: 1_000_000 })).toThrow(Unfinished);
+  });
+});
+
+describe("a schema that would cost too much is refused", () => {
+  const alternatives = (count: number) => ({ anyOf: Array.from({ length: count }, () => ({ type: "string" })) });
+  const chain = (length: number) => Object.fromEntries(Array.from({ length }, (_, at) => [`d${at}`, { $ref: `#/$defs/d${at + 1}` }]));
+  const around = { a: { not: { $ref: "#/$defs/b" } }, b: { if: { $ref: "#/$defs/a" } } };
+  test.each<[string, RawSchema, string]>([
+    ["in which each leads to the next one twice", doubled(30), "applied to one value"],
+    ["that leads to itself", { $ref: "#" }, "leads to itself"],
+    ["that leads to itself around a corner", { $defs: around, items: { $ref: "#/$defs/a" } }, "leads to itself"],
+    ["that is a long chain", { $defs: { ...chain(150), d150: true }, $ref: "#/$defs/d0" }, "one inside the other"],
+    ["of too many schemas", alternatives(5_001), "more than 5000 schemas"],
+    ["with a pattern that is written out", { pattern: "(a[b-z]{100}){100}" }, "its patterns come to"],
+    ["with too many patterns", { anyOf: Array.from({ length: 20 }, (_, at) => ({ pattern: `^${at}[a-z]{700}$` })) }, "its patterns come to"],
+    ["with classes of Unicode without end", { pattern: `[${"\\p{L}".repeat(1_000)}]` }, "its patterns come to"],
+  ])("%s", (_, schema, reason) => {
+    expect(() => new CompiledSchema(schema)).toThrow(expect.objectContaining({ name: "TooCostly", message: expect.stringContaining(reason) }));
+  });
+
+  test.each<[string, RawSchema]>([
+    ["a tree of a recursive union", treeSchema],
+    ["a union of many", alternatives(4_000)],
+    ["a chain of some", { $defs: { ...chain(50), d50: true }, $ref: "#/$defs/d0" }],
+    ["patterns as they are", { anyOf: Array.from({ length: 50 }, (_, at) => ({ pattern: `^k${at}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$` })) }],
+    ["a pattern whose brackets and braces mean nothing", { pattern: "[]{9999}[(]\\{9999\\}\\Q({9999}\\E[[:alpha:]{999}]x{a}" }],
+  ])("but not %s", (_, schema) => {
+    expect(() => new CompiledSchema(schema)).not.toThrow();
+  });
+});
+
+describe("the size of a pattern, before it is compiled", () => {
+  const patterns = ["abc", "a{3}", "(ab|c){2,50}", "((a{10}){10}){10}", "[a-z]{1000}", "a{5,}b*c+?", "(?:x|(?P<n>y)z?){7}", "[^]a]{9}"];
+  const more = ["\\pL{100}", "\\Qa{5}\\E{3}", "(a?){100}", "[[:digit:]x]{30}", "(a|b|c){40}", "^(ab*){99}$", "\\x{41}{20}", "(?i)k{10}"];
+  test.each([...patterns, ...more])("of %s is no less than what it becomes", (source) => {
+    const { size } = new Pattern(source);
+    expect(patternSize(source)).toBeGreaterThanOrEqual(size - 3);
+    expect(patternSize(source)).toBeLessThan(60 * size);
   });
 });
 

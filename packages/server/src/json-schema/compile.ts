@@ -4,8 +4,10 @@ import { Equality } from "./equality.js";
 import { Evaluated } from "./evaluated.js";
 import { type Issue, Issues } from "./issues.js";
 import type { Compiling, RawSchema } from "./keyword.js";
+import { checkCount, checkInPlace, checkPatterns } from "./measure.js";
 import { SchemaNode } from "./node.js";
 import { Pattern } from "./pattern.js";
+import { patternSize } from "./pattern-size.js";
 import { References } from "./references.js";
 import { type Budget, Run, Unfinished } from "./run.js";
 
@@ -29,12 +31,18 @@ export class CompiledSchema {
     const compiler = new Compiler(schema, this.#constants);
     this.root = compiler.root;
     this.nodes = compiler.nodes;
+    checkInPlace(this.nodes);
   }
 
   /** Throws `Unfinished` if the budget does not suffice for a verdict. */
   check(value: unknown, budget: Budget): Verdict {
     const run = new Run(budget, new Equality(this.#constants));
-    return this.root.evaluate(value, run) === false ? { issues: this.#issues(value, run) } : {};
+    try {
+      return this.root.evaluate(value, run) === false ? { issues: this.#issues(value, run) } : {};
+    } catch (error) {
+      // The stack was less deep than it should be: it is not known what else is on it.
+      throw error instanceof RangeError ? new Unfinished("depth") : error;
+    }
   }
 
   /** That it is wrong is known: if the budget does not suffice to say all of why, less is said. */
@@ -43,7 +51,7 @@ export class CompiledSchema {
     try {
       this.root.explain(value, undefined, issues, run);
     } catch (error) {
-      if (!(error instanceof Unfinished)) throw error;
+      if (!(error instanceof Unfinished || error instanceof RangeError)) throw error;
     }
     if (issues.list.length === 0) issues.add("is wrong", undefined);
     return issues.list;
@@ -56,6 +64,7 @@ class Compiler {
   readonly #references: References;
   readonly #byRaw = new Map<unknown, SchemaNode>();
   readonly #patterns = new Map<string, Pattern>();
+  #sizeOfPatterns = 0;
   readonly #newEvaluated: () => Evaluated | undefined;
 
   constructor(
@@ -74,6 +83,7 @@ class Compiler {
     const node = new SchemaNode(this.#newEvaluated);
     this.#byRaw.set(raw, node);
     this.nodes.push(node);
+    checkCount(this.nodes.length);
     if (raw === false) node.checks.push(NEVER);
     if (typeof raw === "boolean") return node;
     if (typeof raw !== "object" || raw === null || Array.isArray(raw)) throw new Error("a reference leads to what is no schema");
@@ -102,6 +112,8 @@ class Compiler {
       pattern: (source) => {
         let pattern = this.#patterns.get(source);
         if (pattern === undefined) {
+          this.#sizeOfPatterns += patternSize(source);
+          checkPatterns(this.#sizeOfPatterns);
           pattern = new Pattern(source);
           this.#patterns.set(source, pattern);
         }

@@ -3,11 +3,12 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CompiledSchema } from "./compile.js";
-import { Unfinished } from "./run.js";
+import type { RawSchema } from "./keyword.js";
+import { TooCostly } from "./measure.js";
 
 /** To repeat a run, or to look for longer: PAWL_SEED=…, PAWL_FUZZ=100000. */
 const SEED = Number(process.env.PAWL_SEED ?? randomInt(2 ** 31));
-const RUNS = Number(process.env.PAWL_FUZZ ?? 40) * 75;
+const RUNS = Number(process.env.PAWL_FUZZ ?? 40) * 25;
 
 const name = fc.constantFrom("a", "b", "c");
 const small = fc.integer({ min: 0, max: 3 });
@@ -69,52 +70,66 @@ const document = fc
   .record({ root: objectSchema, x: objectSchema, y: objectSchema, z: objectSchema })
   .map(({ root, x, y, z }) => ({ ...root, $defs: { x, y, z: { ...z, $anchor: "z" } } }));
 
-/** A verdict, or that there is none: some schemas lead to themselves without going into the value. */
-function verdict(check: () => boolean): boolean | "none" {
+/** Those that lead to themselves without going into the value are refused. */
+function compileOrNot(schema: RawSchema): CompiledSchema | undefined {
   try {
-    return check();
+    return new CompiledSchema(schema);
   } catch (error) {
-    if (error instanceof Unfinished) return "none";
+    if (error instanceof TooCostly) return undefined;
     throw error;
   }
 }
 
-/** Of some schemas it makes code that fails. */
-function verdictOfAjv(schema: object, value: unknown): boolean | "none" {
+/** Of some schemas it makes code that fails, or none. */
+function ajvOf(schema: object): (value: unknown) => boolean | "none" {
   try {
-    return new Ajv2020({ strict: false, validateSchema: false, logger: false }).validate(schema, value);
+    const validate = new Ajv2020({ strict: false, validateSchema: false, logger: false }).compile(schema);
+    return (value) => orNone(() => validate(value));
+  } catch {
+    return () => "none";
+  }
+}
+
+function orNone(check: () => boolean): boolean | "none" {
+  try {
+    return check();
   } catch {
     return "none";
   }
 }
 
-test(`the verdicts are those of Ajv, and those of an evaluation that remembers nothing (seed ${SEED})`, () => {
-  const seen = { valid: 0, invalid: 0, none: 0 };
+test(`the verdicts are those of Ajv, and those of an evaluation that remembers nothing (seed ${SEED})`, { timeout: 600_000 }, () => {
+  const seen = { valid: 0, invalid: 0 };
   const property = fc.property(document, fc.array(value, { minLength: 3, maxLength: 6 }), (...made) => {
     const [given, values] = JSON.parse(JSON.stringify(made)) as typeof made;
-    const compiled = new CompiledSchema(given);
+    const compiled = compileOrNot(given);
+    if (compiled === undefined) return;
     const forgetful = new CompiledSchema(given);
     for (const node of forgetful.nodes) node.references = 0;
+    const ajv = ajvOf(given);
     for (const one of values) {
-      const ours = verdict(() => compiled.check(one, { left: 1e6 }).issues === undefined);
-      const plain = verdict(() => forgetful.check(one, { left: 1e6 }).issues === undefined);
-      const theirs = verdictOfAjv(given, one);
-      seen[ours === "none" ? ours : ours ? "valid" : "invalid"]++;
+      const ours = compiled.check(one, { left: 1e6 }).issues === undefined;
+      const plain = forgetful.check(one, { left: 1e6 }).issues === undefined;
+      const theirs = ajv(one);
+      seen[ours ? "valid" : "invalid"]++;
       const said = JSON.stringify({ given, one });
       expect(plain, said).toBe(ours);
-      if (ours !== "none" && theirs !== "none" && isKnownToAjv(given, one)) expect(ours, said).toBe(theirs);
+      if (theirs !== "none" && isKnownToAjv(given, one)) expect(ours, said).toBe(theirs);
     }
   });
   fc.assert(property, { seed: SEED, numRuns: RUNS });
-  expect(Math.min(seen.valid, seen.invalid)).toBeGreaterThan(RUNS);
+  expect(Math.min(seen.valid, seen.invalid)).toBeGreaterThan(RUNS / 2);
 });
 
 /**
  * Where Ajv differs from the standard: it forgets what a reference to where it is has evaluated, takes all items for evaluated that
- * `contains` has looked at, and at times finds nothing wrong with an empty array that must contain something.
+ * `contains` has looked at, and at times finds nothing wrong with an array that must contain something: an empty one, or one of `prefixItems`.
  */
 function isKnownToAjv(given: object, value: unknown): boolean {
   const text = JSON.stringify(given);
   const has = (pattern: RegExp) => pattern.test(text);
-  return !(has(/"unevaluated/) && has(/"(contains|if|\$ref)":/)) && !(has(/"contains":/) && JSON.stringify(value).includes("[]"));
+  return (
+    !(has(/"unevaluated/) && has(/"(contains|if|\$ref)":/)) &&
+    !(has(/"contains":/) && (has(/"prefixItems":/) || JSON.stringify(value).includes("[]")))
+  );
 }
