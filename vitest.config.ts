@@ -58,7 +58,7 @@ const REST = [
   "test/recovery/backup.test.ts",
   "test/readme/*.test.ts",
   "test/{demo,demo-terminal}.test.ts",
-  "test/telemetry/prometheus.test.ts",
+  "test/telemetry/{outage,prometheus}.test.ts",
 ];
 
 /**
@@ -97,6 +97,7 @@ const LONG = [
   "test/recovery/worker-frozen.",
   "test/demo.",
   "test/telemetry/prometheus.",
+  "test/telemetry/outage.",
   "test/recovery/schedules.",
   "test/recovery/duties.",
   "test/capacity/breakers.",

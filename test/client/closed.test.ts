@@ -16,7 +16,7 @@ const SOMEBODY = { tenant: "acme" } as const;
 const BREAKER = { tenant: "acme", task: "greet" } as const;
 const TARGET = { tenant: "acme", task: "greet" } as const;
 /** What asks nothing of the store, and may be called for ever. */
-const FREE = ["keys.recall", "localWorkers", "close", String(Symbol.asyncDispose)];
+const FREE = ["keys.recall", "keys.remembered", "localWorkers", "close", String(Symbol.asyncDispose)];
 
 interface Was {
   readonly pawl: Pawl;
@@ -135,6 +135,7 @@ const CALLS: Calls<Pawl, Was> = {
     as: ({ pawl }) => pawl.keys.as(SOMEBODY).list(),
     verify: ({ pawl }) => pawl.keys.verify(apiKeyText({ env: "live", id: "A".repeat(16), secret: "B".repeat(43) })),
     recall: ({ pawl }) => pawl.keys.recall("nonsense"),
+    remembered: ({ pawl }) => pawl.keys.remembered("nonsense"),
   },
   audit: {
     record: ({ pawl }) => pawl.audit.record({ tenant: undefined, actor: "a", action: "b", outcome: "allowed" }),

@@ -1,8 +1,14 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { open } from "pawl";
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.js";
+import { temporaryFolder } from "../support/folder.js";
 import { Wire } from "../support/proxy.js";
 import { describeOn, migratedDatabase } from "../support/servers.js";
 import { ServiceProcess, serve } from "./service.js";
+
+const PEPPER = "a pepper of more than sixteen bytes";
 
 describeOn("embedded18", () => {
   test("a service stays up while its Postgres is away: alive, not ready, 503 with a reason; and serves again when it is back", {
@@ -30,6 +36,36 @@ describeOn("embedded18", () => {
       await ServiceProcess.enqueue(address, "nobody.has", {});
       service.signal("SIGTERM");
       expect(await service.exit(), service.lines.join("\n")).toBe(0);
+    } finally {
+      await wire.close();
+    }
+  });
+
+  test("its metrics are answered while Postgres is away, to a key that it knows and to no other", { timeout: 180_000 }, async () => {
+    using folder = temporaryFolder();
+    mkdirSync(folder.path, { recursive: true });
+    const pepper = join(folder.path, "pepper");
+    writeFileSync(pepper, PEPPER);
+    await using database = await migratedDatabase();
+    const wire = await Wire.before(database.directConfig);
+    try {
+      await using service = serve(wire.url(database.name), ["--auth", "keys", "--keys-pepper", `file:${pepper}`]);
+      const address = await service.up();
+      await using pawl = await open(database.url, { keys: { pepper: PEPPER }, maintenance: false });
+      const [known, unseen] = await Promise.all(["known", "unseen"].map((name) => pawl.keys.create({ name, grants: [{ role: "viewer" }] })));
+      const get = (path: string, key = known?.text) => fetch(address + path, { headers: { authorization: `Bearer ${key}` } });
+      const storeUp = async () => /^pawl_store_up (\d)$/m.exec(await (await get("/metrics")).text())?.[1];
+      expect(await storeUp()).toBe("1");
+
+      await wire.refuse();
+      await eventually("the metrics say so", async () => (await storeUp()) === "0");
+      const [shown, other, jobs] = await Promise.all([get("/metrics"), get("/metrics", unseen?.text), get("/v1/jobs")]);
+      expect([shown.status, other.status, jobs.status]).toEqual([200, 503, 503]);
+      expect(await shown.text()).toContain("pawl_store_errors_total");
+
+      await wire.accept();
+      await eventually("the metrics say so", async () => (await storeUp()) === "1");
+      expect((await get("/metrics", unseen?.text)).status).toBe(200);
     } finally {
       await wire.close();
     }

@@ -16,6 +16,8 @@ export interface Scraped {
   readonly job: string;
   readonly target: string;
   readonly path: string;
+  /** shown with each scrape */
+  readonly key?: string;
 }
 
 export interface Found {
@@ -36,7 +38,12 @@ export class Prometheus implements AsyncDisposable {
     const port = await freePort();
     writeFileSync(join(folder, "rules.yml"), rules);
     // JSON is YAML.
-    const jobs = scraped.map(({ job, target, path }) => ({ job_name: job, metrics_path: path, static_configs: [{ targets: [target] }] }));
+    const jobs = scraped.map(({ job, target, path, key }) => ({
+      job_name: job,
+      metrics_path: path,
+      static_configs: [{ targets: [target] }],
+      ...(key === undefined ? {} : { authorization: { credentials: key } }),
+    }));
     const global = { scrape_interval: every, scrape_timeout: every, evaluation_interval: every };
     writeFileSync(join(folder, "prometheus.yml"), JSON.stringify({ global, rule_files: ["rules.yml"], scrape_configs: jobs }));
     const args = [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=127.0.0.1:${port}`];

@@ -11,6 +11,8 @@ export interface Trouble {
   readonly raises: readonly string[];
   readonly spares?: readonly string[];
   readonly metrics?: MetricsOptions;
+  /** scrapes that are answered; from then on none is (default: all) */
+  readonly answers?: number;
   open(): Promise<Pawl>;
 }
 
@@ -135,5 +137,7 @@ export const TROUBLES: Readonly<Record<string, Trouble>> = {
       return pawl;
     },
   },
+  unseen: { raises: ["PawlUnseen"], answers: 3, open: () => opened() },
+  "pawl-never-seen": { raises: ["PawlUnseen"], answers: 0, open: () => opened() },
   away: { raises: ["PawlStoreAway"], open: () => opened({}, (operation) => (operation === "records.counts" ? { kind: "fail" } : undefined)) },
 };

@@ -13,6 +13,8 @@ const BELIEVED = 2_000;
 const USED_EVERY = 60_000;
 /** ms that uses are gathered for one write */
 const GATHERED = 1_000;
+/** ms after the store last told that a key is remembered, for those who have to answer without it */
+const REMEMBERED = 3_600_000;
 const MOST_KNOWN = 10_000;
 
 interface Known {
@@ -55,6 +57,16 @@ export class KeyVerifier {
     return "ok" in parsed ? undefined : this.#fromMemory(parsed.id, digestOf(await this.pepper.read(), parsed));
   }
 
+  /**
+   * What a key that was good here was worth when the store last told, at most an hour ago; undefined: nobody knows. It may have
+   * been revoked since, which only the store tells: for what has to be answered while that is away, and for nothing else.
+   */
+  async remembered(text: string): Promise<Verified | undefined> {
+    const parsed = this.#parse(text);
+    if ("ok" in parsed || this.clock.monotonic() - this.#mark.at > REMEMBERED) return undefined;
+    return this.#fromKnown(parsed.id, digestOf(await this.pepper.read(), parsed));
+  }
+
   #parse(text: string): ApiKeyText | (Verified & { readonly ok: false }) {
     const parsed = parseApiKey(text);
     if (parsed === undefined) return { ok: false, why: "malformed" };
@@ -64,6 +76,11 @@ export class KeyVerifier {
   async #fromMemory(id: string, digest: string): Promise<Verified | undefined> {
     if (!this.#known.has(id)) return undefined;
     if (this.clock.monotonic() - this.#mark.at >= BELIEVED) await this.#look();
+    return this.#fromKnown(id, digest);
+  }
+
+  /** Of keys that were good at the last look. */
+  #fromKnown(id: string, digest: string): Verified | undefined {
     const known = this.#known.get(id);
     if (known === undefined || known.mark !== this.#mark.value) return undefined;
     const good = known.good.some((secret) => sameDigest(secret.digest, digest) && secret.until > this.#now());

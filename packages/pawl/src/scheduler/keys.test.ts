@@ -142,6 +142,43 @@ describe("an API key", () => {
     expect(why(await other.verify(text))).toBe("revoked");
   });
 
+  test("that was good is remembered for an hour after the store last told, for whoever has to answer without it", async () => {
+    const { text } = await world.pawl.keys.create(NEW);
+    expect(why(await other.remembered(text)), "nobody has shown it here").toBeUndefined();
+    expect(why(await other.verify(text))).toBe("ok");
+    operations.length = 0;
+    await pass(3_600_000);
+    const { id, env } = parseApiKey(text) as NonNullable<ReturnType<typeof parseApiKey>>;
+    expect(why(await other.remembered(apiKeyText({ id, env, secret: "0".repeat(43) })))).toBeUndefined();
+    expect(why(await other.remembered(text))).toBe("ok");
+    expect(operations.filter((operation) => operation !== "apiKeys.touch")).toEqual([]);
+    await pass(1);
+    expect(why(await other.remembered(text))).toBeUndefined();
+  });
+
+  test("that was revoked is remembered as good for that hour at most, and by nobody who was told of a revocation since", async () => {
+    const { key, text } = await world.pawl.keys.create(NEW);
+    const { text: another } = await world.pawl.keys.create(NEW);
+    expect([why(await other.verify(text)), why(await world.pawl.keys.verify(text))]).toEqual(["ok", "ok"]);
+    await world.pawl.keys.revoke(key.id);
+    expect(why(await other.remembered(text)), "cut off, it cannot know").toBe("ok");
+    await pass(2_000);
+    // A look for any key is enough.
+    expect(why(await world.pawl.keys.verify(another))).toBe("ok");
+    expect(why(await world.pawl.keys.remembered(text))).toBeUndefined();
+    expect(why(await world.pawl.keys.verify(text))).toBe("revoked");
+    expect(why(await world.pawl.keys.remembered(text))).toBe("revoked");
+    await pass(3_600_000);
+    expect(why(await other.remembered(text))).toBeUndefined();
+  });
+
+  test("whose time is over is not remembered as good", async () => {
+    const { text } = await world.pawl.keys.create({ ...NEW, lasts: "10s" });
+    await other.verify(text);
+    await pass(10_000);
+    expect(why(await other.remembered(text))).toBe("expired");
+  });
+
   test("that is rotated has two good secrets for its overlap, then one (S5)", async () => {
     const { key, text: first } = await world.pawl.keys.create(NEW);
     await other.verify(first);

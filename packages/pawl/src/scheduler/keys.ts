@@ -76,6 +76,11 @@ export interface KeyRing extends Keys {
   verify(text: string): Promise<Verified>;
   /** The same of keys that were good here of late; undefined of all others, at no cost to the store. */
   recall(text: string): Promise<Verified | undefined>;
+  /**
+   * What a key that was good here was worth when the store last told, at most an hour ago; undefined of all others. For what has
+   * to be answered while the store is away, such as metrics: a key that was revoked meanwhile is still good by it.
+   */
+  remembered(text: string): Promise<Verified | undefined>;
 }
 
 const OPTION_KEYS: ReadonlySet<string> = new Set(["pepper", "env"] satisfies (keyof KeysOptions)[]);
@@ -94,6 +99,7 @@ export async function keyRing(store: Store, surroundings: Surroundings, given: K
     ...keysIn(store, surroundings, options, "everyone"),
     verify: async (text) => (await ready()).verify(text),
     recall: async (text) => (await ready()).recall(text),
+    remembered: async (text) => (await ready()).remembered(text),
   };
 }
 

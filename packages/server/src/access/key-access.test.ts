@@ -1,4 +1,4 @@
-import { apiKeyText, type KeyRing, parseApiKey } from "pawl";
+import { apiKeyText, type KeyRing, parseApiKey, pawlError } from "pawl";
 import { openTest, type TestPawl } from "pawl/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Access } from "../http/access.js";
@@ -55,7 +55,8 @@ describe("a caller with an API key", () => {
     const { text } = await make();
     let looks = 0;
     let most = 0;
-    const counted: Pick<KeyRing, "verify" | "recall"> = {
+    const counted: Pick<KeyRing, "verify" | "recall" | "remembered"> = {
+      remembered: (key) => keys.remembered(key),
       recall: (key) => keys.recall(key),
       async verify(key) {
         most = Math.max(most, ++looks);
@@ -80,5 +81,23 @@ describe("a caller with an API key", () => {
     }
     for (const nothing of [undefined, "nonsense"]) expect(await ask(nothing)).toEqual({ refused: "limited", retryAfter: 3_000 });
     expect(await ask(text), "not known here yet").toMatchObject({ tenant: "acme" });
+  });
+
+  test("is believed by what was last known of the key while the store is away, where that is answered, and nowhere else", async () => {
+    const { text } = await make();
+    const { text: unseen } = await make();
+    await ask(text);
+    const away = () => Promise.reject(pawlError("store_unreachable", { store: "the store", reason: "away" }));
+    const hung = () => new Promise<never>(() => {});
+    const metrics = (shown: string) =>
+      access.authenticate({ authorization: `Bearer ${shown}`, address: "192.0.2.1", certificate: [], inOutage: true });
+    for (const store of [away, hung]) {
+      access = keyAccess({ verify: store, recall: store, remembered: (key) => keys.remembered(key) }, () => time);
+      expect(await metrics(text)).toMatchObject({ tenant: "acme" });
+    }
+    access = keyAccess({ verify: away, recall: away, remembered: (key) => keys.remembered(key) }, () => time);
+    await expect(metrics(unseen)).rejects.toMatchObject({ code: "store_unreachable" });
+    await expect(metrics(wrongOf(text))).rejects.toMatchObject({ code: "store_unreachable" });
+    await expect(ask(text)).rejects.toMatchObject({ code: "store_unreachable" });
   });
 });

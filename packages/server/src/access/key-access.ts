@@ -7,8 +7,9 @@ import { Turns } from "./turns.js";
  * told to wait. A good key never is: behind a proxy everybody may come from one address, and nobody may lock the others out.
  * So its keys are still looked at, one after the other, that whoever guesses keeps the store no busier than one caller does.
  * What is no key at all is counted by itself, for the same reason: it takes nothing from those who have one.
+ * Routes that answer while the store is away believe in a key by what the store last told of it.
  */
-export function keyAccess(keys: Pick<KeyRing, "verify" | "recall">, now: () => number = () => performance.now()): Access {
+export function keyAccess(keys: Pick<KeyRing, "verify" | "recall" | "remembered">, now: () => number = () => performance.now()): Access {
   const guesses = new GuessLimit();
   const keyless = new GuessLimit();
   const turns = new Turns();
@@ -23,13 +24,28 @@ export function keyAccess(keys: Pick<KeyRing, "verify" | "recall">, now: () => n
     return (await keys.recall(text)) ?? turns.take(blockOf(address), () => keys.verify(text));
   };
   return {
-    async authenticate({ authorization, address }) {
+    async authenticate({ authorization, address, inOutage }) {
       const text = keyOf(authorization);
       if (text === undefined) return refused(keyless, address);
-      const found = await verified(text, address);
+      const asked = verified(text, address);
+      const found = await (inOutage === true ? orRemembered(asked, () => keys.remembered(text)) : asked);
       return found.ok ? principalOf(found) : refused(guesses, address);
     },
   };
+}
+
+/** ms that who is answered in an outage, too, waits for the store: Prometheus gives up after ten seconds */
+const PATIENCE = 1_000;
+
+/** What the store says of a key; while it says nothing, what it last said, if that is known. */
+async function orRemembered(asked: Promise<Verified>, remembered: () => Promise<Verified | undefined>): Promise<Verified> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), PATIENCE);
+  });
+  const said = await Promise.race([asked.catch(() => undefined), late]);
+  clearTimeout(timer);
+  return said ?? (await remembered()) ?? asked;
 }
 
 function keyOf(authorization: string | undefined): string | undefined {

@@ -73,7 +73,7 @@ describe("what somebody does at a store", () => {
     limits: ["list"],
     schedules: ["get", "list", "preview", "ticks"],
     targets: ["get", "list"],
-    keys: ["get", "list", "as", "verify", "recall"],
+    keys: ["get", "list", "as", "verify", "recall", "remembered"],
   };
 
   /** What the classes behind them keep to themselves. */

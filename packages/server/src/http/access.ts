@@ -18,6 +18,8 @@ export interface Credential {
   readonly certificate: readonly string[];
   /** why it may have been sent by a page from elsewhere, for those who ask for nothing else: see foreign.ts */
   readonly foreign?: string | undefined;
+  /** what is asked for is answered while the store is away, too: what that last told of the caller is enough then */
+  readonly inOutage?: true | undefined;
 }
 
 /**

@@ -115,8 +115,8 @@ export function createApp(options: AppOptions): App {
   const deny = async (error: PawlError, route: AnyRoute, request: FastifyRequest) => {
     if (isDenial(error)) await denials?.tell(denialOf(toldOf(route, request), error));
   };
-  const identify = async (request: FastifyRequest): Promise<Principal> => {
-    const found = await access.authenticate(credentialOf(request));
+  const identify = async ({ inOutage }: AnyRoute, request: FastifyRequest): Promise<Principal> => {
+    const found = await access.authenticate({ ...credentialOf(request), inOutage });
     if (!("refused" in found)) return found;
     if (found.refused === "mismatch") throw pawlError("identity_mismatch");
     if (found.refused === "foreign") throw pawlError("caller_foreign", { reason: found.reason });
@@ -131,7 +131,7 @@ export function createApp(options: AppOptions): App {
     note.route = route.path;
     if ("open" in route.policy) return;
     try {
-      const principal = await identify(request);
+      const principal = await identify(route, request);
       principals.set(request, principal);
       note.caller = principal.name;
       note.tenant = principal.tenant;

@@ -10,6 +10,8 @@ const metricsRoute = route({
   summary: "What Prometheus scrapes",
   // They name tenants and tasks of everybody.
   policy: { action: "workers.read", scope: "everyone" },
+  // That the store is away is what they have to tell: who asks for them cannot be looked up there.
+  inOutage: true,
   status: 200,
   answer: { means: "The metrics.", media: "text/plain" },
 });

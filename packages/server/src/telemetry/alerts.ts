@@ -20,6 +20,7 @@ export function alerts(scale = 1): readonly Alert[] {
   const s = (seconds: number) => seconds * scale;
   const over = (seconds: number) => `[${Math.round(s(seconds) * 1_000)}ms]`;
   const MINUTE = 60;
+  const DAY = 86_400;
   // Over a while, so that one scrape that failed does not make an alert begin anew.
   const lately = over(2 * MINUTE);
   const notPaused = `unless on (job, queue) last_over_time(pawl_queue_paused${lately}) unless on (job, task) last_over_time(pawl_task_paused${lately})`;
@@ -46,6 +47,17 @@ export function alerts(scale = 1): readonly Alert[] {
       means: "The database is down, unreachable, or too busy to answer within three seconds.",
       look: "The database's own log and connections; `pawl doctor`.",
       act: "Bring it back. Processes need no restart: they go on by themselves, and no lease is reaped for the length of one.",
+    },
+    {
+      name: "PawlUnseen",
+      severity: "critical",
+      expr: `max by (job) (up{job=~"pawl.*"} or up and on (job) present_over_time(pawl_store_up${over(DAY)})) == 0 or absent(pawl_store_up)`,
+      for: s(2 * MINUTE),
+      summary: 'Prometheus gets no numbers from any process of {{ or $labels.job "any store" }}.',
+      means:
+        "Nobody can tell how the work goes, and no other alert of Pawl can be raised: all processes are down or cannot be reached, they refuse Prometheus's key, or they were started while the store was away.",
+      look: "The error of the target in Prometheus (Status, Targets): no connection, 401 or 403 (the key), 503 (the store). `/livez` and `/readyz` of the processes, and their log.",
+      act: "No connection: start them. The key: make another, `pawl keys create prometheus --role viewer`. The store: see PawlStoreAway.",
     },
     {
       name: "PawlDeadLettersRising",

@@ -1,8 +1,9 @@
 import { task } from "pawl";
 import { faultyStore, openTest, type TestOptions } from "pawl/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { METRICS } from "./metric-table.js";
 import { type MetricsOptions, metricsOf } from "./metrics.js";
+import { StoreGauges } from "./store-gauges.js";
 
 class TooLate extends Error {
   override readonly name = "TooLate";
@@ -194,6 +195,31 @@ describe("metrics", () => {
     await Promise.all([world.metrics.text(), world.metrics.text()]);
     await world.metrics.text();
     expect(reads).toBe(1);
+  });
+
+  test("wait once for a store that does not answer, and not again with every scrape", async () => {
+    let answer = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const around: TestOptions["around"] = (store) =>
+      faultyStore(store, (operation) => (operation === "records.counts" ? { kind: "hold", until: answered } : undefined));
+    await using world = await openTest({ tasks: [fine], around });
+    const gauges = new StoreGauges(world.pawl, 0, 3_000, () => []);
+    const up = () => [...gauges.up()][0]?.value;
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const first = gauges.refresh();
+      await vi.advanceTimersByTimeAsync(3_000);
+      await first;
+      expect(up()).toBe(0);
+      await gauges.refresh();
+      expect(up()).toBe(0);
+    } finally {
+      vi.useRealTimers();
+    }
+    answer();
+    await vi.waitFor(() => expect(up()).toBe(1));
   });
 
   test("hear nothing more once they are stopped", async () => {

@@ -22,6 +22,8 @@ export class StoreGauges {
   #seen: Seen | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
+  /** the read that goes on was waited for in vain: nobody waits for it again */
+  #late = false;
 
   constructor(
     private readonly pawl: Measured,
@@ -35,11 +37,14 @@ export class StoreGauges {
     if (performance.now() - this.#readAt < this.fresh) return;
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
+      this.#late = false;
     });
+    if (this.#late) return;
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(() => {
         this.#seen = undefined;
+        this.#late = true;
         resolve();
       }, this.patience);
     });

@@ -36,6 +36,8 @@ export interface Route<
   readonly status: 200 | 201 | 202 | 204;
   readonly answer: Answer<Result>;
   readonly limits?: RouteLimits;
+  /** answered while the store is away, too: callers are believed by what that last told of them */
+  readonly inOutage?: true;
   /** its handler sees to the Idempotency-Key, by what it stores; otherwise answers are kept */
   readonly once?: "handler";
   /** an example body for the reference */
