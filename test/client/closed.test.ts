@@ -157,6 +157,7 @@ const CALLS: Calls<Pawl, Was> = {
   push: ({ pawl }) => pawl.push(async () => undefined),
   host: ({ pawl }) => pawl.host({ name: "w", boot: randomUUID() }),
   localWorkers: ({ pawl }) => pawl.localWorkers(),
+  lanesOf: ({ pawl, job }) => pawl.lanesOf([job.id]),
   depths: ({ pawl }) => pawl.depths(),
   untilSignal: ({ pawl }) => pawl.untilSignal(),
   close: ({ pawl }) => pawl.close(),

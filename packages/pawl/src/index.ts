@@ -23,6 +23,7 @@ export {
 } from "./core/error.js";
 export type { EventName, Events, JobVerb } from "./core/event.js";
 export type { CapStanding, KeyHolder, KeyStanding, Parent, Reason } from "./core/explain.js";
+export { reasonInWords } from "./core/explain-words.js";
 export { type Failure, type FailureKind, NonRetryable, RetryAfter, Snooze } from "./core/failure.js";
 export { blockOf, GuessLimit } from "./core/guess-limit.js";
 export type { JobId, LeaseId } from "./core/id.js";

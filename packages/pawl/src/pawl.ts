@@ -2,6 +2,7 @@ import type { Finding } from "./core/doctor.js";
 import type { Duration } from "./core/duration.js";
 import { isPawlError } from "./core/error.js";
 import { EVENT_NAMES, type EventName, type Events } from "./core/event.js";
+import type { Lane } from "./core/lane.js";
 import { checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole } from "./core/option.js";
 import { Maintenance, type MaintenanceOptions } from "./maintenance/maintenance.js";
 import { Bus } from "./runtime/bus.js";
@@ -14,6 +15,7 @@ import { allCounts, type CountsOf, type StateCounts } from "./scheduler/counts.j
 import { type Depths, type DepthsOf, depthsOf } from "./scheduler/depths.js";
 import { checkOpens, type Encryption, type EncryptionOptions, encryptionOf, vaultOf } from "./scheduler/encryption.js";
 import { type ClusterEvents, clusterEvents } from "./scheduler/follower.js";
+import { idOf } from "./scheduler/given.js";
 import { type KeyRing, type KeysOptions, keyRing } from "./scheduler/keys.js";
 import { type LimitsOperator, limitsOperator } from "./scheduler/limits-view.js";
 import { LocalScheduler } from "./scheduler/local.js";
@@ -67,6 +69,8 @@ export interface Pawl extends Operator, AsyncDisposable {
   host(worker: HostOptions): Host;
   /** The workers of this process that have not stopped. */
   localWorkers(): readonly Worker[];
+  /** Of what tasks and queues jobs are, of one tenant or all; unknown ones are left out. For services that show some and not others. */
+  lanesOf(jobs: readonly string[], of?: { readonly tenant?: string | undefined }): Promise<ReadonlyMap<string, Lane>>;
   /** What waits: how much, for what, how long, and of whom. For dashboards and alerts: it scans nothing. */
   depths(of?: DepthsOf): Promise<Depths>;
   /** Waits for SIGINT or SIGTERM, then closes; a second signal ends the process at once. */
@@ -284,6 +288,13 @@ class LocalPawl extends LocalScheduler implements Pawl {
 
   localWorkers(): readonly Worker[] {
     return this.#household.workers;
+  }
+
+  lanesOf(jobs: readonly string[], { tenant }: { readonly tenant?: string | undefined } = {}): Promise<ReadonlyMap<string, Lane>> {
+    return this.store.jobs.lanes(
+      tenant === undefined ? "everyone" : { tenant },
+      jobs.flatMap((job) => idOf(job) ?? []),
+    );
   }
 
   depths(of?: DepthsOf): Promise<Depths> {

@@ -20,7 +20,7 @@ export function reasonInWords(reason: Reason, now: number): string {
     case "paused":
       return reason.what === "job" ? "it is paused" : `its ${reason.what} ${reason.name} is paused`;
     case "blocked": {
-      return `it waits for ${reason.count} other ${reason.count === 1 ? "job" : "jobs"}: ${some(reason.on, reason.count)}`;
+      return `it waits for ${reason.count} other ${reason.count === 1 ? "job" : "jobs"}${reason.on.length === 0 ? "" : `: ${some(reason.on, reason.count)}`}`;
     }
     case "limited":
       return limited(reason, now);

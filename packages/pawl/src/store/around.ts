@@ -29,6 +29,7 @@ const OPERATIONS = {
   jobs: {
     enqueue: true,
     get: true,
+    lanes: true,
     list: true,
     history: true,
     logs: true,

@@ -1,6 +1,7 @@
 import type { Fingerprint } from "../core/fingerprint.js";
 import type { JobId } from "../core/id.js";
 import type { AttemptRecord, Enqueued, JobRecord, LogLine, NewJob, State } from "../core/job.js";
+import type { Lane } from "../core/lane.js";
 import type { ForeignTransaction, Scope } from "./port.js";
 import type { PartRequest } from "./port-pages.js";
 
@@ -17,6 +18,8 @@ export interface JobStore {
    */
   enqueue(jobs: readonly NewJob[], tx?: ForeignTransaction): Promise<readonly Enqueued[]>;
   get(scope: Scope, id: JobId): Promise<JobRecord | undefined>;
+  /** of what lanes they are, without what they hold; those that the scope has not are left out */
+  lanes(scope: Scope, ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Lane>>;
   list(scope: Scope, filter: JobFilter, page: PageRequest): Promise<Page>;
   /** oldest first: attempts, claims lost to crashes, and marks by people */
   history(scope: Scope, id: JobId, part?: PartRequest): Promise<readonly AttemptRecord[]>;

@@ -17,7 +17,7 @@ import { EventHub, type HubOptions } from "./events/hub.js";
 import { shareOwner } from "./fair-share.js";
 import { whyForeign } from "./foreign.js";
 import { goneOrStopping, willStop } from "./gone.js";
-import { type AuditLog, denialOf, isDenial, type Told } from "./guard.js";
+import { type AuditLog, denialIn, denialOf, type Told } from "./guard.js";
 import type { Handled, Parts } from "./handler.js";
 import { parseJson } from "./json.js";
 import { type Answered, pipeline } from "./pipeline.js";
@@ -113,7 +113,8 @@ export function createApp(options: AppOptions): App {
   });
   const denials = audit === undefined ? undefined : new Denials(audit, (error) => onFault?.({ error, request: undefined, route: "audit" }));
   const deny = async (error: PawlError, route: AnyRoute, request: FastifyRequest) => {
-    if (isDenial(error)) await denials?.tell(denialOf(toldOf(route, request), error));
+    const denial = denialIn(error);
+    if (denial !== undefined) await denials?.tell(denialOf(toldOf(route, request), denial));
   };
   const identify = async ({ inOutage }: AnyRoute, request: FastifyRequest): Promise<Principal> => {
     const found = await access.authenticate({ ...credentialOf(request), inOutage });

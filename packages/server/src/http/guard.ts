@@ -1,4 +1,4 @@
-import { ACCESS, type NewAudit, type PawlError } from "pawl";
+import { ACCESS, isPawlError, type NewAudit, type PawlError } from "pawl";
 import type { Principal } from "./access.js";
 import type { AnyRoute } from "./contract/route.js";
 import type { Asked } from "./validate.js";
@@ -38,8 +38,9 @@ const DENIALS: ReadonlySet<string> = new Set([
   "caller_foreign",
   "task_reserved",
 ]);
-export function isDenial({ code }: PawlError): boolean {
-  return DENIALS.has(code);
+/** The denial that an error is, or that a caller is not told of: what they may not see does not exist for them. */
+export function denialIn(error: PawlError): PawlError | undefined {
+  return [error, error.cause].filter((one) => isPawlError(one)).find(({ code }) => DENIALS.has(code));
 }
 
 /** Who asks without a credential that is good. */

@@ -4,12 +4,13 @@ import { isPawlError, pawlError, type Replies, type Scheduler } from "pawl";
 import type { Principal } from "./access.js";
 import type { Problem } from "./contract/problem.js";
 import type { AnyRoute } from "./contract/route.js";
-import { type AuditLog, isDenial, type Told, tellAction } from "./guard.js";
+import { type AuditLog, denialIn, type Told, tellAction } from "./guard.js";
 import { type Call, type Handler, type Parts, Raw, Repeated } from "./handler.js";
 import { checkKey, once, requestIdOf } from "./idempotency.js";
 import { located } from "./pointer.js";
 import { asPawlError, problemOf } from "./problem.js";
 import { reachCheck } from "./reach.js";
+import { withoutOthers } from "./sight.js";
 import { type Asked, reader } from "./validate.js";
 
 export interface PipelineParts {
@@ -48,12 +49,12 @@ export function pipeline({ route, handler, parts, replies, audit }: PipelinePart
   return async (arrived) => {
     const { request, principal, scheduler } = arrived;
     const asked = read(request as unknown as Asked);
-    await checkReach(principal, asked, scheduler);
+    await checkReach(principal, asked, scheduler, parts.pawl);
     const key = writes ? checkKey(request.headers["idempotency-key"]) : undefined;
     const act = async (): Promise<Answered> => {
       if (audit !== undefined) await tellAction(audit, arrived.told, asked);
       try {
-        return answered(route, await handler(callOf(arrived, asked, key)));
+        return answered(route, await withoutOthers(await handler(callOf(arrived, asked, key)), route, principal, parts.pawl));
       } catch (error) {
         throw located(key === undefined ? error : keyReused(error, requestIdOf(principal, key)), route);
       }
@@ -114,7 +115,8 @@ async function keepable(act: () => Promise<Answered>, request: string): Promise<
     return { status, body: body as string };
   } catch (error) {
     const problem = problemOf(error, request);
-    if (problem.status >= 500 || problem.status === 429 || problem.code === "idempotency_key_reused" || isDenial(asPawlError(error))) throw error;
+    if (problem.status >= 500 || problem.status === 429 || problem.code === "idempotency_key_reused" || denialIn(asPawlError(error)) !== undefined)
+      throw error;
     return { status: problem.status, body: JSON.stringify(problem) };
   }
 }

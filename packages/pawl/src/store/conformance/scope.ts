@@ -59,6 +59,25 @@ export function scopeTests(test: Test): void {
     expect(await w.store.jobs.list({ tenant: "nobody" }, {}, { limit: 10 })).toEqual({ jobs: [] });
   });
 
+  test("the lanes of many jobs are told at once: of those there are, and of a tenant's own only", async (w) => {
+    const [mine, theirs, done] = [
+      await w.add({ ...MINE, queue: "q" }),
+      await w.add({ ...THEIRS, task: "other" }),
+      await w.add({ ...MINE, task: "x" }),
+    ];
+    await w.run(done, KILLED, undefined, { lanes: [lane({ ...MINE, task: "x" })] });
+    const ids = [mine, NOBODY, theirs, mine, done];
+    expect(await w.store.jobs.lanes("everyone", ids)).toEqual(
+      new Map([
+        [mine, lane({ ...MINE, queue: "q" })],
+        [theirs, lane({ ...THEIRS, task: "other" })],
+        [done, lane({ ...MINE, task: "x" })],
+      ]),
+    );
+    expect([...(await w.store.jobs.lanes(THEIRS, ids)).keys()]).toEqual([theirs]);
+    expect(await w.store.jobs.lanes("everyone", [])).toEqual(new Map());
+  });
+
   test("one lease may hold jobs of several tenants", async (w) => {
     const [a, b] = [await w.add(MINE), await w.add(THEIRS)];
     const held = await w.holdAll({ lanes: [lane(MINE), lane(THEIRS)] });

@@ -29,6 +29,8 @@ export function memoryJobs(tables: Tables): JobStore {
       return tables.step(() => enqueue(tables, jobs));
     },
     get: (scope, id) => tables.step(() => mapped(visible(tables, scope, id), (row) => recordOf(tables, row))),
+    lanes: (scope, ids) =>
+      tables.step(() => new Map(ids.flatMap((id) => mapped(visible(tables, scope, id), ({ lane }) => [[id, lane] as const]) ?? []))),
     list: (scope, filter, request) => tables.step(() => page(tables, scope, filter, request)),
     history: (scope, id, part) => tables.step(() => partOf(mapped(visible(tables, scope, id), historyOf) ?? [], part, attemptBytes)),
     logs: (scope, id, part) => tables.step(() => partOf([...(visible(tables, scope, id)?.logs ?? [])], part, lineBytes)),

@@ -43,7 +43,7 @@ import { promote } from "./promote.js";
 import { prune } from "./prune.js";
 import { pulse } from "./pulse.js";
 import { postgresPurges } from "./purges.js";
-import { get, history, logs } from "./read.js";
+import { get, history, lanes, logs } from "./read.js";
 import { reap } from "./reap.js";
 import { log, recall, record } from "./records.js";
 import { intents, RENEW, renew } from "./renew.js";
@@ -152,6 +152,7 @@ export function postgresStore({
   const jobs: JobStore = {
     enqueue: (batch, tx) => enqueue(batch, tx),
     get: (scope, id) => get(db, scope, id),
+    lanes: (scope, ids) => lanes(db, scope, ids),
     list: (scope, filter, page) => list(db, scope, filter, page),
     history: (scope, id, part) => history(db, scope, id, part),
     logs: (scope, id, part) => logs(db, scope, id, part),

@@ -1,13 +1,16 @@
 import type { Failure } from "../../core/failure.js";
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { AttemptRecord, JobRecord, LogLine } from "../../core/job.js";
+import type { Lane } from "../../core/lane.js";
 import type { Scope } from "../port.js";
 import type { PartRequest } from "../port-pages.js";
+import { plainArray } from "./arrays.js";
 import { levelOf, outcomeOf, stateOf } from "./codes.js";
 import { type Db, ms, statement } from "./db.js";
 import type { Queryable, Row, Statement } from "./drivers/driver.js";
 import { type Facts, readFacts, withoutStarted } from "./facts.js";
 import { bytesOf, withinBytes } from "./pages.js";
+import { laneOf } from "./pending.js";
 import { readFor } from "./wall.js";
 
 export function inScope(scope: Scope, tenant: string): boolean {
@@ -23,6 +26,19 @@ export async function find(on: Queryable, scope: Scope, id: JobId): Promise<Fact
 export async function get(db: Db, scope: Scope, id: JobId): Promise<JobRecord | undefined> {
   const facts = await readFor(db, scope, (on) => find(on, scope, id));
   return facts === undefined ? undefined : withoutStarted(facts);
+}
+
+const LANES = statement(
+  "job_lanes",
+  `select g.id, j.queue, j.band, j.tenant, j.task from unnest($1::uuid[]) as g(id)
+   cross join lateral (select * from pawl.any_job j where j.id = g.id limit 1) j where ($2::text is null or j.tenant = $2)`,
+);
+
+export async function lanes(db: Db, scope: Scope, ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Lane>> {
+  if (ids.length === 0) return new Map();
+  const asked = [plainArray([...new Set(ids)]), scope === "everyone" ? null : scope.tenant];
+  const rows = await readFor(db, scope, (on) => on.query<Lane & { readonly id: JobId }>(LANES, asked));
+  return new Map(rows.map((row) => [row.id, laneOf(row)]));
 }
 
 const HISTORY = statement(
