@@ -89,6 +89,7 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
     lookahead: ["how much work is claimed ahead of free slots, as time", "fixed"],
     poll: ["how long an idle worker waits before it looks again; twice that while wake-ups arrive", "`work({ poll })`"],
     drain: ["how long a stopping worker lets handlers finish", "`work({ drain })`, `worker.stop({ timeout })`"],
+    overrun: ["how long a handler may go on after its time before it counts as lost", "fixed; how many may be lost: `work({ mostLost })`"],
     intentPoll: ["between looks for cancellations while jobs run; twice that while wake-ups arrive", "fixed"],
   },
   breaker: {

@@ -40,6 +40,8 @@ export class World {
       "lease.lost",
       "worker.stalled",
       "worker.stopped",
+      "worker.stuck",
+      "worker.unstuck",
       "duty.failed",
       "lines.lost",
       "attempt.settled",

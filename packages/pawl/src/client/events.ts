@@ -78,6 +78,8 @@ const LOCAL: ReadonlySet<EventName> = new Set([
   "worker.stopped",
   "worker.stalled",
   "lines.lost",
+  "worker.stuck",
+  "worker.unstuck",
   "lease.lost",
   "attempt.stale",
   "attempt.blocked",

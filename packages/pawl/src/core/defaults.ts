@@ -28,6 +28,8 @@ export const DEFAULTS = {
     poll: 1_000,
     /** ms a stopping worker lets its handlers finish */
     drain: 30_000,
+    /** ms a handler may go on after its time before it counts as lost */
+    overrun: 30_000,
     /** ms between looks for cancellations while jobs run and no wake-up is heard */
     intentPoll: 500,
   },

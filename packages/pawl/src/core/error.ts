@@ -138,6 +138,10 @@ const table = {
   folder_busy: ["{folder} is in use by process {pid}", "stop that process, or use the native embedded Postgres, which many processes can share"],
   folder_invalid: ["{folder} cannot hold a store: {reason}", "choose an empty folder or one Pawl made"],
   // lifecycle
+  worker_stuck: [
+    "worker {worker} is stuck: {overrun} of its handlers have not ended long after their time",
+    "replace its process, and have handlers heed ctx.signal: nothing else can end them",
+  ],
   closed: ["{what} is closed", "open a new one"],
   already_started: ["{what} was started before", "make a new one for every start"],
 } as const satisfies Record<string, readonly [message: string, help: string]>;

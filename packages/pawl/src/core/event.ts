@@ -69,6 +69,9 @@ export interface Events {
   "worker.stalled": { readonly worker: string; readonly idleFor: number };
   /** log lines and progress of jobs that the store did not take, for good */
   "lines.lost": { readonly worker: string; readonly lines: number; readonly error: unknown };
+  /** so many of its handlers have not ended long after their time that it takes nothing more; of how many slots, these are kept by such handlers */
+  "worker.stuck": { readonly worker: string; readonly overrun: number; readonly concurrency: number };
+  "worker.unstuck": { readonly worker: string };
   "store.operation": { readonly operation: string; readonly duration: number; readonly error?: unknown };
   "store.lost": { readonly error: unknown };
   "store.back": { readonly away: number };
@@ -103,6 +106,8 @@ export const EVENT_NAMES = Object.keys({
   "breaker.changed": true,
   "worker.stalled": true,
   "lines.lost": true,
+  "worker.stuck": true,
+  "worker.unstuck": true,
   "store.operation": true,
   "store.lost": true,
   "store.back": true,

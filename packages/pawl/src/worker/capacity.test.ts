@@ -60,11 +60,10 @@ describe("room", () => {
     expect(cap.used.memory).toBe(0);
   });
 
-  test("it is given back when the handler has ended, not when its slot is free", () => {
+  test("it is given back when the handler has ended", () => {
     const { cap } = capacity({ small: SMALL });
     const caps = new Caps([cap]);
     caps.taken(lane("small"));
-    caps.freed(lane("small"));
     expect(cap.used.memory).toBe(1);
     caps.ended(lane("small"));
     expect(cap.used.memory).toBe(0);

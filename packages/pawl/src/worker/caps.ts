@@ -11,10 +11,10 @@ export interface Cap {
   /** takes (or, negative, gives back) room for so many */
   take(lane: Lane, count: number): void;
   /**
-   * When a job gives its room back: with its slot (a timeout frees that), or when its handler has truly ended. `landing`:
-   * only claims under way take room here; what came of them is counted elsewhere.
+   * When a job gives its room back: when its handler has truly ended, as it keeps its slot until then, also past its timeout.
+   * `landing`: only claims under way take room here; what came of them is counted elsewhere.
    */
-  readonly until: "slot" | "handler" | "landing";
+  readonly until: "handler" | "landing";
   /** false: nothing of this lane will ever be taken here */
   serves?(lane: Lane): boolean;
   /** the lanes that are live, each time the poll has read them */
@@ -27,14 +27,10 @@ export interface Cap {
 
 /** All of them together: a lane has the room that the tightest leaves it. */
 export class Caps {
-  readonly #bySlot: readonly Cap[];
-  readonly #byHandler: readonly Cap[];
   readonly #kept: readonly Cap[];
 
   constructor(private readonly caps: readonly Cap[]) {
     this.#kept = caps.filter(({ until }) => until !== "landing");
-    this.#bySlot = caps.filter(({ until }) => until === "slot");
-    this.#byHandler = caps.filter(({ until }) => until === "handler");
   }
 
   room(lane: Lane): number {
@@ -72,14 +68,9 @@ export class Caps {
     this.#take(this.#kept, lane, count);
   }
 
-  /** A job needs no slot any more. */
-  freed(lane: Lane, count = 1): void {
-    this.#take(this.#bySlot, lane, -count);
-  }
-
   /** A handler has ended, or was never called. */
   ended(lane: Lane, count = 1): void {
-    this.#take(this.#byHandler, lane, -count);
+    this.#take(this.#kept, lane, -count);
   }
 
   refreshed(lanes: readonly Lane[]): void {

@@ -103,6 +103,7 @@ export class Conveyor {
     this.runner = new Runner({
       clock,
       concurrency: settings.concurrency,
+      mostLost: settings.mostLost,
       invoke: compose(settings.middleware),
       contextOf: (attempt) => new LiveContext(attempt, home),
       outagesOf,
@@ -113,6 +114,10 @@ export class Conveyor {
       onEnded: ({ job }) => this.claimer.offers.caps.ended(job.lane),
       isBarred: (attempt) => this.breakers.bars(attempt),
       onRoom: () => this.claimer.want(),
+      onStuck: (stuck) => {
+        if (stuck) reports.stuck(this.runner.overruns.count, settings.concurrency);
+        else reports.unstuck();
+      },
       onOverdue: () => this.#fence(),
     });
     this.capacity = capacityOf(settings, tasks, clock);
@@ -265,7 +270,7 @@ export class Conveyor {
         return conveyor.runner.held;
       },
       get ahead() {
-        return conveyor.#rest.resting ? 0 : conveyor.runner.pace.ahead(conveyor.#parts.settings.concurrency);
+        return conveyor.#rest.resting ? 0 : conveyor.runner.pace.ahead(conveyor.runner.slots);
       },
       get suspects() {
         return conveyor.#leases?.suspects ?? 0;
@@ -325,7 +330,6 @@ export class Conveyor {
     share.take(-1);
     if (ran) share.end(startedAt, now);
     else caps.ended(job.lane);
-    caps.freed(job.lane);
     this.breakers.over(attempt);
     if (ran) this.#parts.onSlots();
   }

@@ -4,7 +4,7 @@ import type { Cap } from "./caps.js";
 
 /** What a worker serves that is for some tasks of some tenants alone: which, and how many jobs of each it has at a time. */
 export class LaneSlots implements Cap {
-  readonly until = "slot";
+  readonly until = "handler";
   readonly #used = new Map<string, number>();
 
   /** `size`: of one of them now; none: nothing of it is taken. */

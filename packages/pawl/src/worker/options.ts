@@ -29,6 +29,8 @@ export interface WorkerOptions {
   readonly reserve?: readonly Reservation[];
   /** handlers at a time of one queue or one task, inside the total */
   readonly slots?: { readonly queues?: Readonly<Record<string, number>>; readonly tasks?: Readonly<Record<string, number>> };
+  /** handlers lost, going on 30 s and more after their time, from which on it takes nothing more (default: as many as it has slots) */
+  readonly mostLost?: number;
   /** for people; several workers may share it */
   readonly name?: string;
   readonly lease?: Duration;
@@ -62,6 +64,7 @@ export const WORK_KEYS: ReadonlySet<string> = new Set(
     amounts: true,
     reserve: true,
     slots: true,
+    mostLost: true,
     name: true,
     lease: true,
     renewal: true,
@@ -94,6 +97,7 @@ export interface Settings {
   readonly reserve: readonly Reservation[];
   readonly queueSlots: ReadonlyMap<string, number>;
   readonly taskSlots: ReadonlyMap<string, number>;
+  readonly mostLost: number;
   readonly lease: number;
   readonly renewal: number;
   readonly drain: number;
@@ -121,6 +125,7 @@ export function settingsOf(options: WorkerOptions, tasks: ReadonlyMap<string, An
     amounts: checkAmounts("amounts", options.amounts),
     reserve: reservationsOf(options.reserve, { concurrency, bands, tenants }),
     ...slotsOf(options.slots, tasks),
+    mostLost: checkWhole("mostLost", options.mostLost ?? concurrency, 1, concurrency),
     lease,
     renewal,
     drain: checkDuration("drain", options.drain ?? DEFAULTS.worker.drain),

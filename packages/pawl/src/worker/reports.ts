@@ -66,6 +66,14 @@ export class Reports {
     this.bus.emit("lines.lost", { worker: this.worker, lines, error });
   }
 
+  stuck(overrun: number, concurrency: number): void {
+    this.bus.emit("worker.stuck", { worker: this.worker, overrun, concurrency });
+  }
+
+  unstuck(): void {
+    this.bus.emit("worker.unstuck", { worker: this.worker });
+  }
+
   working(): void {
     this.bus.emit("worker.started", { worker: this.worker });
   }

@@ -7,7 +7,7 @@ import type { Reservation } from "./options.js";
  * nothing is claimed ahead, since what is held would start in them.
  */
 export class Reservations implements Cap {
-  readonly until = "slot";
+  readonly until = "handler";
   readonly #kept: readonly { readonly of: Reservation; used: number }[];
   #inHand = 0;
 

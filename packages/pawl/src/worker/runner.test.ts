@@ -28,6 +28,7 @@ test("a result that comes after its timeout is late, though no timer could say s
   const runner = new Runner({
     clock,
     concurrency: 1,
+    mostLost: 1,
     invoke: compose([]),
     contextOf: () => ({}) as Context,
     outagesOf: () => new Outages("memory:"),
@@ -38,6 +39,7 @@ test("a result that comes after its timeout is late, though no timer could say s
     onEnded: () => {},
     isBarred: () => false,
     onRoom: () => {},
+    onStuck: () => {},
     onOverdue: () => {},
   });
   const lane = { queue: "default", band: 5, tenant: "default", task: "slow" } as const;

@@ -10,11 +10,14 @@ import type { HeldLease } from "./held-lease.js";
 import { callHandler } from "./input.js";
 import { type Invoke, promised } from "./middleware.js";
 import type { Outages } from "./outage.js";
+import { Overruns } from "./overruns.js";
 import { Pace } from "./pace.js";
 
 export interface RunnerParts {
   readonly clock: Clock;
   readonly concurrency: number;
+  /** handlers lost from which on it is stuck */
+  readonly mostLost: number;
   readonly invoke: Invoke;
   readonly contextOf: (attempt: Attempt) => Context;
   readonly outagesOf: (attempt: Attempt) => Outages;
@@ -22,7 +25,7 @@ export interface RunnerParts {
   readonly isFull: () => boolean;
   readonly onStart: (attempt: Attempt) => void;
   readonly onOutcome: (attempt: Attempt, outcome: Outcome, now: number) => void;
-  /** the attempt needs no slot any more; `ran`: it had one */
+  /** the attempt is no longer in hand; `ran`: its handler was called, and may go on */
   readonly onFreed: (attempt: Attempt, now: number, ran: boolean) => void;
   /** its handler has ended, in time or not */
   readonly onEnded: (attempt: Attempt) => void;
@@ -30,6 +33,8 @@ export interface RunnerParts {
   readonly isBarred: (attempt: Attempt) => boolean;
   /** there is room for more jobs, perhaps */
   readonly onRoom: () => void;
+  /** so many handlers are lost that nothing more is to be taken, or no longer */
+  readonly onStuck: (stuck: boolean) => void;
   /** a lease seems to have run out */
   readonly onOverdue: () => void;
 }
@@ -40,45 +45,43 @@ const CANCEL_GRACE = 5_000;
 /**
  * Runs claimed jobs, `concurrency` at a time, the rest held in order.
  *
- * A handler that ignores its signal after a timeout keeps running: nothing in JavaScript can end it. Its job is settled
- * and its slot is given back, so that one bad handler does not stop the line; it counts as an overrun until it ends.
- * Overruns beyond the concurrency take slots after all, so that a worker full of them stops taking on more.
+ * A handler that ignores its signal after a timeout keeps running: nothing in JavaScript can end it. Its job is settled,
+ * and it keeps its slot until it ends: see `Overruns`.
  */
 export class Runner {
   readonly running: Attempt[] = [];
   readonly pace = new Pace();
+  readonly overruns: Overruns;
   readonly #alarm: Alarm;
   #held: Attempt[] = [];
   #next = 0;
   #heldCount = 0;
-  readonly #overrunning = new Set<Attempt>();
   #pumping = false;
   #draining = false;
   #idle: (() => void)[] = [];
 
   constructor(private readonly parts: RunnerParts) {
     this.#alarm = new Alarm(parts.clock, () => this.check());
+    this.overruns = new Overruns({ clock: parts.clock, most: parts.mostLost, onChange: (stuck) => this.#stuck(stuck) });
   }
 
   get held(): number {
     return this.#heldCount;
   }
 
-  get overruns(): number {
-    return this.#overrunning.size;
-  }
-
   /** Whose handlers go on though they are over. */
   get overrunning(): Iterable<Attempt> {
-    return this.#overrunning;
+    return this.overruns.all;
   }
 
+  /** slots with nothing in them; none, once it is stuck */
   get free(): number {
-    return Math.max(0, this.#slots - this.running.length);
+    return Math.max(0, this.slots - this.running.length);
   }
 
-  get #slots(): number {
-    return this.parts.concurrency - Math.max(0, this.overruns - this.parts.concurrency);
+  /** those for which a job may be taken: the others are kept by handlers whose attempts are over */
+  get slots(): number {
+    return this.overruns.stuck ? 0 : Math.max(0, this.parts.concurrency - this.overruns.count);
   }
 
   /** Claimed jobs, in order. While the worker drains they are given back at once. */
@@ -101,7 +104,7 @@ export class Runner {
     if (this.#pumping) return;
     this.#pumping = true;
     const { clock, isFull } = this.parts;
-    while (this.#next < this.#held.length && this.running.length < this.#slots && !isFull()) {
+    while (this.#next < this.#held.length && this.running.length < this.slots && !isFull()) {
       const attempt = this.#held[this.#next] as Attempt;
       if (attempt.phase === "held") {
         const now = clock.monotonic();
@@ -213,6 +216,7 @@ export class Runner {
   stop(): void {
     this.#draining = true;
     this.#alarm.stop();
+    this.overruns.stop();
   }
 
   #start(attempt: Attempt, now: number): void {
@@ -255,7 +259,7 @@ export class Runner {
   #ended(attempt: Attempt, ok: boolean, value: unknown): void {
     this.parts.onEnded(attempt);
     if (attempt.place < 0) {
-      this.#overrunning.delete(attempt);
+      this.overruns.ended(attempt);
       return;
     }
     const now = this.parts.clock.monotonic();
@@ -291,12 +295,17 @@ export class Runner {
     this.parts.onFreed(attempt, now, false);
   }
 
-  /** Its slot is free, though its handler may go on. */
+  /** Its attempt is over, though its handler may go on. */
   #overrun(attempt: Attempt, why: AbortReason): void {
     if (attempt.place < 0) return;
-    this.#overrunning.add(attempt);
+    this.overruns.add(attempt);
     this.#leave(attempt, this.parts.clock.monotonic());
     attempt.abort(why);
+  }
+
+  #stuck(stuck: boolean): void {
+    this.parts.onStuck(stuck);
+    if (stuck) this.releaseHeld();
   }
 
   #leave(attempt: Attempt, now: number): void {

@@ -3,10 +3,10 @@ import type { Cap } from "./caps.js";
 
 /**
  * Slots per queue and task, besides the worker's total. A slot is taken when a job is asked for and given back when
- * its attempt is over, so that no claimed job ever waits here for a slot of its queue while others could run.
+ * its handler has ended, so that no claimed job ever waits here for a slot of its queue while others could run.
  */
 export class Slots implements Cap {
-  readonly until = "slot";
+  readonly until = "handler";
   readonly #usedByQueue = new Map<string, number>();
   readonly #usedByTask = new Map<string, number>();
 

@@ -14,8 +14,10 @@ export interface WorkerStatus {
   readonly buffered: number;
   /** slots with nothing in them */
   readonly free: number;
-  /** handlers that go on though their attempts are over */
+  /** handlers that go on though their attempts are over: each keeps its slot until it ends */
   readonly overrun: number;
+  /** so many of them seem lost for good that it takes nothing more: its process should be replaced */
+  readonly stuck: boolean;
   /** outcomes the store has not confirmed */
   readonly settling: number;
   readonly leases: number;

@@ -24,7 +24,7 @@ export interface Config {
   readonly tls?: TlsConfig;
   /** files or folders whose modules export tasks and schedules */
   readonly tasks?: string | readonly string[];
-  readonly worker?: { readonly concurrency?: number; readonly queues?: readonly string[]; readonly name?: string };
+  readonly worker?: { readonly concurrency?: number; readonly mostLost?: number; readonly queues?: readonly string[]; readonly name?: string };
   /** where jobs may be pushed to, and how many at a time: see docs/push.md */
   readonly push?: { readonly allow?: readonly string[]; readonly plain?: boolean; readonly concurrency?: number };
   /** defaults by queue, as for `open` */

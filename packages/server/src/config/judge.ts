@@ -1,3 +1,4 @@
+import { DEFAULTS } from "pawl";
 import type { Environment } from "../secrets/secret.js";
 import { Unfit } from "./kinds.js";
 import { holdsPassword } from "./place.js";
@@ -22,6 +23,7 @@ export function judge(settings: Settings, origins: Origins, unfit: ReadonlySet<S
     ...ofCertificates(settings, origins),
     ...ofAudit(settings, origins),
     ...ofStore(settings, origins),
+    ...ofWorker(settings, origins),
     ...ofNode(origins),
   ].filter(({ of }) => !of.some((name) => unfit.has(name)));
 }
@@ -58,6 +60,19 @@ function* ofListening(settings: Settings, { origin }: Origins): Iterable<Judgeme
       help: `give it with ${flagOf("keys.pepper")} file:PATH, the same for every process`,
     };
   }
+}
+
+function* ofWorker(
+  { "worker.concurrency": slots = DEFAULTS.worker.concurrency, "worker.mostLost": mostLost = 1 }: Settings,
+  { origin }: Origins,
+): Iterable<Judgement> {
+  if (mostLost <= slots) return;
+  yield {
+    of: ["worker.concurrency", "worker.mostLost"],
+    where: whereOf({ origin }, "worker.mostLost"),
+    what: `there are ${slots} handlers at a time, so ${mostLost} can never be lost`,
+    help: `say ${slots} or less, or leave it out`,
+  };
 }
 
 function needing({ origin }: Origins) {

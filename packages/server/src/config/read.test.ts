@@ -91,7 +91,7 @@ describe("the configuration", () => {
     expect(await complaints({ env, flags: { listen: "localhost", "worker.concurrency": "many" } })).toEqual([
       "pawl.config.json: lsten: there is no such setting; did you mean listen?",
       "pawl.config.json: store.pasword: there is no such setting; did you mean store.password?",
-      "pawl.config.json: worker: it is no object; write its settings inside: worker.concurrency, worker.queues, worker.name",
+      "pawl.config.json: worker: it is no object; write its settings inside: worker.concurrency, worker.queues, worker.name, worker.mostLost",
       'PAWL_ROLES: "workr" is none of api, worker, maintenance; did you mean worker?',
       '--listen: "localhost" is no address; write host:port, as in 127.0.0.1:7295 or [::1]:7295',
       '--worker-concurrency: "many" is no whole number from 1 to 100000; write one in digits',

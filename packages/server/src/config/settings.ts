@@ -43,6 +43,7 @@ export const SETTINGS = {
   "worker.concurrency": setting(whole(1, 100_000), "handlers at a time"),
   "worker.queues": setting(listOf(text), "queues to serve; left out: all"),
   "worker.name": setting(text, "for people"),
+  "worker.mostLost": setting(whole(1, 100_000), "handlers lost, long after their time, from which on the process is to be replaced"),
   "push.allow": setting(listOf(network), "networks of your own that targets may be in; left out: public addresses only"),
   "push.plain": setting(yesNo, "whether targets may be plain http:// and at any port"),
   "push.concurrency": setting(whole(1, 100_000), "deliveries at a time to targets that were registered"),

@@ -19,6 +19,10 @@ export class Readiness {
   /** Throws the reason while it is not. */
   async check(): Promise<void> {
     if (this.#stopping) throw pawlError("service_stopping");
+    for (const worker of this.pawl.localWorkers()) {
+      const { stuck, name, overrun } = worker.status();
+      if (stuck) throw pawlError("worker_stuck", { worker: name, overrun });
+    }
     this.#look ??= this.#lookOnce();
     await this.#look;
   }

@@ -87,6 +87,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   embedded_failed: 503,
   folder_busy: 503,
   folder_invalid: 500,
+  worker_stuck: 503,
   closed: 503,
   already_started: 500,
 };

@@ -98,10 +98,11 @@ export async function startService(configuration: Configuration, world: World): 
 }
 
 function workOptions({ settings }: Configuration): WorkOptions {
-  const { "worker.concurrency": concurrency, "worker.queues": queues, "worker.name": name } = settings;
+  const { "worker.concurrency": concurrency, "worker.mostLost": mostLost, "worker.queues": queues, "worker.name": name } = settings;
   return {
     drain: settings["shutdown.drain"],
     ...(concurrency === undefined ? {} : { concurrency }),
+    ...(mostLost === undefined ? {} : { mostLost }),
     // Bulk operations are of the service itself: whichever queues its workers are for, they carry them out.
     ...(queues === undefined ? {} : { queues: [...new Set([...queues, BULK_QUEUE])] }),
     ...(name === undefined ? {} : { name }),

@@ -39,6 +39,16 @@ export function alerts(scale = 1): readonly Alert[] {
       act: "Start a worker that has the tasks, or restart the one whose slots are all busy and whose handlers do not end. If a breaker is open or a limit holds them, explain says so.",
     },
     {
+      name: "PawlWorkerStuck",
+      severity: "high",
+      expr: `max by (job, instance) (pawl_workers_stuck) > 0`,
+      for: s(MINUTE),
+      summary: "A worker of {{ $labels.instance }} is stuck: its handlers do not end.",
+      means: "So many handlers went on long after their time that the worker takes nothing more. Nothing in JavaScript can end them.",
+      look: "The log: `worker.stuck`, and what timed out before. `pawl_worker_overruns`.",
+      act: "Replace the process, if it was not replaced by itself. Then have the handler heed `ctx.signal`, or give what it calls a timeout.",
+    },
+    {
       name: "PawlStoreAway",
       severity: "critical",
       expr: `max by (job) (max_over_time(pawl_store_up${over(MINUTE)})) == 0`,

@@ -32,6 +32,7 @@ export const METRICS = {
   pawl_worker_slots: gauge("Slots of the workers of this process."),
   pawl_worker_slots_busy: gauge("Slots with a handler in them."),
   pawl_worker_overruns: gauge("Handlers that go on though their attempts are over: their timeout has passed, or their lease was lost."),
+  pawl_workers_stuck: gauge("Workers of this process that take nothing more, as too many of their handlers do not end."),
   pawl_worker_jobs_buffered: gauge("Jobs claimed and not started."),
   pawl_worker_jobs_settling: gauge("Outcomes that the store has not confirmed."),
   pawl_worker_stalls_total: counter("Times that a worker with free slots got nothing though work was known."),

@@ -102,6 +102,7 @@ function readers(
     pawl_worker_slots: ofWorkers(({ concurrency }) => concurrency),
     pawl_worker_slots_busy: ofWorkers(({ concurrency, free }) => concurrency - free),
     pawl_worker_overruns: ofWorkers(({ overrun }) => overrun),
+    pawl_workers_stuck: ofWorkers(({ stuck }) => (stuck ? 1 : 0)),
     pawl_worker_jobs_buffered: ofWorkers(({ buffered }) => buffered),
     pawl_worker_jobs_settling: ofWorkers(({ settling }) => settling),
     pawl_worker_stalls_total: counted("pawl_worker_stalls_total"),

@@ -1,4 +1,4 @@
-import type { EventName, Events } from "pawl";
+import type { ErrorCode, EventName, Events } from "pawl";
 import { messageOf } from "../errors/message-of.js";
 import { duration, plural } from "./amounts.js";
 
@@ -155,6 +155,16 @@ export const WORDS: { readonly [E in EventName]: Words<E> | null } = {
     text: `has free slots, knows of work, and has got none for ${duration(idleFor)}`,
     fields: { worker, idleFor },
     class: "worker.stalled",
+  })),
+  "worker.stuck": shown("error", "trouble", ({ worker, overrun, concurrency }) => ({
+    subject: `worker ${worker}`,
+    text: `is stuck: ${plural(overrun, "handler")} of ${concurrency} went on long after their time, so it takes nothing more. Replace its process`,
+    fields: { worker, overrun, concurrency, code: "worker_stuck" satisfies ErrorCode },
+  })),
+  "worker.unstuck": shown("info", "note", ({ worker }) => ({
+    subject: `worker ${worker}`,
+    text: "takes jobs again: handlers that went on after their time have ended",
+    fields: { worker },
   })),
   "store.operation": null,
   "store.lost": shown("error", "trouble", ({ error }) => ({

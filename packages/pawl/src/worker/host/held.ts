@@ -14,7 +14,7 @@ export const MOST_HELD = 100_000;
 export class Held {
   readonly #lanes = new Map<LaneKey, { readonly lane: Lane; count: number }>();
 
-  constructor(private readonly caps: Pick<Caps, "taken" | "freed" | "ended">) {}
+  constructor(private readonly caps: Pick<Caps, "taken" | "ended">) {}
 
   taken(lane: Lane, count = 1): void {
     this.#add(lane, count);
@@ -39,9 +39,6 @@ export class Held {
     if (count === 0) this.#lanes.delete(key);
     else this.#lanes.set(key, { lane, count });
     if (by > 0) this.caps.taken(lane, by);
-    if (by < 0) {
-      this.caps.freed(lane, -by);
-      this.caps.ended(lane, -by);
-    }
+    if (by < 0) this.caps.ended(lane, -by);
   }
 }
