@@ -42,7 +42,7 @@ export class ScopedDead implements Dead {
     checkKeys(checkObject("page", page), LIMIT_KEYS, "page.");
     const which = checkFilter(this.scope, filter);
     return (await this.store.dead.groups(which.scope, which.filter, checkPage(page).limit)).map((group) => {
-      const view = groupView(group);
+      const view = groupView(group, this.scope);
       return { ...view, sample: this.#redact(view.sample) };
     });
   }
@@ -91,7 +91,7 @@ export class ScopedDead implements Dead {
       );
       left -= page.jobs.length;
       after = page.next;
-      yield page.jobs.map(viewOf);
+      yield page.jobs.map((record) => viewOf(record, this.scope));
     } while (after !== undefined && left > 0);
   }
 
@@ -118,7 +118,7 @@ function checkDead(filter: DeadFilter): DeadFilter {
   return filter;
 }
 
-function groupView({ fingerprint, count, firstAt, lastAt, sample }: DeadGroup): DeadGroupView {
+function groupView({ fingerprint, count, firstAt, lastAt, sample }: DeadGroup, scope: Scope): DeadGroupView {
   const { kind = "error", name = "error", message = "" } = sample.failure ?? {};
   return {
     fingerprint,
@@ -129,6 +129,6 @@ function groupView({ fingerprint, count, firstAt, lastAt, sample }: DeadGroup): 
     count,
     firstSeen: new Date(firstAt),
     lastSeen: new Date(lastAt),
-    sample: viewOf(sample),
+    sample: viewOf(sample, scope),
   };
 }

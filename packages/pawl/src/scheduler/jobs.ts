@@ -41,14 +41,14 @@ export class ScopedJobs implements Jobs {
   }
 
   async get(job: JobReference): Promise<JobView> {
-    return viewOf(await this.#record(idFor(job)));
+    return viewOf(await this.#record(idFor(job)), this.#parts.scope);
   }
 
   async list(filter?: JobsFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
     const { store, scope, redact = (view) => view } = this.#parts;
     const which = checkFilter(scope, filter);
     const { jobs, next } = await fullPage(store.jobs, which.scope, which.filter, checkPage(page));
-    return { jobs: jobs.map((record) => redact(viewOf(record))), ...(next === undefined ? {} : { next }) };
+    return { jobs: jobs.map((record) => redact(viewOf(record, scope))), ...(next === undefined ? {} : { next }) };
   }
 
   async history(job: JobReference): Promise<readonly AttemptView[]> {
@@ -60,7 +60,7 @@ export class ScopedJobs implements Jobs {
 
   async historyPage(job: JobReference, page?: PartOptions): Promise<AttemptPage> {
     const { items, ...next } = await this.#part(job, page, (scope, id, part) => this.#parts.store.jobs.history(scope, id, part));
-    return { attempts: items.map(attemptView), ...next };
+    return { attempts: items.map((record) => attemptView(record, this.#parts.scope)), ...next };
   }
 
   async logs(job: JobReference): Promise<readonly LogView[]> {
@@ -127,7 +127,8 @@ export class ScopedJobs implements Jobs {
   }
 
   async wait(job: JobReference, options?: WaitOptions): Promise<JobView> {
-    return viewOf(await this.#parts.waiters.wait(this.#parts.scope, idFor(job), options));
+    const { waiters, scope } = this.#parts;
+    return viewOf(await waiters.wait(scope, idFor(job), options), scope);
   }
 
   async result(job: JobReference, options?: WaitOptions): Promise<unknown> {

@@ -7,7 +7,9 @@ import type { OutcomeKind } from "../core/outcome.js";
 import type { StoredRetry } from "../core/retry.js";
 import type { TickStamp } from "../core/schedule.js";
 import { isSealed, SEALED_VALUE } from "../core/sealed.js";
+import { withoutFolders } from "../core/stack.js";
 import type { TraceContext } from "../core/trace.js";
+import type { Scope } from "../store/port.js";
 
 /** A job as people see it: values decoded, times as dates of the store's clock, durations in ms. */
 export interface JobView<Out = unknown> {
@@ -83,7 +85,8 @@ export interface LogView {
   readonly data?: unknown;
 }
 
-export function viewOf(record: JobRecord): JobView {
+/** As those of that scope see it. */
+export function viewOf(record: JobRecord, scope: Scope): JobView {
   const { id, lane, state, options, spent, crashes, output, failure, progress, parkedFor, parkedAt, waitsFor, intent } = record;
   const { tags = [], atMostOnce = false, ...asked } = options;
   const input = tryDecode(record.input);
@@ -104,7 +107,7 @@ export function viewOf(record: JobRecord): JobView {
     attempts: spent,
     crashes,
     ...(output === undefined ? {} : { output: tryDecode(output).value }),
-    ...(failure === undefined ? {} : { failure: failureView(failure) }),
+    ...(failure === undefined ? {} : { failure: failureView(failure, scope) }),
     ...(progress === undefined ? {} : { progress: tryDecode(progress).value }),
     ...(parkedFor === undefined ? {} : { parkedFor }),
     ...(parkedAt === undefined ? {} : { parkedAt }),
@@ -116,7 +119,7 @@ export function viewOf(record: JobRecord): JobView {
   };
 }
 
-export function attemptView(record: AttemptRecord): AttemptView {
+export function attemptView(record: AttemptRecord, scope: Scope): AttemptView {
   const { outcome, worker, output, failure, next } = record;
   return {
     outcome,
@@ -125,7 +128,7 @@ export function attemptView(record: AttemptRecord): AttemptView {
     finishedAt: new Date(record.finishedAt),
     duration: Math.max(0, record.finishedAt - record.startedAt),
     ...(output === undefined ? {} : { output: tryDecode(output).value }),
-    ...(failure === undefined ? {} : { failure: failureView(failure) }),
+    ...(failure === undefined ? {} : { failure: failureView(failure, scope) }),
     next,
   };
 }
@@ -140,8 +143,10 @@ export function logView(line: LogLine): LogView {
   };
 }
 
-function failureView(failure: Failure): Failure {
-  return isSealed(failure.message) ? { ...failure, message: SEALED_VALUE } : failure;
+/** Who sees all tenants runs the service, and may know where its code is. */
+function failureView(failure: Failure, scope: Scope): Failure {
+  if (isSealed(failure.message)) return { ...failure, message: SEALED_VALUE };
+  return scope === "everyone" ? failure : withoutFolders(failure);
 }
 
 /** A row that cannot be read must still be listed: it is the one people look for. */
