@@ -18,7 +18,7 @@ async function judged(stage: Stage, job: string): Promise<readonly Told[]> {
     async () => {
       const at = Date.now();
       const { state, reasons, estimatedStart } = await stage.pawl.jobs.explain(job);
-      const [reason] = reasons;
+      const reason = reasons.find(({ kind }) => kind === "behind");
       if (reason?.kind === "behind" && estimatedStart !== undefined) told.push({ at, ahead: reason.ahead, start: estimatedStart.getTime() });
       return state === "succeeded";
     },

@@ -45,10 +45,19 @@ export function reasonInWords(reason: Reason, now: number): string {
     }
     case "suspect":
       return `${reason.crashes} workers vanished with it, so it waits for one that can run it alone`;
+    case "full":
+      return full(reason, now);
     case "behind":
       if (reason.ahead === 0) return "it is next in its lane";
       return `${reason.more ? "at least " : ""}${reason.ahead} ${reason.ahead === 1 ? "job is" : "jobs are"} before it in its lane`;
   }
+}
+
+function full({ slots, workers, since }: Extract<Reason, { kind: "full" }>, now: number): string {
+  if (slots === undefined || workers === undefined) return "all slots of the workers that can run it are taken";
+  const all = slots === 1 ? "the one slot" : `all ${slots} slots`;
+  const oldest = since === undefined ? "" : `; the oldest handler has been running since ${instant(since)}, for ${length(Math.max(0, now - since))}`;
+  return `${all} of ${workers} ${workers === 1 ? "worker" : "workers"} ${slots === 1 ? "is" : "are"} taken${oldest}`;
 }
 
 function limited(reason: Extract<Reason, { kind: "limited" }>, now: number): string {

@@ -201,6 +201,27 @@ const CASES: readonly [string, Situation, Reason, string, number | undefined][] 
     "at least 10000 jobs are before it in its lane",
     undefined,
   ],
+  [
+    "all slots are taken",
+    situation({}, { crew: { workers: 2, slots: 8, free: 0, oldest: NOW - 300_000, ends: [{ at: NOW + 5_000, slots: 8 }], took: 9_000 } }),
+    { kind: "full", slots: 8, workers: 2, since: NOW - 300_000 },
+    "all 8 slots of 2 workers are taken; the oldest handler has been running since 2029-12-31T23:55:00.000Z, for 5 min",
+    NOW + 5_000,
+  ],
+  [
+    "the one slot is taken, by what nobody knows the end of",
+    situation({}, { crew: { workers: 1, slots: 1, free: 0, ends: [{ at: null, slots: 1 }] } }),
+    { kind: "full", slots: 1, workers: 1 },
+    "the one slot of 1 worker is taken",
+    undefined,
+  ],
+  [
+    "all slots are taken, and it is a tenant that asks",
+    situation({}, { discreet: true, crew: { workers: 2, slots: 8, free: 0, oldest: NOW, ends: [{ at: NOW + 5_000, slots: 8 }], took: 9_000 } }),
+    { kind: "full" },
+    "all slots of the workers that can run it are taken",
+    NOW + 5_000,
+  ],
   ["nothing is in its way", situation(), { kind: "behind", ahead: 0 }, "it is next in its lane", NOW],
 ];
 

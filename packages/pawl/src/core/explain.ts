@@ -1,8 +1,10 @@
 import type { Lack } from "./capacity.js";
+import { type Crew, startOf as startAt } from "./crew.js";
 import type { Failure } from "./failure.js";
 import type { JobId } from "./id.js";
 import { type Intent, isFinished, type JobRecord, type State } from "./job.js";
 import type { GateReason } from "./limit.js";
+import { PACE_MEMORY } from "./pace.js";
 import type { PolicyKind } from "./policy.js";
 import { isLocked } from "./sealed.js";
 import { movedBy } from "./spread.js";
@@ -27,6 +29,8 @@ export type Reason =
   | ({ readonly kind: "capped" } & CapStanding)
   /** it took workers down: it is claimed alone, by a worker with nothing else to do */
   | { readonly kind: "suspect"; readonly crashes: number }
+  /** all slots of the workers that can run it are taken. How many of how many workers, and since when the oldest handler runs, is for those to know who see all tenants */
+  | { readonly kind: "full"; readonly slots?: number; readonly workers?: number; readonly since?: number }
   /** jobs of its lane before it; `more`: at least so many */
   | { readonly kind: "behind"; readonly ahead: number; readonly more?: true };
 
@@ -80,6 +84,14 @@ export interface Situation {
   readonly line: { readonly ahead: number; readonly more: boolean };
   /** starts per ms of its lane, where they are known */
   readonly pace?: number;
+  /** the workers that can run it, where all of them say how full they are */
+  readonly crew?: Crew;
+  /** whether it may be told how many others are there */
+  readonly discreet?: boolean;
+  /** the part of the starts of its queue and task that is its lane's; absent: all */
+  readonly part?: number;
+  /** how many other queues and tasks with ready jobs the same workers serve */
+  readonly beside?: number;
   readonly paused: readonly { readonly kind: PolicyKind; readonly name: string }[];
   readonly lacks: readonly Lack[];
   readonly breaker?: { readonly until?: number };
@@ -138,15 +150,20 @@ function waits({ now, job, parents, key }: Situation): readonly Reason[] {
 }
 
 /** What keeps it from being claimed. Of a job that is not ready, only what it would find in its way. */
-function claims({ job, lacks, breaker, caps, suspect, line }: Situation): readonly Reason[] {
+function claims({ job, lacks, breaker, caps, suspect, line, crew, discreet }: Situation): readonly Reason[] {
   const { task, tenant } = job.lane;
   const reasons: Reason[] = [];
   if (lacks.length > 0) reasons.push({ kind: "unserved", lacks });
   if (breaker !== undefined) reasons.push({ kind: "broken", task, tenant, ...breaker });
   for (const cap of caps) reasons.push({ kind: "capped", ...cap });
   if (suspect) reasons.push({ kind: "suspect", crashes: job.crashes });
+  if (job.state === "ready" && crew?.free === 0) reasons.push(discreet === true ? { kind: "full" } : fullOf(crew));
   if (job.state === "ready" || line.ahead > 0) reasons.push({ kind: "behind", ahead: line.ahead, ...(line.more ? { more: true } : {}) });
   return reasons;
+}
+
+function fullOf({ slots, workers, oldest }: Crew): Reason {
+  return { kind: "full", slots, workers, ...(oldest === undefined ? {} : { since: oldest }) };
 }
 
 /** The latest of the times that are known, unless one of them is not. */
@@ -161,7 +178,8 @@ function startOf(situation: Situation, reasons: readonly Reason[]): number | und
 }
 
 /** When a reason is over by itself. */
-function passes(reason: Reason, { now, job, pace, line }: Situation): number | undefined {
+function passes(reason: Reason, situation: Situation): number | undefined {
+  const { now, job, pace, line } = situation;
   switch (reason.kind) {
     case "due":
     case "retrying":
@@ -174,13 +192,37 @@ function passes(reason: Reason, { now, job, pace, line }: Situation): number | u
     // Jobs are started under it all the time, and the pace they are started at is known.
     case "capped":
       return reason.until ?? after(1, now, pace);
+    case "full":
+      return turnOf(0, situation);
     case "behind":
-      // Those before a job that waits for its time may be gone by then.
-      if (reason.ahead === 0 || (job.state !== "ready" && pace === undefined)) return now;
-      return reason.more ? undefined : after(reason.ahead, now, pace);
+      // Those before a job that waits for its time may be gone by then, and those in the slots, too.
+      if (job.state !== "ready") return reason.ahead === 0 || pace === undefined ? now : reason.more ? undefined : after(reason.ahead, now, pace);
+      return reason.more ? undefined : turnOf(reason.ahead, situation);
     default:
       return undefined;
   }
+}
+
+/** ms; between jobs that are quicker than this passes as much time as they take */
+const QUICK = 100;
+/** ms; of jobs that take longer too few are started lately to say how fast it goes */
+const SLOW = PACE_MEMORY / 3;
+
+/**
+ * When it is the turn of a job with so many before it. By the slots, and how long jobs take, if only its own kind waits for
+ * them; what others take of them, and what it costs to start quick ones, shows in how many were started lately.
+ */
+function turnOf(ahead: number, { now, pace, crew, part = 1, beside = 0 }: Situation): number | undefined {
+  const byPace = ahead === 0 ? now : after(ahead, now, pace);
+  if (crew === undefined) return byPace;
+  const first = startAt(crew, 0, now);
+  if (first === undefined) return undefined;
+  const { took, free } = crew;
+  const isPaced = took === undefined ? free > 0 : took < (beside > 0 ? SLOW : QUICK);
+  if (byPace !== undefined && isPaced) return Math.max(first, byPace);
+  // A lane that has no part, since a higher band comes first in all cases, starts when that is empty: nobody can say when.
+  const before = ahead === 0 ? 0 : Math.floor((ahead / part) * (1 + beside));
+  return Number.isFinite(before) ? startAt(crew, before, now) : undefined;
 }
 
 function after(jobs: number, now: number, pace: number | undefined): number | undefined {

@@ -7,7 +7,7 @@ export interface SlotUse {
   readonly overrun: number;
   /** it takes nothing more: it is about to stop */
   readonly draining?: true;
-  /** what its handlers run, the task first whose handler has run longest; some, where there are many */
+  /** what its handlers run, the task first whose handler has run longest, and what they ran; some, where there are many */
   readonly tasks: readonly TaskUse[];
   /** when slots in use should be free, the soonest first; null: nobody can say. Some of them, evenly chosen, where there are many */
   readonly ends: readonly (number | null)[];
@@ -18,8 +18,8 @@ export interface TaskUse {
   readonly task: string;
   /** those in slots */
   readonly running: number;
-  /** when the one began that has run longest */
-  readonly since: number;
+  /** when the one began that has run longest; absent where none runs */
+  readonly since?: number;
   /** ms that handlers of it take lately, and the longest of them; absent: none has ended yet */
   readonly took?: number;
   readonly longest?: number;
@@ -36,8 +36,12 @@ export interface Handler {
   readonly ranFor: number;
   /** its timeout, or its deadline if that is sooner; it has passed if it is an overrun */
   readonly endBy: number;
-  readonly took?: number;
-  readonly longest?: number;
+}
+
+/** ms that handlers of a task take lately, and the longest of them. */
+export interface Durations {
+  readonly took: number;
+  readonly longest: number;
 }
 
 export interface SlotNumbers {
@@ -46,6 +50,8 @@ export interface SlotNumbers {
   readonly draining: boolean;
   readonly running: Iterable<Handler>;
   readonly overruns: Iterable<Handler>;
+  /** of the tasks of which handlers have ended */
+  readonly durations: ReadonlyMap<string, Durations>;
 }
 
 /** tasks told of one worker */
@@ -54,26 +60,24 @@ const MOST_TASKS = 20;
 const MOST_ENDS = 32;
 
 /** What a worker says of its slots. */
-export function slotUse({ total, free, draining, running, overruns }: SlotNumbers): SlotUse {
+export function slotUse({ total, free, draining, running, overruns, durations }: SlotNumbers): SlotUse {
   const tasks = new Map<string, TaskUse>();
+  const known = (task: string): TaskUse => tasks.get(task) ?? { task, running: 0, ...durations.get(task) };
   const ends: (number | null)[] = [];
   for (const handler of running) {
-    const known = tasks.get(handler.task) ?? taskUse(handler);
-    tasks.set(handler.task, { ...known, running: known.running + 1, since: Math.min(known.since, handler.since) });
-    ends.push(endOf(handler));
+    const { task } = handler;
+    const use = known(task);
+    tasks.set(task, { ...use, running: use.running + 1, since: earlier(use.since, handler.since) });
+    ends.push(endOf(handler, durations.get(task)));
   }
   let overrun = 0;
   for (const handler of overruns) {
-    const known = tasks.get(handler.task) ?? taskUse(handler);
-    const { since, endBy } = handler;
+    const { task, since, endBy } = handler;
+    const use = known(task);
     overrun++;
-    tasks.set(handler.task, {
-      ...known,
-      since: Math.min(known.since, since),
-      overrun: (known.overrun ?? 0) + 1,
-      overdue: Math.min(known.overdue ?? Number.POSITIVE_INFINITY, endBy),
-    });
+    tasks.set(task, { ...use, since: earlier(use.since, since), overrun: (use.overrun ?? 0) + 1, overdue: earlier(use.overdue, endBy) });
   }
+  for (const task of durations.keys()) tasks.set(task, known(task));
   const inUse = total - free;
   // What keeps a slot beside those that run are overruns, and when one of these ends nobody can say.
   while (ends.length < inUse) ends.push(null);
@@ -82,18 +86,21 @@ export function slotUse({ total, free, draining, running, overruns }: SlotNumber
     inUse,
     overrun,
     ...(draining ? { draining } : {}),
-    tasks: [...tasks.values()].sort((a, b) => a.since - b.since).slice(0, MOST_TASKS),
+    tasks: [...tasks.values()]
+      .sort((a, b) => (a.since ?? Number.POSITIVE_INFINITY) - (b.since ?? Number.POSITIVE_INFINITY) || 0)
+      .slice(0, MOST_TASKS),
     ends: evenly(ends.sort(soonestFirst), MOST_ENDS),
   };
 }
 
-function taskUse({ task, since, took, longest }: Handler): TaskUse {
-  return { task, running: 0, since, ...(took === undefined ? {} : { took }), ...(longest === undefined ? {} : { longest }) };
+function earlier(one: number | undefined, other: number): number {
+  return one === undefined ? other : Math.min(one, other);
 }
 
 /** As its task takes lately. One that has taken longer than that is given as much again as it is late. */
-function endOf({ since, ranFor, took }: Handler): number | null {
-  if (took === undefined) return null;
+function endOf({ since, ranFor }: Handler, durations: Durations | undefined): number | null {
+  if (durations === undefined) return null;
+  const { took } = durations;
   return Math.round(since + Math.max(took, 2 * ranFor - took));
 }
 

@@ -1,8 +1,10 @@
-import { type Lack, lacksOf } from "../core/capacity.js";
+import { lacksOf, type Serves } from "../core/capacity.js";
+import { crewOf, takesJobs } from "../core/crew.js";
 import { type CapStanding, explain, type KeyStanding, type Reason, type Situation } from "../core/explain.js";
 import { inWords } from "../core/explain-words.js";
 import type { JobId } from "../core/id.js";
 import type { JobRecord, State } from "../core/job.js";
+import type { Lane } from "../core/lane.js";
 import type { LimitState } from "../core/lane-limit.js";
 import type { GateReason } from "../core/limit.js";
 import { partOf, startsPerMs } from "../core/pace.js";
@@ -41,13 +43,18 @@ async function situationOf(store: Store, scope: Scope, look: Look): Promise<Situ
   const { now, job, holder, parents, suspect, ahead, more } = look;
   const { lane } = job;
   const refs = new Set(refsOf(lane).map(policyKey));
-  const [paused, lacks, breaker, pace, key] = await Promise.all([
+  const [paused, live, [task], breaker, key] = await Promise.all([
     store.lanes.paused(),
-    lacksOfJob(store, job),
+    store.workers.live(),
+    store.tasks.get([lane.task]),
     breakerOf(store, job),
-    paceOf(store, look),
     keyOf(store, look),
   ]);
+  const workers = live.map(({ serves }) => serves).filter(takesJobs);
+  const needs = task?.defaults.needs ?? {};
+  const crew = job.state === "ready" ? crewOf(lane, needs, workers) : undefined;
+  const [part, beside] = await Promise.all([partOfLane(store, look, workers), crew === undefined ? 0 : besideOf(store, lane, workers)]);
+  const pace = look.pace === undefined ? undefined : startsPerMs(look.pace, now);
   return {
     now,
     job,
@@ -55,22 +62,24 @@ async function situationOf(store: Store, scope: Scope, look: Look): Promise<Situ
     parents: { on: parents, count: job.waitsFor?.length ?? 0 },
     suspect,
     line: { ahead, more },
-    ...(pace === undefined ? {} : { pace }),
+    ...(pace === undefined ? {} : { pace: pace * part }),
+    ...(crew === undefined ? {} : { crew }),
+    discreet: scope !== "everyone",
+    part,
+    beside,
     paused: paused.filter((ref) => refs.has(policyKey(ref))),
-    lacks,
+    lacks: lacksOf(lane, needs, workers),
     ...(breaker === undefined ? {} : { breaker }),
     caps: look.limits.flatMap((limit) => capOf(limit, now, scope)),
     ...(key === undefined ? {} : { key }),
   };
 }
 
-async function lacksOfJob(store: Store, { lane }: JobRecord): Promise<readonly Lack[]> {
-  const [workers, [task]] = await Promise.all([store.workers.live(), store.tasks.get([lane.task])]);
-  return lacksOf(
-    lane,
-    task?.defaults.needs ?? {},
-    workers.map(({ serves }) => serves),
-  );
+/** Other queues and tasks with ready jobs, as far as these workers serve them. */
+async function besideOf(store: Store, { queue, task }: Lane, workers: readonly Serves[]): Promise<number> {
+  const { lanes } = await store.lanes.live(undefined, [...new Set(workers.flatMap(({ tasks }) => tasks))]);
+  const others = lanes.filter((lane) => (lane.queue !== queue || lane.task !== task) && lacksOf(lane, {}, workers).length === 0);
+  return new Set(others.map((lane) => `${lane.queue}\u0001${lane.task}`)).size;
 }
 
 async function breakerOf(store: Store, { lane }: JobRecord): Promise<Situation["breaker"]> {
@@ -80,24 +89,19 @@ async function breakerOf(store: Store, { lane }: JobRecord): Promise<Situation["
 }
 
 /** The lane's part of the starts of its queue and task. */
-async function paceOf(store: Store, { now, job, pace, rivals }: Look): Promise<number | undefined> {
-  const all = pace === undefined ? undefined : startsPerMs(pace, now);
-  if (all === undefined || rivals.length === 0) return all;
-  const [queue, weights, workers] = await Promise.all([
+async function partOfLane(store: Store, { job, rivals }: Look, workers: readonly Serves[]): Promise<number> {
+  if (rivals.length === 0) return 1;
+  const [queue, weights] = await Promise.all([
     store.policies.get({ kind: "queue", name: job.lane.queue }),
     store.policies.list("tenant").then(({ policies }) => new Map(policies.map(({ name, policy }) => [name, (policy as TenantPolicy).weight]))),
-    store.workers.live(),
   ]);
-  return (
-    all *
-    partOf(job.lane, rivals, (queue?.policy ?? {}) as QueuePolicy, {
-      weightOf: (tenant) => weights.get(tenant) ?? 1,
-      tookOf(tenant) {
-        const told = workers.flatMap(({ serves }) => serves.took?.filter(([name]) => name === tenant) ?? []);
-        return told.length === 0 ? undefined : told.reduce((sum, [, ms]) => sum + ms, 0) / told.length;
-      },
-    })
-  );
+  return partOf(job.lane, rivals, (queue?.policy ?? {}) as QueuePolicy, {
+    weightOf: (tenant) => weights.get(tenant) ?? 1,
+    tookOf(tenant) {
+      const told = workers.flatMap(({ took }) => took?.filter(([name]) => name === tenant) ?? []);
+      return told.length === 0 ? undefined : told.reduce((sum, [, ms]) => sum + ms, 0) / told.length;
+    },
+  });
 }
 
 /** A limit on its lane, if there is no room under it now. What others do under it is not a tenant's to know. */

@@ -1,4 +1,5 @@
 import { type Lack, lackInWords, lacksOf, type Needs, type Serves } from "../core/capacity.js";
+import { takesJobs } from "../core/crew.js";
 import type { Lane } from "../core/lane.js";
 import type { SlotUse } from "../core/slots.js";
 import type { Store } from "../store/port.js";
@@ -41,8 +42,8 @@ export async function liveWorkers(store: Store): Promise<readonly LiveWorkerView
   }));
 }
 
-function slotsView({ total, inUse, overrun, tasks: [oldest] }: SlotUse): Pick<LiveWorkerView, "slots" | "oldest"> {
-  return { slots: { total, inUse, overrun }, ...(oldest === undefined ? {} : { oldest: new Date(oldest.since) }) };
+function slotsView({ total, inUse, overrun, tasks: [first] }: SlotUse): Pick<LiveWorkerView, "slots" | "oldest"> {
+  return { slots: { total, inUse, overrun }, ...(first?.since === undefined ? {} : { oldest: new Date(first.since) }) };
 }
 
 /** Lanes that are paused are left out: they wait for something else. */
@@ -73,5 +74,5 @@ async function served(store: Store): Promise<{ lanes: readonly Lane[]; needsOf: 
   if (tasks.length === 0) return { lanes: [], needsOf: () => ({}), workers: [] };
   const [{ lanes }, live, known] = await Promise.all([store.lanes.live(undefined, tasks), store.workers.live(), store.tasks.get(tasks)]);
   const needs = new Map(known.map(({ name, defaults }) => [name, defaults.needs ?? {}]));
-  return { lanes, needsOf: ({ task }) => needs.get(task) ?? {}, workers: live.map(({ serves }) => serves) };
+  return { lanes, needsOf: ({ task }) => needs.get(task) ?? {}, workers: live.map(({ serves }) => serves).filter(takesJobs) };
 }

@@ -1,6 +1,7 @@
 import { DEFAULTS } from "../core/defaults.js";
 import type { WorkerRef } from "../core/lease.js";
 import type { Outcome, Patch } from "../core/outcome.js";
+import type { SlotUse } from "../core/slots.js";
 import type { Clock } from "../runtime/clock.js";
 import { within } from "../runtime/wait.js";
 import type { Store } from "../store/port.js";
@@ -27,6 +28,7 @@ import type { Reports } from "./reports.js";
 import { Reservations } from "./reservations.js";
 import { Runner } from "./runner.js";
 import { Settler } from "./settler.js";
+import { slotUseOf } from "./slot-use.js";
 import { Slots } from "./slots.js";
 import type { AnyTask, TaskDefaults } from "./task.js";
 import { Watch } from "./watch.js";
@@ -162,6 +164,13 @@ export class Conveyor {
       onTick: (now) => this.#tick(now),
       onBlocked: (lag) => reports.blocked(lag),
     });
+  }
+
+  /** What it says of its slots to the others. */
+  slotUse(draining: boolean): SlotUse {
+    const { clock, settings } = this.#parts;
+    const { free, running, overrunning } = this.runner;
+    return slotUseOf({ total: settings.concurrency, free, draining, running, overrunning, plans: this.#plans }, clock.monotonic());
   }
 
   get leases(): number {

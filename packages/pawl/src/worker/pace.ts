@@ -1,4 +1,5 @@
 import { DEFAULTS } from "../core/defaults.js";
+import type { Durations } from "../core/slots.js";
 
 /** How much a new duration counts: a change of pace shows after a handful of jobs. */
 const WEIGHT = 0.1;
@@ -19,12 +20,9 @@ export class Pace {
   #took: number | undefined;
   #longest = 0;
 
-  /** ms that attempts which ended took lately, and the longest of them; undefined: none has ended */
-  get took(): number | undefined {
-    return this.#took;
-  }
-  get longest(): number | undefined {
-    return this.#took === undefined ? undefined : this.#longest;
+  /** Of the attempts that ended lately; undefined: none has. */
+  get durations(): Durations | undefined {
+    return this.#took === undefined ? undefined : { took: this.#took, longest: this.#longest };
   }
 
   note(duration: number): void {

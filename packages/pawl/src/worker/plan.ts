@@ -2,6 +2,7 @@ import { DEFAULTS } from "../core/defaults.js";
 import { milliseconds } from "../core/duration.js";
 import type { Lane } from "../core/lane.js";
 import type { Retry } from "../core/retry.js";
+import type { Durations } from "../core/slots.js";
 import { Pace } from "./pace.js";
 import type { AnyTask, TaskDefaults } from "./task.js";
 
@@ -31,6 +32,13 @@ export class Plans {
 
   of(lane: Pick<Lane, "queue" | "task">): Plan | undefined {
     return this.#plans.get(lane.queue)?.get(lane.task) ?? this.#make(lane);
+  }
+
+  /** How long handlers take lately, of the tasks of which some have ended here. */
+  durations(): ReadonlyMap<string, Durations> {
+    const known = new Map<string, Durations>();
+    for (const [task, { durations }] of this.#paces) if (durations !== undefined) known.set(task, durations);
+    return known;
   }
 
   #make(lane: Pick<Lane, "queue" | "task">): Plan | undefined {

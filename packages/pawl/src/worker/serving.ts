@@ -83,6 +83,11 @@ export class Serving {
     });
   }
 
+  /** Says how it is at once: it takes nothing more. */
+  draining(): void {
+    this.#signs?.wake();
+  }
+
   async stop(): Promise<void> {
     const signs = this.#signs;
     if (signs === undefined) return;

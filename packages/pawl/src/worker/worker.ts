@@ -1,7 +1,6 @@
 import type { Duration } from "../core/duration.js";
 import type { WorkerRef } from "../core/lease.js";
 import { checkDuration, checkKeys, checkObject } from "../core/option.js";
-import type { SlotUse } from "../core/slots.js";
 import type { Bus } from "../runtime/bus.js";
 import { newBootId } from "../runtime/identity.js";
 import { Lifecycle, type Service } from "../runtime/service.js";
@@ -13,7 +12,6 @@ import { type Settings, settingsOf, type WorkerOptions } from "./options.js";
 import { quietly } from "./quietly.js";
 import { Reports } from "./reports.js";
 import { Serving, servesOf } from "./serving.js";
-import { slotUseOf } from "./slot-use.js";
 import { type RunningJob, runningJob, type WorkerStatus } from "./status.js";
 
 export interface WorkerParts extends Pick<ConveyorParts, "store" | "clock" | "tasks" | "defaults" | "slots" | "claims"> {
@@ -65,7 +63,7 @@ export class Worker implements Service, AsyncDisposable {
       clock,
       serves: { ...servesOf(settings), ...(slots === undefined ? {} : { only: slots.refs }) },
       took: () => this.#conveyor.claimer.offers.took(),
-      slots: () => this.#slots(),
+      slots: () => this.#conveyor.slotUse(this.#state !== "working"),
       onError: (error) => this.#complain("say what is served", error),
     });
   }
@@ -147,12 +145,6 @@ export class Worker implements Service, AsyncDisposable {
     return this.#conveyor.runner.running.map((attempt) => runningJob(attempt, now));
   }
 
-  #slots(): SlotUse {
-    const { free, running, overrunning } = this.#conveyor.runner;
-    const draining = this.#state !== "working";
-    return slotUseOf({ total: this.#settings.concurrency, free, draining, running, overrunning }, this.#parts.clock.monotonic());
-  }
-
   /** The one it was given, the store's own, or a timer in this event loop. */
   #renewerOf(): Renewer {
     const { store, clock, options } = this.#parts;
@@ -167,6 +159,7 @@ export class Worker implements Service, AsyncDisposable {
   async #drain(timeout: number): Promise<void> {
     this.#state = "draining";
     this.#reports.stopping(this.#conveyor.runner.running.length);
+    this.#serving.draining();
     await this.#conveyor.drain(timeout);
     await within(this.#parts.clock, this.#signOff(), LANDING);
     await this.#close();

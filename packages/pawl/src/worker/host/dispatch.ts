@@ -209,10 +209,13 @@ export class Dispatch {
   }
 
   #slots(): SlotUse {
-    const { clock, settings, running } = this.parts;
+    const { clock, settings, running, plans } = this.parts;
     const attempts = [...running()].filter(({ phase }) => phase === "running");
     const total = settings.concurrency;
-    return slotUseOf({ total, free: Math.max(0, total - attempts.length), draining: false, running: attempts, overrunning: [] }, clock.monotonic());
+    return slotUseOf(
+      { total, free: Math.max(0, total - attempts.length), draining: false, running: attempts, overrunning: [], plans },
+      clock.monotonic(),
+    );
   }
 
   #hear(hint: Hint): void {
