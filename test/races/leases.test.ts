@@ -1,7 +1,10 @@
 import { BOB, FAILED, type Held, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
+import { isRecorded } from "../../packages/pawl/src/store/postgres/recorded.js";
 import { EVERYWHERE, races } from "../support/race.js";
 import { splitBefore } from "../support/racing-session.js";
 import { CLAIM_SNAPSHOT, REAP, SETTLE_GUARDED, SETTLE_SNAPSHOT } from "./pieces.js";
+
+const RECORDED = isRecorded("g.job", "g.lease");
 
 /** Two jobs under one lease. */
 async function twoHeld(w: World): Promise<readonly [Held, Held]> {
@@ -36,8 +39,8 @@ races((race) => {
             from: "array_to_string(jobs, ',')",
             to: "array_to_string(array(select u from unnest(jobs) u where not exists (select from pawl.any_attempt a where a.job = u and a.lease = lease.id)), ',')",
           },
-          { statement: "unsettled", from: "where not exists (select from pawl.any_attempt s where s.job = g.job and s.lease = g.lease)", to: "" },
-          { statement: "settled_before", from: "where exists", to: "where false and exists" },
+          { statement: "unsettled", from: `where not ${RECORDED}`, to: "" },
+          { statement: "settled_before", from: `where ${RECORDED}`, to: "where false" },
         ],
         because: /duplicate key/,
       },

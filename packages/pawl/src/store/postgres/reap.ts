@@ -8,6 +8,7 @@ import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import type { LowWaters } from "./low-water.js";
 import { laneOf } from "./pending.js";
+import { isRecorded } from "./recorded.js";
 import { applyPatches } from "./settle-guarded.js";
 
 const LOCK_EXPIRED = statement(
@@ -28,7 +29,7 @@ const UNSETTLED = statement(
   from unnest($1::bigint[], $2::uuid[]) with ordinality as g(lease, job, ord)
   cross join lateral (select * from pawl.any_job j where j.id = g.job limit 1) j
   left join lateral (select a.spent, a.crashes from pawl.any_attempt a where a.job = g.job order by a.lease desc limit 1) a on true
-  where not exists (select from pawl.any_attempt s where s.job = g.job and s.lease = g.lease)
+  where not ${isRecorded("g.job", "g.lease")}
   order by g.ord`,
 );
 

@@ -3,16 +3,21 @@ import type { LogEntry } from "../port-records.js";
 import { plainArray, textArray } from "./arrays.js";
 import { levelCode } from "./codes.js";
 import { type Db, NOW, statement } from "./db.js";
+import { isRecorded } from "./recorded.js";
 
 /** Only lines of jobs the worker holds are kept. `once` rather than `kept` order: by time, then as they came. */
 const LOG = statement(
   "log",
   `
-  with given as materialized (
-    select g.* from unnest($2::bigint[], $3::uuid[], $4::float8[], $5::int2[], $6::text[], $7::text[]) with ordinality as g(lease, job, at, level, message, data, ord)
-    where exists (select from pawl.lease l where l.id = g.lease and l.worker = $1 and g.job = any(l.jobs))
-      and not exists (select from pawl.any_attempt a where a.job = g.job and a.lease = g.lease) order by ord
+  with said as materialized (
+    select * from unnest($2::bigint[], $3::uuid[], $4::float8[], $5::int2[], $6::text[], $7::text[]) with ordinality as g(lease, job, at, level, message, data, ord)
   ),
+  held as materialized (
+    select g.lease, g.job from (select distinct lease, job from said) g
+    where (select true from pawl.lease l where l.id = g.lease and l.worker = $1 and g.job = any(l.jobs) limit 1)
+      and not ${isRecorded("g.job", "g.lease")}
+  ),
+  given as materialized (select g.* from said g join held h on h.lease = g.lease and h.job = g.job order by g.ord),
   k as (insert into pawl.log_kept (at, lease, job, level, message, data)
     select to_timestamp(at / 1000), lease, job, level, message, data::json from given where job < (select floor from pawl.span))
   insert into pawl.log (at, lease, job, level, message, data)
@@ -44,7 +49,7 @@ const RECORD = statement(
   "record",
   `
   with own as materialized (select id from pawl.lease where id = $2::bigint and worker = $3 and $4::uuid = any(jobs)
-    and not exists (select from pawl.any_attempt a where a.job = $4::uuid and a.lease = $2::bigint) for share),
+    and not ${isRecorded("$4::uuid", "$2::bigint")} for share),
   saved as (
     insert into pawl.effect as e (job, name, value, until) select $4::uuid, $5, $6::json, ${NOW} + $7 * interval '1 millisecond' from own
     on conflict (job, name) do update set

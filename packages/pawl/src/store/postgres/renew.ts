@@ -2,6 +2,7 @@ import type { JobId, LeaseId } from "../../core/id.js";
 import type { Intent } from "../../core/job.js";
 import { plainArray } from "./arrays.js";
 import { type Db, NOW, statement } from "./db.js";
+import { isRecorded } from "./recorded.js";
 
 /** Also used by the renewal thread, which has no `Db`. Never shortens a lease: answers may overtake each other. */
 export const RENEW = statement(
@@ -20,7 +21,7 @@ export async function renew(db: Db, worker: number, leases: readonly LeaseId[], 
 const INTENTS = statement(
   "lease_intents",
   `select i.job, i.kind from pawl.lease l cross join lateral unnest(l.jobs) as u(job) join pawl.intent i on i.job = u.job
-   where l.id = any($2::bigint[]) and l.worker = $1 and not exists (select from pawl.any_attempt a where a.job = i.job and a.lease = l.id)`,
+   where l.id = any($2::bigint[]) and l.worker = $1 and not ${isRecorded("i.job", "l.id")}`,
 );
 
 export async function intents(

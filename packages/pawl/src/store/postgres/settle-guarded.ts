@@ -11,6 +11,7 @@ import { count } from "./counts.js";
 import { type Db, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { markDead, type Placement, put } from "./pending.js";
+import { isRecorded } from "./recorded.js";
 import { release } from "./release.js";
 import { readSpan } from "./span.js";
 import { pauseGates, vacate } from "./tickets.js";
@@ -21,7 +22,7 @@ const LOCK_LEASES = statement(
 );
 const SETTLED_BEFORE = statement(
   "settled_before",
-  "select g.job, g.lease::text from unnest($1::bigint[], $2::uuid[]) as g(lease, job) where exists (select from pawl.any_attempt a where a.job = g.job and a.lease = g.lease)",
+  `select g.job, g.lease::text from unnest($1::bigint[], $2::uuid[]) as g(lease, job) where ${isRecorded("g.job", "g.lease")}`,
 );
 const INTENTS = statement(
   "intents_of",
