@@ -43,7 +43,7 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
         for (let turn = 0; turn < 4; turn++) await pawl.audit.record({ ...ENTRY, actor: `key:${n}` });
       });
       await Promise.all(writers);
-      expect(await pawl.audit.verify()).toEqual({ ok: true, chains: 1, entries: 200, faults: [] });
+      expect(await pawl.audit.verify()).toMatchObject({ ok: true, chains: 1, entries: 200, faults: [] });
     });
 
     test("a key is in no table, in no form that it could be read from (S2)", async () => {

@@ -31,6 +31,8 @@ export interface AuditReport {
   readonly entries: number;
   /** the first of each chain that has one */
   readonly faults: readonly AuditFault[];
+  /** what would not have been found, for want of anchors; absent: every chain was held against one */
+  readonly caveat?: string;
 }
 
 /** Where a chain was known to be. */
@@ -83,7 +85,16 @@ async function verify(store: Store, anchors: readonly AuditMark[]): Promise<Audi
     entries += seq;
     if (fault !== undefined) faults.push(fault);
   }
-  return { ok: faults.length === 0, chains: heads.size, entries, faults };
+  return { ok: faults.length === 0, chains: heads.size, entries, faults, ...caveatOf([...heads.keys()], anchors) };
+}
+
+/** Entries name the one before them, not the one after: how far a log went only those know who wrote that down elsewhere. */
+function caveatOf(chains: readonly (string | undefined)[], anchors: readonly AuditMark[]): Pick<AuditReport, "caveat"> {
+  const anchored = new Set(anchors.map(({ tenant }) => tenant));
+  const without = chains.filter((tenant) => !anchored.has(tenant)).length;
+  if (anchored.size > 0 && without === 0) return {};
+  const which = anchored.size === 0 ? "without anchors" : `of ${without} of ${chains.length} logs, which have no anchor`;
+  return { caveat: `${which}, an end that was cut off together with its head is not found, nor that all of it was written anew` };
 }
 
 async function verifyChain(store: Store, head: AuditMark, anchors: readonly AuditMark[]): Promise<{ fault?: AuditFault; seq: number }> {

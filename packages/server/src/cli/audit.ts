@@ -83,7 +83,7 @@ async function verify({ out, pawl }: Session, { anchors: file, key }: Verify): P
       out.line(
         `whole: ${report.entries} entries in ${report.chains} logs${anchors === undefined ? "" : `, held against ${anchors.lines} anchors, the last of ${anchors.at}`}`,
       );
-    if (anchors === undefined) out.note("without anchors, an end that was cut off together with its head is not found: --anchors and --key");
+    if (report.caveat !== undefined) out.note(`${report.caveat}${anchors === undefined ? ": --anchors and --key" : ""}`);
   });
   return ok ? EXIT.done : EXIT.failed;
 }
