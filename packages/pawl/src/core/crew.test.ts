@@ -14,7 +14,6 @@ const handler = (ranFor: number, more: Partial<Handler> = {}): Handler => ({
   task: "send",
   since: NOW - ranFor,
   ranFor,
-  endBy: NOW + 300 * SECOND,
   ...more,
 });
 const TOOK = { took: 10 * SECOND, longest: 12 * SECOND };
@@ -23,7 +22,7 @@ const told = (
   more: Partial<Pick<SlotNumbers, "total" | "free" | "overruns">> & { readonly durations?: Readonly<Record<string, Durations>> } = {},
 ) => {
   const { total = 2, free = total - running.length, overruns = [], durations = { send: TOOK } } = more;
-  return slotUse({ total, free, draining: false, running, overruns, durations: new Map(Object.entries(durations)) });
+  return slotUse({ total, free, draining: false, stuck: false, running, overruns, durations: new Map(Object.entries(durations)) });
 };
 
 describe("what a worker says of its slots", () => {
@@ -47,7 +46,10 @@ describe("what a worker says of its slots", () => {
   });
 
   it("does not say when a handler ends of whose task none has ended, nor an overrun that keeps a slot", () => {
-    const overruns = [handler(400 * SECOND, { endBy: NOW - 100 * SECOND }), handler(350 * SECOND, { endBy: NOW - 50 * SECOND })];
+    const overruns = [
+      { ...handler(400 * SECOND), overdue: NOW - 100 * SECOND },
+      { ...handler(350 * SECOND), overdue: NOW - 50 * SECOND },
+    ];
     const use = told([handler(SECOND, { task: "new" }), handler(SECOND)], { total: 3, free: 0, overruns });
     expect(use.ends).toEqual([NOW + 9 * SECOND, null, null]);
     expect(use).toMatchObject({

@@ -1,11 +1,21 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { CHECKS, type Check, diagnose, type Situation } from "./doctor.js";
+import type { SlotUse, TaskUse } from "./slots.js";
 import { VERSION } from "./version.js";
 
 const MINUTE = 60_000;
+const NOW = Date.UTC(2026, 0, 15);
+const used = (task: TaskUse, more: Partial<SlotUse> = {}): SlotUse => ({
+  total: 4,
+  inUse: 2,
+  overrun: task.overrun ?? 0,
+  tasks: [task],
+  ends: [],
+  ...more,
+});
 const HEALTHY: Situation = {
-  now: Date.UTC(2026, 0, 15),
+  now: NOW,
   pins: [],
   tables: [{ table: "pawl.ready", live: 1_000_000, dead: 40_000, bytes: 1e8 }],
   missingMonths: [],
@@ -15,6 +25,7 @@ const HEALTHY: Situation = {
   overdue: 0,
   unserved: [],
   workers: [{ name: "ana", version: VERSION }],
+  slots: [{ worker: "ana", use: used({ task: "mail", running: 2, since: NOW - 5_000, took: 900, longest: 2_000 }) }],
   version: VERSION,
 };
 
@@ -37,6 +48,10 @@ const SICK: Readonly<Record<Check, readonly [changes: Partial<Situation>, says: 
   versions: [{ workers: [{ name: "ana", version: "0.0.9" }, { name: "bob" }] }, /0\.0\.9 \(ana\), an older one \(bob\), \d.*\(this process\)/],
   wake_ups: [{ hears: false }, /LISTEN hears nothing/],
   unserved: [{ unserved: [{ lane: "task mail", why: "no worker is live" }] }, /task mail wait for nobody: no worker is live/],
+  stuck: [
+    { slots: [{ worker: "ana", use: used({ task: "mail", running: 0, since: NOW - 12 * MINUTE, overrun: 2, overdue: NOW - 7 * MINUTE }) }] },
+    /at worker ana 2 handlers of task mail go on though their time is up, for 7 min by now/,
+  ],
 };
 
 describe("a diagnosis", () => {
@@ -52,6 +67,30 @@ describe("a diagnosis", () => {
     expect(findings[0]?.found).toMatch(says);
     expect(findings[0]?.costs).not.toBe("");
     expect(findings[0]?.mend).not.toBe("");
+  });
+
+  test("finds a handler that runs far longer than they do, and none that is only slow", () => {
+    const found = (task: Omit<TaskUse, "task" | "running">, more: Partial<SlotUse> = {}) =>
+      diagnose({ ...HEALTHY, slots: [{ worker: "ana", use: used({ task: "mail", running: 1, ...task }, more) }] }, MINUTE);
+    expect(found({ since: NOW - 20 * MINUTE, took: 2_000, longest: 9_000 })).toMatchObject([
+      {
+        check: "stuck",
+        level: "warning",
+        found: "at worker ana a handler of task mail has been running for 20 min, where they take 2 s lately",
+        costs: "it keeps its slot: 2 of 4 there are in use",
+      },
+    ]);
+    expect(found({ since: NOW - 59_000, took: 2_000, longest: 9_000 }), "patience").toEqual([]);
+    expect(found({ since: NOW - 20 * MINUTE, took: 3 * MINUTE, longest: 5 * MINUTE }), "they are slow").toEqual([]);
+    expect(found({ since: NOW - 20 * MINUTE, took: 2_000, longest: 10 * MINUTE }), "some of them are").toEqual([]);
+    expect(found({ since: NOW - 20 * MINUTE }), "none has ended yet").toEqual([]);
+    expect(found({ since: NOW - 20 * MINUTE, overrun: 1, overdue: NOW - 30_000, took: 2_000, longest: 2_000 }), "its time is up just now").toEqual(
+      [],
+    );
+    const stuck = found({ since: NOW - 20 * MINUTE, overrun: 1, overdue: NOW - 2 * MINUTE }, { stuck: true });
+    expect(stuck).toMatchObject([
+      { level: "critical", costs: "that worker takes nothing more", found: expect.stringContaining("1 handler of task mail goes on") },
+    ]);
   });
 
   test("has patience", () => {

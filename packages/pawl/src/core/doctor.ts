@@ -1,5 +1,6 @@
 import type { LiveVersion } from "./doctor-versions.js";
 import { oddVersions } from "./doctor-versions.js";
+import type { SlotUse, TaskUse } from "./slots.js";
 
 /** What a store says of itself, as raw facts. Times are its own clock's, in ms since 1970; spans are ms. */
 export interface Checkup {
@@ -43,6 +44,8 @@ export interface Situation extends Checkup {
   readonly overdue: number;
   readonly unserved: readonly { readonly lane: string; readonly why: string }[];
   readonly workers: readonly LiveVersion[];
+  /** how full the workers are that say so */
+  readonly slots: readonly { readonly worker: string; readonly use: SlotUse }[];
   /** of this process */
   readonly version: string;
 }
@@ -58,6 +61,7 @@ export const CHECKS = [
   "versions",
   "wake_ups",
   "unserved",
+  "stuck",
 ] as const;
 export type Check = (typeof CHECKS)[number];
 
@@ -189,7 +193,35 @@ const JUDGES: Readonly<Record<Check, Judge>> = {
       costs: "they stay ready and are never run",
       mend: "start a worker that has the task and serves that queue and tenant, or cancel the jobs",
     })),
+
+  stuck: ({ slots, now }, patience) =>
+    slots.flatMap(({ worker, use }) =>
+      use.tasks.flatMap((task) => {
+        const found = stuckInWords(task, now, patience);
+        if (found === undefined) return [];
+        return [
+          {
+            level: use.stuck === true ? "critical" : "warning",
+            found: `at worker ${worker} ${found}`,
+            costs: use.stuck === true ? "that worker takes nothing more" : `it keeps its slot: ${use.inUse} of ${use.total} there are in use`,
+            mend: `look what it waits for (pawl jobs list --task ${task.task} --state running), give that a timeout, and have it heed ctx.signal; to have its slot back now, restart that worker`,
+          },
+        ];
+      }),
+    ),
 };
+
+/** A handler has stuck, most likely, if it takes so many times as long as they do, and as the longest of them lately. */
+const FAR_BEYOND = { took: 10, longest: 3 } as const;
+
+function stuckInWords({ task, since, took, longest, overrun = 0, overdue }: TaskUse, now: number, patience: number): string | undefined {
+  if (overdue !== undefined && now - overdue >= patience)
+    return `${plural(overrun, "handler")} of task ${task} ${overrun === 1 ? "goes" : "go"} on though ${overrun === 1 ? "its" : "their"} time is up, for ${span(now - overdue)} by now`;
+  if (since === undefined || took === undefined || longest === undefined || overdue !== undefined) return undefined;
+  const runs = now - since;
+  if (runs < patience || runs < FAR_BEYOND.took * took || runs < FAR_BEYOND.longest * longest) return undefined;
+  return `a handler of task ${task} has been running for ${span(runs)}, where they take ${span(took)} lately`;
+}
 
 /** What is wrong, by check. `patience`: ms that something may last before it counts. */
 export function diagnose(situation: Situation, patience: number): readonly Finding[] {

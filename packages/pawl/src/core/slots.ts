@@ -7,6 +7,8 @@ export interface SlotUse {
   readonly overrun: number;
   /** it takes nothing more: it is about to stop */
   readonly draining?: true;
+  /** it takes nothing more: too many of its handlers do not end */
+  readonly stuck?: true;
   /** what its handlers run, the task first whose handler has run longest, and what they ran; some, where there are many */
   readonly tasks: readonly TaskUse[];
   /** when slots in use should be free, the soonest first; null: nobody can say. Some of them, evenly chosen, where there are many */
@@ -23,7 +25,7 @@ export interface TaskUse {
   /** ms that handlers of it take lately, and the longest of them; absent: none has ended yet */
   readonly took?: number;
   readonly longest?: number;
-  /** how many go on though their attempts are over, and since when the first of them should have ended */
+  /** how many go on though their attempts are over, and since when the first of them does */
   readonly overrun?: number;
   readonly overdue?: number;
 }
@@ -34,8 +36,11 @@ export interface Handler {
   readonly since: number;
   /** ms since then */
   readonly ranFor: number;
-  /** its timeout, or its deadline if that is sooner; it has passed if it is an overrun */
-  readonly endBy: number;
+}
+
+/** One that goes on though its attempt is over, and since when it is. */
+export interface OverrunHandler extends Handler {
+  readonly overdue: number;
 }
 
 /** ms that handlers of a task take lately, and the longest of them. */
@@ -48,8 +53,9 @@ export interface SlotNumbers {
   readonly total: number;
   readonly free: number;
   readonly draining: boolean;
+  readonly stuck: boolean;
   readonly running: Iterable<Handler>;
-  readonly overruns: Iterable<Handler>;
+  readonly overruns: Iterable<OverrunHandler>;
   /** of the tasks of which handlers have ended */
   readonly durations: ReadonlyMap<string, Durations>;
 }
@@ -60,7 +66,7 @@ const MOST_TASKS = 20;
 const MOST_ENDS = 32;
 
 /** What a worker says of its slots. */
-export function slotUse({ total, free, draining, running, overruns, durations }: SlotNumbers): SlotUse {
+export function slotUse({ total, free, draining, stuck, running, overruns, durations }: SlotNumbers): SlotUse {
   const tasks = new Map<string, TaskUse>();
   const known = (task: string): TaskUse => tasks.get(task) ?? { task, running: 0, ...durations.get(task) };
   const ends: (number | null)[] = [];
@@ -72,10 +78,10 @@ export function slotUse({ total, free, draining, running, overruns, durations }:
   }
   let overrun = 0;
   for (const handler of overruns) {
-    const { task, since, endBy } = handler;
+    const { task, since, overdue } = handler;
     const use = known(task);
     overrun++;
-    tasks.set(task, { ...use, since: earlier(use.since, since), overrun: (use.overrun ?? 0) + 1, overdue: earlier(use.overdue, endBy) });
+    tasks.set(task, { ...use, since: earlier(use.since, since), overrun: (use.overrun ?? 0) + 1, overdue: earlier(use.overdue, overdue) });
   }
   for (const task of durations.keys()) tasks.set(task, known(task));
   const inUse = total - free;
@@ -86,6 +92,7 @@ export function slotUse({ total, free, draining, running, overruns, durations }:
     inUse,
     overrun,
     ...(draining ? { draining } : {}),
+    ...(stuck ? { stuck } : {}),
     tasks: [...tasks.values()]
       .sort((a, b) => (a.since ?? Number.POSITIVE_INFINITY) - (b.since ?? Number.POSITIVE_INFINITY) || 0)
       .slice(0, MOST_TASKS),

@@ -9,7 +9,7 @@ import { checkDuration, checkKeys, checkObject } from "./check.js";
 import { unserved } from "./unserved.js";
 
 export interface CheckupOptions {
-  /** how long a transaction may be open, a lease be over or a duty be late before it is told; 1 minute unless set */
+  /** how long a transaction may be open, a lease be over, a duty be late or a handler go on after its time before it is told; 1 minute unless set */
   readonly patience?: Duration;
 }
 
@@ -32,6 +32,7 @@ export async function checkup(store: Store, options: CheckupOptions = {}): Promi
       overdue: overdueOf(pulse),
       unserved: lanes.map(({ lane, why }) => ({ lane: laneInWords(lane), why })),
       workers: live.map(({ name, serves: { version } }) => ({ name, ...(version === undefined ? {} : { version }) })),
+      slots: live.flatMap(({ name, serves: { slots } }) => (slots === undefined ? [] : { worker: name, use: slots })),
       version: VERSION,
     },
     patience,

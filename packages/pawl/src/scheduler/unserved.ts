@@ -26,7 +26,7 @@ export interface LiveWorkerView extends Omit<Serves, "took" | "slots"> {
   readonly boot: string;
   readonly since: Date;
   /** as it said last, up to 15 s ago; absent: it is of a version that does not say so */
-  readonly slots?: Pick<SlotUse, "total" | "inUse" | "overrun">;
+  readonly slots?: Pick<SlotUse, "total" | "inUse" | "overrun" | "stuck">;
   /** when the handler began that has run longest; absent where none runs */
   readonly oldest?: Date;
 }
@@ -42,8 +42,11 @@ export async function liveWorkers(store: Store): Promise<readonly LiveWorkerView
   }));
 }
 
-function slotsView({ total, inUse, overrun, tasks: [first] }: SlotUse): Pick<LiveWorkerView, "slots" | "oldest"> {
-  return { slots: { total, inUse, overrun }, ...(first?.since === undefined ? {} : { oldest: new Date(first.since) }) };
+function slotsView({ total, inUse, overrun, stuck, tasks: [first] }: SlotUse): Pick<LiveWorkerView, "slots" | "oldest"> {
+  return {
+    slots: { total, inUse, overrun, ...(stuck === true ? { stuck } : {}) },
+    ...(first?.since === undefined ? {} : { oldest: new Date(first.since) }),
+  };
 }
 
 /** Lanes that are paused are left out: they wait for something else. */

@@ -115,7 +115,10 @@ export class Conveyor {
       onFreed: (attempt, now, ran) => this.#freed(attempt, now, ran),
       onEnded: ({ job }) => this.claimer.offers.caps.ended(job.lane),
       isBarred: (attempt) => this.breakers.bars(attempt),
-      onRoom: () => this.claimer.want(),
+      onRoom: () => {
+        this.claimer.want();
+        this.#parts.onSlots();
+      },
       onStuck: (stuck) => {
         if (stuck) reports.stuck(this.runner.overruns.count, settings.concurrency);
         else reports.unstuck();
@@ -169,8 +172,8 @@ export class Conveyor {
   /** What it says of its slots to the others. */
   slotUse(draining: boolean): SlotUse {
     const { clock, settings } = this.#parts;
-    const { free, running, overrunning } = this.runner;
-    return slotUseOf({ total: settings.concurrency, free, draining, running, overrunning, plans: this.#plans }, clock.monotonic());
+    const { free, running, overruns } = this.runner;
+    return slotUseOf({ total: settings.concurrency, free, draining, running, overruns, plans: this.#plans }, clock.monotonic());
   }
 
   get leases(): number {
@@ -340,7 +343,6 @@ export class Conveyor {
     if (ran) share.end(startedAt, now);
     else caps.ended(job.lane);
     this.breakers.over(attempt);
-    if (ran) this.#parts.onSlots();
   }
 
   #answered(attempt: Attempt, patch: Patch, duration: number, answer: Settled): void {

@@ -30,9 +30,9 @@ export class Overruns {
     return this.#since.size;
   }
 
-  /** The one that began first comes first. */
-  get all(): Iterable<Attempt> {
-    return this.#since.keys();
+  /** With when their attempts were over; the one that began first comes first. */
+  get all(): Iterable<readonly [attempt: Attempt, since: number]> {
+    return this.#since;
   }
 
   get stuck(): boolean {

@@ -69,11 +69,6 @@ export class Runner {
     return this.#heldCount;
   }
 
-  /** Whose handlers go on though they are over. */
-  get overrunning(): Iterable<Attempt> {
-    return this.overruns.all;
-  }
-
   /** slots with nothing in them; none, once it is stuck */
   get free(): number {
     return Math.max(0, this.slots - this.running.length);

@@ -1,5 +1,6 @@
-import { type Handler, type SlotUse, slotUse } from "../core/slots.js";
+import { type Handler, type OverrunHandler, type SlotUse, slotUse } from "../core/slots.js";
 import type { Attempt } from "./attempt.js";
+import type { Overruns } from "./overruns.js";
 import type { Plans } from "./plan.js";
 
 export interface SlotFacts {
@@ -7,17 +8,32 @@ export interface SlotFacts {
   readonly free: number;
   readonly draining: boolean;
   readonly running: Iterable<Attempt>;
-  readonly overrunning: Iterable<Attempt>;
+  /** absent where handlers run elsewhere, and what becomes of them after their time is not known */
+  readonly overruns?: Overruns;
   readonly plans: Plans;
 }
 
 /** What a worker says of its slots, out of the attempts that it has. */
-export function slotUseOf({ total, free, draining, running, overrunning, plans }: SlotFacts, now: number): SlotUse {
-  const durations = plans.durations();
-  return slotUse({ total, free, draining, running: handlers(running, now), overruns: handlers(overrunning, now), durations });
+export function slotUseOf({ total, free, draining, running, overruns, plans }: SlotFacts, now: number): SlotUse {
+  return slotUse({
+    total,
+    free,
+    draining,
+    stuck: overruns?.stuck ?? false,
+    running: handlers(running, now),
+    overruns: overruns === undefined ? [] : overrunHandlers(overruns, now),
+    durations: plans.durations(),
+  });
 }
 
 function* handlers(attempts: Iterable<Attempt>, now: number): Generator<Handler> {
-  for (const { job, lease, startedAt, endBy } of attempts)
-    yield { task: job.lane.task, since: lease.storeTime(startedAt), ranFor: now - startedAt, endBy: lease.storeTime(endBy) };
+  for (const attempt of attempts) yield handlerOf(attempt, now);
+}
+
+function* overrunHandlers({ all }: Overruns, now: number): Generator<OverrunHandler> {
+  for (const [attempt, since] of all) yield { ...handlerOf(attempt, now), overdue: attempt.lease.storeTime(since) };
+}
+
+function handlerOf({ job, lease, startedAt }: Attempt, now: number): Handler {
+  return { task: job.lane.task, since: lease.storeTime(startedAt), ranFor: now - startedAt };
 }

@@ -42,9 +42,13 @@ describe("a worker tells the others how full it is", () => {
     await world.pawl.enqueue(deaf, {});
     await world.advance("30s");
     expect(await told()).toMatchObject([{ slots: { total: 2, overrun: 1 }, oldest: since }]);
+    await world.advance("60s");
+    const [found] = (await world.pawl.checkup()).filter(({ check }) => check === "stuck");
+    expect(found?.found).toMatch(/^at worker ana 1 handler of task deaf goes on though its time is up, for \d+ s by now$/);
     end();
     await world.advance("20s");
     expect(await told()).toMatchObject([{ slots: { total: 2, inUse: 0, overrun: 0 }, oldest: undefined }]);
+    expect((await world.pawl.checkup()).filter(({ check }) => check === "stuck")).toEqual([]);
   });
 
   test("without a word per job: a worker that quick jobs fill and free all the time says so every few seconds at most", async () => {

@@ -27,6 +27,7 @@ const ABOUT: Readonly<Record<Check, string>> = {
   versions: "one version is at work",
   wake_ups: "wake-ups arrive",
   unserved: "every lane with ready jobs has a worker",
+  stuck: "no handler is stuck",
 };
 
 async function doctor(session: Session, { patience, quiet }: Flags): Promise<ExitCode> {

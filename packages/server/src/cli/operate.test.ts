@@ -249,7 +249,7 @@ describe("pawl workers, top and doctor", () => {
     const [job] = (await rig.pawl.jobs.list()).jobs;
     await rig.pawl.jobs.cancel(job?.id ?? "");
     expect((await rig.do("doctor", "-q")).out).toBe("");
-    expect((await rig.do("doctor")).out.match(/^✓ /gm)).toHaveLength(10);
+    expect((await rig.do("doctor")).out.match(/^✓ /gm)).toHaveLength(11);
     await rig.pawl.work({ name: "ana" });
     expect((await rig.do("workers")).out).toMatch(/^ana\t.* ago\t0 of \d+\t\t\d+\.\d+\.\d+\tall\t\tflaky,tick\n$/);
     expect((await rig.do("top", "--json")).json).toMatchObject({ queues: [{ queue: "default" }], workers: [{ name: "ana" }], lanes: [] });

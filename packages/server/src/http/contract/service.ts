@@ -31,8 +31,11 @@ export const listWorkers = route({
           concurrency: Type.Integer(),
           slots: optional(
             Type.Object(
-              { total: Type.Integer(), inUse: Type.Integer(), overrun: Type.Integer() },
-              { description: "as it said last, up to 15 s ago; `overrun`: handlers that go on though their attempts are over" },
+              { total: Type.Integer(), inUse: Type.Integer(), overrun: Type.Integer(), stuck: optional(Type.Literal(true)) },
+              {
+                description:
+                  "as it said last, up to 15 s ago; `overrun`: handlers that go on though their attempts are over; `stuck`: so many that it takes nothing more",
+              },
             ),
           ),
           oldest: optional(Time),
