@@ -10,7 +10,7 @@ const shared = {
     alias: [
       { find: /^pawl$/, replacement: here("packages/pawl/src/index.ts") },
       { find: /^pawl\/testing$/, replacement: here("packages/pawl/src/testing/index.ts") },
-      { find: /^(\.\.\/)+runtime\/thread\.js$/, replacement: here("test/support/thread.ts") },
+      { find: /^(\.\/|(\.\.\/)+)runtime\/thread\.js$/, replacement: here("test/support/thread.ts") },
     ],
   },
   // `await using` is newer than Node 20.

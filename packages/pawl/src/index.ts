@@ -28,7 +28,7 @@ export { type Failure, type FailureKind, NonRetryable, RetryAfter, Snooze } from
 export { blockOf, GuessLimit } from "./core/guess-limit.js";
 export type { JobId, LeaseId } from "./core/id.js";
 export { FINISHED, isFinished, type LogLevel, PENDING, type Priority, STATES, type State } from "./core/job.js";
-export type { JsonSchema, SchemaCompiler } from "./core/json-schema.js";
+export type { CheckOptions, JsonSchema, SchemaCompiler } from "./core/json-schema.js";
 export type { Lane } from "./core/lane.js";
 export { allowed, applies, LIFECYCLE, lifecycleTable, VERBS, type Verb } from "./core/lifecycle.js";
 export type { GateReason, JobLimit, LimitRule } from "./core/limit.js";
@@ -58,6 +58,7 @@ export type { MaintenanceOptions } from "./maintenance/maintenance.js";
 export { type OpenOptions, open, type Waiting } from "./open.js";
 export type { KeepOptions, Pawl, PawlOptions } from "./pawl.js";
 export { type CertificateFault, type CertificateTexts, certificateFaults } from "./runtime/certificates.js";
+export { spawnThread } from "./runtime/thread.js";
 export { fromDrizzle, fromKnex, fromKysely, fromPrisma } from "./scheduler/adapters.js";
 export type { Audit, AuditListing, AuditMark, AuditQuery, AuditReport, AuditView, NewAudit } from "./scheduler/audit.js";
 export type { BreakerListing, BreakersOperator, BreakerView } from "./scheduler/breakers.js";
@@ -97,6 +98,7 @@ export {
 } from "./scheduler/schedule.js";
 export type { ScheduleView, TickView } from "./scheduler/schedule-view.js";
 export type {
+  ActingAs,
   AttemptPage,
   Batch,
   BatchAnswer,

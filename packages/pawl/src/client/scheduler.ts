@@ -5,7 +5,7 @@ import { type Counts, type CountsOf, checkCounts } from "../scheduler/counts.js"
 import { batchOf, JobHandle } from "../scheduler/handle.js";
 import type { BatchJob, BatchOptions, EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "../scheduler/options.js";
 import type { Registry } from "../scheduler/registry.js";
-import type { Batch, Dead, Job, Scheduler } from "../scheduler/scheduler.js";
+import type { ActingAs, Batch, Dead, Job, Scheduler } from "../scheduler/scheduler.js";
 import type { Schedules } from "../scheduler/schedules.js";
 import type { Targets } from "../scheduler/targets.js";
 import { type Tracing, traced } from "../scheduler/tracing.js";
@@ -111,7 +111,7 @@ export class RemoteScheduler implements Scheduler {
     return (await this.#parts.wire.get("/v1/counts", { ...checkCounts(of), ...(tenant === undefined ? {} : { tenant }) })) as Counts;
   }
 
-  as(scope: { readonly tenant: string }): Scheduler {
+  as(scope: ActingAs): Scheduler {
     checkKeys(checkObject("scope", scope), SCOPE_KEYS);
     const tenant = checkName("tenant", scope.tenant);
     if (this.#scope !== "everyone" && this.#scope.tenant !== tenant)

@@ -1,4 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { CheckOptions } from "./json-schema.js";
 
 const MOST_ISSUES = 5;
 
@@ -6,8 +7,11 @@ const MOST_ISSUES = 5;
 export function validateStored(
   schema: StandardSchemaV1,
   value: unknown,
+  caller?: string,
 ): StandardSchemaV1.Result<unknown> | Promise<StandardSchemaV1.Result<unknown>> {
-  const validate = schema["~standard"].validate;
+  const standard = schema["~standard"];
+  const options = caller === undefined ? undefined : { libraryOptions: { caller } satisfies CheckOptions };
+  const validate = (given: unknown) => (options === undefined ? standard.validate(given) : standard.validate(given, options));
   const result = validate(value);
   if (value !== null) return result;
   if (result instanceof Promise) return result.then((late) => (late.issues === undefined ? late : validate(undefined)));

@@ -3,6 +3,12 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 /** A JSON Schema (2020-12), as callers in other languages know the input of a task by. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
+/** What is told to a schema whose checks may have to wait for one another, as its `libraryOptions`. */
+export interface CheckOptions {
+  /** whose share of what callers share it uses; left out: nobody's in particular */
+  readonly caller?: string;
+}
+
 /** Makes a schema that inputs of a task are checked with out of a JSON Schema; throws if it is none. The service has one. */
 export type SchemaCompiler = (schema: JsonSchema, task: string) => StandardSchemaV1;
 

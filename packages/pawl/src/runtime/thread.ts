@@ -1,6 +1,6 @@
 import { Worker, type WorkerOptions } from "node:worker_threads";
 
-export type ThreadOptions = Pick<WorkerOptions, "workerData" | "transferList" | "name">;
+export type ThreadOptions = Pick<WorkerOptions, "workerData" | "transferList" | "name" | "resourceLimits">;
 
 /**
  * Starts a thread from a file beside the caller's: `spawnThread(import.meta.url, "./x-thread.js", …)`. The name is that

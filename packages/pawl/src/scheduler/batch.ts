@@ -104,7 +104,7 @@ export class BatchEnqueuer {
   ): Prepared | Promise<Prepared> {
     try {
       const { plan, limitKeys } = planOf(task, options);
-      const text = encodeInput(task.name, task.schema, input);
+      const text = encodeInput(task.name, task.schema, input, this.intake.caller);
       const limited = withLimits(plan, task, input, limitKeys);
       if (typeof text === "string") return jobOf(limited, this.intake.tails(), text);
       return text.then((late) => jobOf(limited, this.intake.tails(), late)).catch(refusal);

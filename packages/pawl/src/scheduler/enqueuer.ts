@@ -36,6 +36,8 @@ export interface Intake {
   /** lanes that got jobs in a transaction of the caller's own, which nobody is told of before `wake()` */
   readonly untold: Map<LaneKey, Lane>;
   readonly tracing?: Tracing;
+  /** whose share of the checks of inputs it uses */
+  readonly caller?: string;
 }
 
 /** What became of one job: the id, and how. */
@@ -75,7 +77,7 @@ export class Enqueuer {
 
   async #one(task: TaskLike, input: unknown, options: EnqueueOptions | undefined): Promise<Stored> {
     const { plan, tx, limitKeys } = this.#planner.plan(task, options);
-    const text = await encodeInput(task.name, task.schema, input);
+    const text = await encodeInput(task.name, task.schema, input, this.#intake.caller);
     return this.add(withLimits(plan, task, input, limitKeys), text, tx);
   }
 
@@ -183,7 +185,7 @@ export class Enqueuer {
     if (request !== undefined) checkRequest(request);
     checkShared(shared);
     const common = this.#planner.plan(task, shared);
-    const { tails } = this.#intake;
+    const { tails, caller } = this.#intake;
     const planOf = (input: unknown, index: number): Planned => {
       const own: EnqueueOptions | undefined = ownOf?.(input, index);
       if (own === undefined) return common;
@@ -193,7 +195,7 @@ export class Enqueuer {
     };
     const prepare = (input: unknown, index: number): NewJob | Promise<NewJob> => {
       const { plan, limitKeys } = planOf(input, index);
-      const text = encodeInput(task.name, task.schema, input);
+      const text = encodeInput(task.name, task.schema, input, caller);
       const limited = withLimits(plan, task, input, limitKeys);
       if (typeof text === "string") return jobOf(limited, tails(), text);
       return text.then((late) => jobOf(limited, tails(), late));

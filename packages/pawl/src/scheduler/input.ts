@@ -11,13 +11,13 @@ import { decode, encode } from "../core/json.js";
  *
  * Answers at once unless the schema is asynchronous, so that a stream of a million inputs costs no million turns.
  */
-export function encodeInput(task: string, schema: StandardSchemaV1 | undefined, input: unknown): string | Promise<string> {
+export function encodeInput(task: string, schema: StandardSchemaV1 | undefined, input: unknown, caller?: string): string | Promise<string> {
   const encoded = encode(input);
   if (!encoded.ok) throw pawlError("input_unencodable", { task, reason: encoded.reason });
   const { text } = encoded;
   checkSize(task, text);
   if (schema === undefined) return text;
-  const result = validateStored(schema, decode(text));
+  const result = validateStored(schema, decode(text), caller);
   if (!(result instanceof Promise)) return accept(task, result, text);
   return result.then((late) => accept(task, late, text));
 }

@@ -30,6 +30,8 @@ export interface JobsParts {
   readonly enqueuer: Enqueuer;
   readonly waiters: Waiters;
   readonly redact?: Redact;
+  /** whose share of the checks of inputs it uses */
+  readonly caller?: string;
 }
 
 /** Jobs by id, in one scope: names the job, asks the store, and puts its answer as a value or a coded error. */
@@ -146,8 +148,8 @@ export class ScopedJobs implements Jobs {
   }
 
   async #encode(task: string, input: unknown): Promise<string> {
-    const { registry } = this.#parts;
-    return encodeInput(task, (registry.get(task) ?? (await registry.directory.find(task))).schema, input);
+    const { registry, caller } = this.#parts;
+    return encodeInput(task, (registry.get(task) ?? (await registry.directory.find(task))).schema, input, caller);
   }
 
   async #record(id: JobId): Promise<JobRecord> {

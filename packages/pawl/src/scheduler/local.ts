@@ -2,7 +2,7 @@ import { checkName } from "../core/name.js";
 import type { Scope } from "../store/port.js";
 import type { AnyTask } from "../worker/task.js";
 import { BatchEnqueuer } from "./batch.js";
-import { checkKeys, checkObject, invalid, show } from "./check.js";
+import { checkKeys, checkObject, checkText, invalid, show } from "./check.js";
 import { type Counts, type CountsOf, countsOf } from "./counts.js";
 import { ScopedDead } from "./dead.js";
 import { Enqueuer } from "./enqueuer.js";
@@ -11,7 +11,7 @@ import { batchOf, JobHandle } from "./handle.js";
 import { ScopedJobs } from "./jobs.js";
 import type { BatchJob, BatchOptions, EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
 import type { SchedulerParts } from "./parts.js";
-import type { Batch, Dead, Job, Jobs, Scheduler } from "./scheduler.js";
+import type { ActingAs, Batch, Dead, Job, Jobs, Scheduler } from "./scheduler.js";
 import { type Schedules, ScopedSchedules } from "./schedules.js";
 import { ScopedTargets, type Targets } from "./targets.js";
 
@@ -31,8 +31,16 @@ export class LocalScheduler implements Scheduler {
     this.#scope = scope;
     this.#enqueuer = new Enqueuer(parts, scope);
     this.#batches = new BatchEnqueuer(parts, scope);
-    const { store, registry, waiters, redact } = parts;
-    this.jobs = new ScopedJobs({ store, scope, registry, waiters, enqueuer: this.#enqueuer, ...(redact === undefined ? {} : { redact }) });
+    const { store, registry, waiters, redact, caller } = parts;
+    this.jobs = new ScopedJobs({
+      store,
+      scope,
+      registry,
+      waiters,
+      enqueuer: this.#enqueuer,
+      ...(redact === undefined ? {} : { redact }),
+      ...(caller === undefined ? {} : { caller }),
+    });
     this.dead = new ScopedDead(store, scope, this.jobs, redact);
     this.schedules = new ScopedSchedules(parts, scope, this.jobs);
     this.targets = new ScopedTargets(parts.targets, scope);
@@ -68,13 +76,16 @@ export class LocalScheduler implements Scheduler {
     return countsOf(this.#parts.store, this.#scope, of);
   }
 
-  as(scope: { readonly tenant: string }): Scheduler {
+  as(scope: ActingAs): Scheduler {
     checkKeys(checkObject("scope", scope), SCOPE_KEYS);
+    const { caller } = scope;
+    const parts = caller === undefined ? this.#parts : { ...this.#parts, caller: checkText("caller", caller) };
+    if (caller !== undefined && scope.tenant === undefined) return new LocalScheduler(parts, this.#scope);
     const tenant = checkName("tenant", scope.tenant);
     if (this.#scope !== "everyone" && this.#scope.tenant !== tenant)
       throw invalid("tenant", `this scheduler acts for ${show(this.#scope.tenant)} only`);
-    return new LocalScheduler(this.#parts, { tenant });
+    return new LocalScheduler(parts, { tenant });
   }
 }
 
-const SCOPE_KEYS = new Set(["tenant"]);
+const SCOPE_KEYS = new Set(["tenant", "caller"]);

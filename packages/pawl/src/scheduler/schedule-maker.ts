@@ -35,7 +35,7 @@ export class ScheduleMaker {
   }
 
   async encode(task: TaskLike, input: unknown): Promise<string> {
-    return encodeInput(task.name, task.schema, input);
+    return encodeInput(task.name, task.schema, input, this.intake.caller);
   }
 }
 

@@ -73,8 +73,15 @@ export interface Scheduler {
   /** How many jobs are in each state, right now. Of one tenant it is counted when it is asked for, and without those that have succeeded or were cancelled. */
   counts(of?: CountsOf): Promise<Counts>;
 
-  /** The same, seeing and changing nothing but this tenant's jobs. */
-  as(scope: { readonly tenant: string }): Scheduler;
+  /** The same for one tenant, seeing and changing nothing but its jobs; or for one caller. */
+  as(scope: ActingAs): Scheduler;
+}
+
+/** For whom a scheduler acts: a tenant, a caller, or both. */
+export interface ActingAs {
+  readonly tenant?: string;
+  /** whose share it uses of what callers share: the threads that check costly inputs. For services, which have callers */
+  readonly caller?: string;
 }
 
 export interface Batch {

@@ -307,16 +307,17 @@ function shownBy(request: FastifyRequest): Omit<Credential, "address"> {
   return { authorization: headers.authorization, certificate: namesIn(names), foreign: whyForeign(method, headers) };
 }
 
-/** The scheduler of each tenant is kept: it remembers how the options of tasks are resolved. */
+/** The scheduler of each caller is kept: it remembers how the options of tasks are resolved. */
 function scopes(pawl: Pawl): (principal: Principal) => Scheduler {
   const known = new Map<string, Scheduler>();
-  return ({ tenant }) => {
-    if (tenant === undefined) return pawl;
-    let scheduler = known.get(tenant);
+  return (principal) => {
+    const caller = shareOwner(principal);
+    let scheduler = known.get(caller);
     if (scheduler === undefined) {
       if (known.size >= 1_000) known.clear();
-      scheduler = pawl.as({ tenant });
-      known.set(tenant, scheduler);
+      const { tenant } = principal;
+      scheduler = pawl.as(tenant === undefined ? { caller } : { caller, tenant });
+      known.set(caller, scheduler);
     }
     return scheduler;
   };

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
-import { isPawlError, pawlError, type Replies, type Scheduler } from "pawl";
+import { type ErrorCode, isPawlError, pawlError, type Replies, type Scheduler } from "pawl";
 import type { Principal } from "./access.js";
 import type { Problem } from "./contract/problem.js";
 import type { AnyRoute } from "./contract/route.js";
@@ -105,9 +105,12 @@ function answered(route: AnyRoute, answer: unknown): Answered {
 const JSON_MEDIA = "application/json; charset=utf-8";
 const PROBLEM_MEDIA = "application/problem+json";
 
+const NOT_KEPT: ReadonlySet<string> = new Set<ErrorCode>(["idempotency_key_reused", "input_too_costly"]);
+
 /**
  * A refusal is an answer too: repeated, it is the same. A denial is not kept: the audit is to hear of it, every time. Nor is
- * that the key was used for another job, whose own answer was lost: that one may still be repeated.
+ * that the key was used for another job, whose own answer was lost: that one may still be repeated. Nor that an input took too long to
+ * check: the machine may have been busy.
  */
 async function keepable(act: () => Promise<Answered>, request: string): Promise<{ status: number; body: string }> {
   try {
@@ -115,8 +118,7 @@ async function keepable(act: () => Promise<Answered>, request: string): Promise<
     return { status, body: body as string };
   } catch (error) {
     const problem = problemOf(error, request);
-    if (problem.status >= 500 || problem.status === 429 || problem.code === "idempotency_key_reused" || denialIn(asPawlError(error)) !== undefined)
-      throw error;
+    if (problem.status >= 500 || problem.status === 429 || NOT_KEPT.has(problem.code) || denialIn(asPawlError(error)) !== undefined) throw error;
     return { status: problem.status, body: JSON.stringify(problem) };
   }
 }

@@ -70,12 +70,14 @@ describe("what a check costs", () => {
     expect(check({ ...schema, unevaluatedProperties: false }, 1).steps).toBeLessThan(2_000);
   });
 
-  test("is bounded by the steps it is given, and by the depth of its stack", () => {
+  test("is bounded by the steps it is given, by the depth of its stack, and by what it may keep", () => {
     const schema = new CompiledSchema({ items: { $ref: "#" } });
     const deep = JSON.parse("[".repeat(5_000) + "]".repeat(5_000)) as unknown;
     expect(() => schema.check(deep, { left: PLENTY })).toThrow(expect.objectContaining({ reason: "depth" }));
     expect(() => new CompiledSchema({ uniqueItems: true }).check([deep], { left: PLENTY })).toThrow(Unfinished);
     expect(() => schema.check([[[[]]]], { left: 5 })).toThrow(expect.objectContaining({ reason: "steps" }));
+    const pairs = Array.from({ length: 300_000 }, (_, at) => [at]);
+    expect(() => new CompiledSchema({ uniqueItems: true }).check(pairs, { left: PLENTY })).toThrow(expect.objectContaining({ reason: "memory" }));
     expect(() => new CompiledSchema({ pattern: "(a|b)*c" }).check("ab".repeat(1_000_000), { left: 1_000_000 })).toThrow(Unfinished);
     expect(() => new CompiledSchema({ format: "url" }).check(`http://${"a".repeat(100_000)}`, { left: 1_000_000 })).toThrow(Unfinished);
   });

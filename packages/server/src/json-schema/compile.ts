@@ -19,7 +19,7 @@ export interface Verdict {
 }
 
 /** Of constants: that a schema is small is known before it is compiled. */
-const FREE = { spend() {}, enter() {}, leave() {} };
+const FREE = { spend() {}, keep() {}, enter() {}, leave() {} };
 
 /** A schema that values are held against within a budget. Throws for one that cannot be compiled. */
 export class CompiledSchema {

@@ -1,6 +1,6 @@
 import type { Run } from "./run.js";
 
-type Spending = Pick<Run, "spend" | "enter" | "leave">;
+type Spending = Pick<Run, "spend" | "keep" | "enter" | "leave">;
 
 /**
  * Numbers JSON values, equal ones alike: so that one is found among many by one look instead of a comparison with each. An
@@ -25,17 +25,19 @@ export class Equality {
     if (value === undefined) return -1;
     if (typeof value === "string") {
       run.spend(4 + (value.length >> 4));
-      return this.#numbered(this.#texts, value);
+      return this.#numbered(this.#texts, value, run);
     }
     if (typeof value !== "object" || value === null) {
       run.spend(4);
-      return this.#numbered(this.#others, String(value));
+      return this.#numbered(this.#others, String(value), run);
     }
     const known = this.#seen.get(value);
     if (known !== undefined) return known;
     run.enter();
-    const number = this.#numbered(this.#others, Array.isArray(value) ? this.#ofArray(value, run) : this.#ofObject(value as object, run));
+    const text = Array.isArray(value) ? this.#ofArray(value, run) : this.#ofObject(value as object, run);
+    const number = this.#numbered(this.#others, text, run);
     run.leave();
+    run.keep(1);
     this.#seen.set(value, number);
     return number;
   }
@@ -57,9 +59,10 @@ export class Equality {
     return text;
   }
 
-  #numbered(among: Numbers, text: string): number {
+  #numbered(among: Numbers, text: string, run: Spending): number {
     const known = among.get(text);
     if (known !== undefined) return known;
+    run.keep(1);
     const number = this.#next++;
     among.own.set(text, number);
     return number;

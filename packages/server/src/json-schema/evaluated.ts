@@ -19,6 +19,7 @@ export class Evaluated {
 
   add(other: Evaluated, run: Run): void {
     run.spend(1 + other.names.size + other.places.size);
+    run.keep(other.names.size + other.places.size);
     this.allNames ||= other.allNames;
     this.allItems ||= other.allItems;
     this.items = Math.max(this.items, other.items);

@@ -1,26 +1,31 @@
 import type { Equality } from "./equality.js";
 import type { Outcome, SchemaNode } from "./node.js";
 
-/** Steps that may still be taken; a step is about 50 ns of work. Several runs may share one. */
+/** Steps that may still be taken; a step is about 50 ns of work. */
 export interface Budget {
   left: number;
+  /** gives more steps when there are none, if more may be taken */
+  refill?(): void;
 }
 
 /** A run stopped without a verdict. */
 export class Unfinished extends Error {
   override readonly name = "Unfinished";
-  constructor(readonly reason: "steps" | "depth") {
-    super(reason === "steps" ? "the steps are used up" : "the value is nested too deeply");
+  constructor(readonly reason: "steps" | "depth" | "memory") {
+    super(`a check was stopped: ${reason}`);
   }
 }
 
 /** Schemas inside schemas that are being evaluated. Beyond it the stack may end. */
 const DEEPEST = 1_000;
+/** What is kept for a run: some hundred bytes each. */
+const MOST_KEPT = 600_000;
 
 /** One value held against one schema: counts the steps, and remembers what was decided. */
 export class Run {
   readonly #decided = new Map<SchemaNode, Map<unknown, Outcome>>();
   #depth = 0;
+  #kept = 0;
 
   constructor(
     readonly budget: Budget,
@@ -28,8 +33,17 @@ export class Run {
   ) {}
 
   spend(steps: number): void {
-    this.budget.left -= steps;
-    if (this.budget.left < 0) throw new Unfinished("steps");
+    const { budget } = this;
+    budget.left -= steps;
+    if (budget.left >= 0) return;
+    budget.refill?.();
+    if (budget.left < 0) throw new Unfinished("steps");
+  }
+
+  /** So many more things are kept until the run ends. */
+  keep(count: number): void {
+    this.#kept += count;
+    if (this.#kept > MOST_KEPT) throw new Unfinished("memory");
   }
 
   /** A run that was stopped is over, so the depth is not restored then. */
@@ -52,6 +66,7 @@ export class Run {
       outcomes = new Map();
       this.#decided.set(node, outcomes);
     }
+    this.keep(1);
     outcomes.set(value, outcome);
   }
 }
