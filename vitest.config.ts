@@ -27,7 +27,7 @@ const REAL_TIME = [
   "test/telemetry/**/*.test.ts",
   "test/service/**/*.test.ts",
   "test/readme/**/*.test.ts",
-  "test/cli/{doctor,targets,top}.test.ts",
+  "test/cli/{closed-pipe,doctor,targets,top}.test.ts",
 ];
 
 /**

@@ -1,12 +1,11 @@
 import { Readable } from "node:stream";
 import { type OpenOptions, open, type Pawl } from "pawl";
 import { audited } from "../../packages/server/src/cli/audited.js";
-import type { ExitCode } from "../../packages/server/src/cli/exit.js";
 import type { Io, Sink } from "../../packages/server/src/cli/output.js";
 import { run } from "../../packages/server/src/cli/program.js";
 
 export interface Ran {
-  readonly exit: ExitCode;
+  readonly exit: number;
   readonly out: string;
   readonly err: string;
   /** what it answered, with `--json` */

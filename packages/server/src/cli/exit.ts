@@ -12,6 +12,8 @@ export const EXIT = {
   /** the configuration is wrong: EX_CONFIG of sysexits.h */
   config: 78,
   interrupted: 130,
+  /** nobody read on: as a program ends of SIGPIPE */
+  unread: 141,
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 

@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from "commander";
 import { COMMANDS, type Entry } from "./commands.js";
+import { CutShort, untilCut } from "./cut-short.js";
 import { type Told, tell } from "./errors.js";
 import { EXIT, type ExitCode } from "./exit.js";
 import { type Io, Output } from "./output.js";
@@ -11,10 +12,12 @@ export interface World {
   readonly signal: () => AbortSignal;
   readonly openTarget: OpenTarget;
   readonly commands?: readonly Entry[];
+  /** aborted with `CutShort`: the command is left where it is, and its store is closed */
+  readonly cut?: AbortSignal;
 }
 
 /** Carries out one command line, and answers with its exit code. Nothing is thrown. */
-export async function run(argv: readonly string[], world: World): Promise<ExitCode> {
+export async function run(argv: readonly string[], world: World): Promise<number> {
   const { io, commands = COMMANDS } = world;
   let exit: ExitCode = EXIT.done;
   const act: Act = (command, work) =>
@@ -34,6 +37,7 @@ export async function run(argv: readonly string[], world: World): Promise<ExitCo
     await program.parseAsync(spelledOut(argv, wanted), { from: "user" });
     return exit;
   } catch (error) {
+    if (error instanceof CutShort) return error.exit;
     // Help that was asked for has been printed; help instead of a command is a wrong usage.
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage;
@@ -134,11 +138,15 @@ function withCommon(command: Command): Command {
   return command;
 }
 
-async function inSession<T>({ io, signal, openTarget, commands }: World, common: Common, work: (session: Session) => T): Promise<Awaited<T>> {
+/** ms that closing the store of a run that is cut short may take */
+const CLOSING = 5_000;
+
+async function inSession<T>({ io, signal, openTarget, commands, cut }: World, common: Common, work: (session: Session) => T): Promise<Awaited<T>> {
   const out = new Output(io, common.json === true, common.color);
   let opened: ReturnType<OpenTarget> | undefined;
+  const cutShort = untilCut(cut);
   try {
-    return await work({
+    const working = work({
       out,
       get signal() {
         return signal();
@@ -151,8 +159,16 @@ async function inSession<T>({ io, signal, openTarget, commands }: World, common:
         return opened;
       },
     });
+    return await Promise.race([working, cutShort]);
   } finally {
-    const pawl = await opened?.catch(() => undefined);
-    if (pawl !== undefined) await out.during("closing the store", pawl.close());
+    // Of one that is still being opened, the process takes along what it has started.
+    const pawl = await Promise.race([opened?.catch(() => undefined), cutShort.catch(() => undefined)]);
+    if (pawl !== undefined) await closed(out.during("closing the store", pawl.close()), cutShort);
   }
+}
+
+/** Whoever waits no longer for the answer does not wait for long: what closing leaves undone is seen to when the process ends. */
+async function closed(closing: Promise<void>, cutShort: Promise<never>): Promise<void> {
+  const late = cutShort.catch(() => new Promise<void>((resolve) => void setTimeout(resolve, CLOSING).unref()));
+  await Promise.race([closing, late]);
 }

@@ -4,11 +4,31 @@ const ECHO = 300;
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 const EXIT_CODES: Readonly<Record<StopSignal, number>> = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 };
 
+const SIGNALS = Object.keys(EXIT_CODES) as readonly StopSignal[];
+
+/** whether somebody sees to requests to stop */
+let heard = false;
+
+/** Hears of requests to stop while nobody else does. A signal that nobody hears would end the process, and leave what it started. */
+export function onUnheard(end: (exit: number) => void): void {
+  for (const signal of SIGNALS)
+    process.on(signal, () => {
+      if (!heard) end(EXIT_CODES[signal]);
+    });
+}
+
+/** Asks to stop whoever hears of that. */
+export function stopOrElse(nobody: () => void): void {
+  if (heard) process.kill(process.pid, "SIGTERM");
+  else nobody();
+}
+
 /** Resolves at the first request to stop. At a second one, `giveUp` is called and the process ends as soon as that is done. */
 export function untilStopped(giveUp: () => void | Promise<void>): Promise<void> {
+  heard = true;
   return new Promise((resolve) => {
     let first: number | undefined;
-    for (const signal of Object.keys(EXIT_CODES) as StopSignal[]) {
+    for (const signal of SIGNALS) {
       process.on(signal, () => {
         const now = performance.now();
         if (first === undefined) {

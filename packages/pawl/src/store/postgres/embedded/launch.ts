@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
 import { pawlError } from "../../../core/error.js";
+import { atExit } from "../../../runtime/signals.js";
 import { type Endpoint, endpointSettings } from "./endpoint.js";
 import { type Folder, giveToFolderOwner } from "./folder.js";
 import { discardMistakenPidFile, dismissOrphans, findPostmaster, readPostmaster } from "./postmaster.js";
@@ -75,10 +76,12 @@ async function start(site: Site, settings: Settings, deadline: Deadline): Promis
   let ended: { reason: string } | undefined;
   child.once("error", (error) => (ended = { reason: error.message }));
   child.once("exit", (code, signal) => (ended = { reason: `it ended with ${code ?? signal}` }));
+  // Until it has said in the folder who it is, whoever ends finds it by this alone.
+  const stay = atExit(() => child.kill("SIGINT"));
   const answer = await until(() => {
     const server = readPostmaster(data);
     return server?.status === "ready" && server.pid === child.pid ? { pid: server.pid } : ended;
-  }, deadline);
+  }, deadline).finally(stay);
   return answer ?? { reason: "it was not ready in time" };
 }
 
