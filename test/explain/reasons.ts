@@ -208,6 +208,23 @@ export function reasonTests(make: (now: () => number) => Promise<Store>): void {
     expect(await first(w, id)).toMatchObject({ kind: "unserved" });
   });
 
+  test("full: how many slots of how many workers, since when, and until when", async () => {
+    const w = await world("nobody");
+    const id = await w.add();
+    const tasks = [{ task: "work", running: 2, since: START - MINUTE, took: 90 * SECOND, longest: 100 * SECOND }];
+    const slots = { total: 2, inUse: 2, overrun: 0, tasks, ends: [START + 30 * SECOND, START + 40 * SECOND] };
+    await w.store.workers.publish(ANA, { ...ALL, slots }, 10 * HOUR);
+    const full = await why(w, id);
+    expect(full.reasons).toEqual([
+      { kind: "full", slots: 2, workers: 1, since: START - MINUTE },
+      { kind: "behind", ahead: 0 },
+    ]);
+    expect(full.estimatedStart).toEqual(new Date(START + 30 * SECOND));
+    expect((await why(w, id, { tenant: "acme" })).reasons[0]).toEqual({ kind: "full" });
+    await w.store.workers.publish(BOB, { ...ALL, slots: { ...slots, inUse: 1, ends: [START + MINUTE] } }, MINUTE);
+    expect((await why(w, id)).reasons).toEqual([{ kind: "behind", ahead: 0 }]);
+  });
+
   test("broken: until when, or by hand", async () => {
     const w = await world();
     const id = await w.add();

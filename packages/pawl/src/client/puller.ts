@@ -35,7 +35,7 @@ export class Puller implements Claims {
     private readonly pull: PullStore,
   ) {
     const share = new Share(undefined);
-    this.offers = { caps: new Caps([...parts.caps, this.#holding]), shareOf: () => share, took: () => undefined };
+    this.offers = { caps: new Caps([...parts.caps, this.#holding]), shareOf: () => share, took: () => undefined, shut: () => [] };
     this.#backoff = new Backoff(parts.clock, { min: 50, max: 1_500 });
     this.#serves = servesOf(parts.settings, parts);
   }

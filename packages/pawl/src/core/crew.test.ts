@@ -22,7 +22,7 @@ const told = (
   more: Partial<Pick<SlotNumbers, "total" | "free" | "overruns">> & { readonly durations?: Readonly<Record<string, Durations>> } = {},
 ) => {
   const { total = 2, free = total - running.length, overruns = [], durations = { send: TOOK } } = more;
-  return slotUse({ total, free, draining: false, stuck: false, running, overruns, durations: new Map(Object.entries(durations)) });
+  return slotUse({ total, free, draining: false, stuck: false, shut: [], running, overruns, durations: new Map(Object.entries(durations)) });
 };
 
 describe("what a worker says of its slots", () => {
@@ -78,6 +78,12 @@ describe("the workers of a lane", () => {
       serves({ tasks: ["scan"], slots: told([], { total: 100 }) }),
     ];
     expect(crewOf(LANE, {}, workers)).toMatchObject({ workers: 2, slots: 4, free: 1, oldest: NOW - 5 * SECOND, took: 10 * SECOND });
+  });
+
+  it("count only where a slot is of use to it", () => {
+    const shut = { ...told([handler(SECOND)], { total: 8 }), shut: [LANE] };
+    expect(crewOf(LANE, {}, [serves({ slots: shut })])).toMatchObject({ workers: 0, shut: 1, slots: 0, free: 0, ends: [] });
+    expect(crewOf({ ...LANE, tenant: "other" }, {}, [serves({ slots: shut })])).toMatchObject({ workers: 1, shut: 0, slots: 8, free: 7 });
   });
 
   it("are not judged where one of them does not say how full it is", () => {

@@ -1,10 +1,14 @@
 import { lacksOf, type Needs, type Serves } from "./capacity.js";
-import type { Lane } from "./lane.js";
+import { type Lane, sameLane } from "./lane.js";
 import type { SlotUse } from "./slots.js";
 
 /** The workers that can run the jobs of a lane, by what they said last of their slots. */
 export interface Crew {
+  /** those that can start a job of the lane as soon as a slot is free */
   readonly workers: number;
+  /** the others: they have as many of its kind as they may, or too little left of what it needs */
+  readonly shut: number;
+  /** those of the former, and so the rest */
   readonly slots: number;
   readonly free: number;
   /** when the handler began that has run longest; absent where none runs */
@@ -23,14 +27,16 @@ export function takesJobs({ slots }: Serves): boolean {
 /** Undefined where there is none, or one of them is from before workers said how full they are. */
 export function crewOf(lane: Lane, needs: Needs, workers: readonly Serves[]): Crew | undefined {
   const able = workers.filter((serves) => lacksOf(lane, needs, [serves]).length === 0);
-  const told = able.flatMap(({ slots }) => slots ?? []);
-  if (able.length === 0 || told.length < able.length) return undefined;
-  const own = told.flatMap(({ tasks }) => tasks.filter(({ task }) => task === lane.task));
+  const all = able.flatMap(({ slots }) => slots ?? []);
+  if (able.length === 0 || all.length < able.length) return undefined;
+  const told = all.filter(({ shut }) => shut?.some((one) => sameLane(one, lane)) !== true);
+  const own = all.flatMap(({ tasks }) => tasks.filter(({ task }) => task === lane.task));
   const took = own.flatMap((use) => use.took ?? []);
-  const since = told.flatMap(({ tasks }) => tasks.flatMap((use) => use.since ?? []));
+  const since = all.flatMap(({ tasks }) => tasks.flatMap((use) => use.since ?? []));
   const slots = sum(told.map(({ total }) => total));
   return {
     workers: told.length,
+    shut: all.length - told.length,
     slots,
     free: slots - sum(told.map(({ inUse }) => inUse)),
     ...(since.length === 0 ? {} : { oldest: Math.min(...since) }),

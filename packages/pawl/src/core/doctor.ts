@@ -204,7 +204,7 @@ const JUDGES: Readonly<Record<Check, Judge>> = {
             level: use.stuck === true ? "critical" : "warning",
             found: `at worker ${worker} ${found}`,
             costs: use.stuck === true ? "that worker takes nothing more" : `it keeps its slot: ${use.inUse} of ${use.total} there are in use`,
-            mend: `look what it waits for (pawl jobs list --task ${task.task} --state running), give that a timeout, and have it heed ctx.signal; to have its slot back now, restart that worker`,
+            mend: `see what it waits for (its jobs: pawl jobs list --task ${task.task}), give that a timeout, and have it heed ctx.signal; to have its slot back now, restart that worker`,
           },
         ];
       }),

@@ -53,11 +53,13 @@ export function reasonInWords(reason: Reason, now: number): string {
   }
 }
 
-function full({ slots, workers, since }: Extract<Reason, { kind: "full" }>, now: number): string {
+function full({ slots, workers, shut = 0, since }: Extract<Reason, { kind: "full" }>, now: number): string {
   if (slots === undefined || workers === undefined) return "all slots of the workers that can run it are taken";
+  const shutOnes = `${shut} ${shut === 1 ? "worker" : "workers"} that can run it ${shut === 1 ? "has" : "have"} no room for one more of its kind`;
+  if (workers === 0) return `${shutOnes} (by the slots of its queue or task, or by what it needs)`;
   const all = slots === 1 ? "the one slot" : `all ${slots} slots`;
   const oldest = since === undefined ? "" : `; the oldest handler has been running since ${instant(since)}, for ${length(Math.max(0, now - since))}`;
-  return `${all} of ${workers} ${workers === 1 ? "worker" : "workers"} ${slots === 1 ? "is" : "are"} taken${oldest}`;
+  return `${all} of ${workers} ${workers === 1 ? "worker" : "workers"} ${slots === 1 ? "is" : "are"} taken${shut === 0 ? "" : `, and ${shutOnes}`}${oldest}`;
 }
 
 function limited(reason: Extract<Reason, { kind: "limited" }>, now: number): string {

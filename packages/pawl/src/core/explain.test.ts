@@ -203,24 +203,34 @@ const CASES: readonly [string, Situation, Reason, string, number | undefined][] 
   ],
   [
     "all slots are taken",
-    situation({}, { crew: { workers: 2, slots: 8, free: 0, oldest: NOW - 300_000, ends: [{ at: NOW + 5_000, slots: 8 }], took: 9_000 } }),
+    situation({}, { crew: { workers: 2, shut: 0, slots: 8, free: 0, oldest: NOW - 300_000, ends: [{ at: NOW + 5_000, slots: 8 }], took: 9_000 } }),
     { kind: "full", slots: 8, workers: 2, since: NOW - 300_000 },
     "all 8 slots of 2 workers are taken; the oldest handler has been running since 2029-12-31T23:55:00.000Z, for 5 min",
     NOW + 5_000,
   ],
   [
     "the one slot is taken, by what nobody knows the end of",
-    situation({}, { crew: { workers: 1, slots: 1, free: 0, ends: [{ at: null, slots: 1 }] } }),
+    situation({}, { crew: { workers: 1, shut: 0, slots: 1, free: 0, ends: [{ at: null, slots: 1 }] } }),
     { kind: "full", slots: 1, workers: 1 },
     "the one slot of 1 worker is taken",
     undefined,
   ],
   [
     "all slots are taken, and it is a tenant that asks",
-    situation({}, { discreet: true, crew: { workers: 2, slots: 8, free: 0, oldest: NOW, ends: [{ at: NOW + 5_000, slots: 8 }], took: 9_000 } }),
+    situation(
+      {},
+      { discreet: true, crew: { workers: 2, shut: 0, slots: 8, free: 0, oldest: NOW, ends: [{ at: NOW + 5_000, slots: 8 }], took: 9_000 } },
+    ),
     { kind: "full" },
     "all slots of the workers that can run it are taken",
     NOW + 5_000,
+  ],
+  [
+    "no more of its kind may start at the workers that can run it",
+    situation({}, { pace: 0.001, crew: { workers: 0, shut: 2, slots: 0, free: 0, oldest: NOW - 5_000, ends: [] } }),
+    { kind: "full", slots: 0, workers: 0, shut: 2, since: NOW - 5_000 },
+    "2 workers that can run it have no room for one more of its kind (by the slots of its queue or task, or by what it needs)",
+    NOW + 1_000,
   ],
   ["nothing is in its way", situation(), { kind: "behind", ahead: 0 }, "it is next in its lane", NOW],
 ];

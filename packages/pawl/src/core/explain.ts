@@ -29,8 +29,8 @@ export type Reason =
   | ({ readonly kind: "capped" } & CapStanding)
   /** it took workers down: it is claimed alone, by a worker with nothing else to do */
   | { readonly kind: "suspect"; readonly crashes: number }
-  /** all slots of the workers that can run it are taken. How many of how many workers, and since when the oldest handler runs, is for those to know who see all tenants */
-  | { readonly kind: "full"; readonly slots?: number; readonly workers?: number; readonly since?: number }
+  /** all slots of the workers that can run it are taken, and `shut` more of them may start none of its kind. How many of how many workers, and since when the oldest handler runs, is for those to know who see all tenants */
+  | { readonly kind: "full"; readonly slots?: number; readonly workers?: number; readonly shut?: number; readonly since?: number }
   /** jobs of its lane before it; `more`: at least so many */
   | { readonly kind: "behind"; readonly ahead: number; readonly more?: true };
 
@@ -162,8 +162,8 @@ function claims({ job, lacks, breaker, caps, suspect, line, crew, discreet }: Si
   return reasons;
 }
 
-function fullOf({ slots, workers, oldest }: Crew): Reason {
-  return { kind: "full", slots, workers, ...(oldest === undefined ? {} : { since: oldest }) };
+function fullOf({ slots, workers, shut, oldest }: Crew): Reason {
+  return { kind: "full", slots, workers, ...(shut === 0 ? {} : { shut }), ...(oldest === undefined ? {} : { since: oldest }) };
 }
 
 /** The latest of the times that are known, unless one of them is not. */
@@ -216,7 +216,8 @@ function turnOf(ahead: number, { now, pace, crew, part = 1, beside = 0 }: Situat
   const byPace = ahead === 0 ? now : after(ahead, now, pace);
   if (crew === undefined) return byPace;
   const first = startAt(crew, 0, now);
-  if (first === undefined) return undefined;
+  // Where it may not take a free slot either, how fast its kind is started is all there is to go by.
+  if (first === undefined) return crew.shut > 0 ? after(ahead + 1, now, pace) : undefined;
   const { took, free } = crew;
   const isPaced = took === undefined ? free > 0 : took < (beside > 0 ? SLOW : QUICK);
   if (byPace !== undefined && isPaced) return Math.max(first, byPace);

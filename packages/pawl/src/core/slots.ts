@@ -1,3 +1,5 @@
+import type { Lane } from "./lane.js";
+
 /** How full a worker is, as it tells the others with what it serves. Instants are ms since 1970, by the store's clock. */
 export interface SlotUse {
   readonly total: number;
@@ -9,6 +11,8 @@ export interface SlotUse {
   readonly draining?: true;
   /** it takes nothing more: too many of its handlers do not end */
   readonly stuck?: true;
+  /** lanes with ready jobs of which nothing can start here now, also in a free slot: their queue, their task, or what they need has no more */
+  readonly shut?: readonly Lane[];
   /** what its handlers run, the task first whose handler has run longest, and what they ran; some, where there are many */
   readonly tasks: readonly TaskUse[];
   /** when slots in use should be free, the soonest first; null: nobody can say. Some of them, evenly chosen, where there are many */
@@ -54,6 +58,7 @@ export interface SlotNumbers {
   readonly free: number;
   readonly draining: boolean;
   readonly stuck: boolean;
+  readonly shut: readonly Lane[];
   readonly running: Iterable<Handler>;
   readonly overruns: Iterable<OverrunHandler>;
   /** of the tasks of which handlers have ended */
@@ -66,7 +71,7 @@ const MOST_TASKS = 20;
 const MOST_ENDS = 32;
 
 /** What a worker says of its slots. */
-export function slotUse({ total, free, draining, stuck, running, overruns, durations }: SlotNumbers): SlotUse {
+export function slotUse({ total, free, draining, stuck, shut, running, overruns, durations }: SlotNumbers): SlotUse {
   const tasks = new Map<string, TaskUse>();
   const known = (task: string): TaskUse => tasks.get(task) ?? { task, running: 0, ...durations.get(task) };
   const ends: (number | null)[] = [];
@@ -93,6 +98,7 @@ export function slotUse({ total, free, draining, stuck, running, overruns, durat
     overrun,
     ...(draining ? { draining } : {}),
     ...(stuck ? { stuck } : {}),
+    ...(shut.length === 0 ? {} : { shut }),
     tasks: [...tasks.values()]
       .sort((a, b) => (a.since ?? Number.POSITIVE_INFINITY) - (b.since ?? Number.POSITIVE_INFINITY) || 0)
       .slice(0, MOST_TASKS),

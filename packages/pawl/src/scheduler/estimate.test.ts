@@ -134,6 +134,24 @@ describe("the estimated start on a full worker", () => {
     for (const end of ends) end();
   });
 
+  test.each([
+    ["the slots of its task", { concurrency: 8, slots: { tasks: { work: 1 } } }],
+    ["an amount", { concurrency: 8, amounts: { memory: 10 } }],
+  ])("is not at once where %s are what it waits for, however many slots are free", async (_, options) => {
+    const work = task<number, void>(
+      "work",
+      { timeout: "6h", needs: { amounts: { memory: 8 } } },
+      (ms) => new Promise((r) => world.clock.after(ms, r)),
+    );
+    world = await openTest({ tasks: [work], work: { amounts: { memory: 100 }, ...options } });
+    const jobs = await world.pawl.enqueueMany(work, [600 * SECOND, 600 * SECOND]);
+    await world.advance("20s");
+    const told = await jobs[1]?.explain();
+    expect(told?.reasons[0]).toMatchObject({ kind: "full", workers: 0, shut: 1 });
+    expect(told).not.toHaveProperty("estimatedStart");
+    expect(told?.text).toMatch(/^1 worker that can run it has no room for one more of its kind /);
+  });
+
   test("is at once again when a slot is free", async () => {
     const work = sleeping("work");
     world = await openTest({ tasks: [work], work: { concurrency: 2, queues: ["default"] } });

@@ -61,6 +61,7 @@ const NEVER = Number.NEGATIVE_INFINITY;
  */
 export class Breakers implements Cap {
   /** What was let through is counted here, attempt by attempt. */
+  readonly ofAll = true;
   readonly until = "landing";
   readonly #tallies: BreakerTallies;
   readonly #known = new Map<string, Known>();

@@ -15,6 +15,8 @@ export interface Cap {
    * `landing`: only claims under way take room here; what came of them is counted elsewhere.
    */
   readonly until: "handler" | "landing";
+  /** it bounds all workers alike, and the store knows why and how: others need not be told */
+  readonly ofAll?: true;
   /** false: nothing of this lane will ever be taken here */
   serves?(lane: Lane): boolean;
   /** the lanes that are live, each time the poll has read them */
@@ -37,6 +39,11 @@ export class Caps {
     let room = Number.POSITIVE_INFINITY;
     for (const cap of this.caps) room = Math.min(room, cap.room(lane));
     return room;
+  }
+
+  /** Whether what bounds this worker alone leaves the lane no room. */
+  shuts(lane: Lane): boolean {
+    return this.caps.some((cap) => cap.ofAll !== true && cap.room(lane) <= 0);
   }
 
   serves(lane: Lane): boolean {

@@ -33,7 +33,7 @@ export type ClaimStore = Pick<Store, "policies" | "hearsOthers" | "seats"> & {
 export interface Claims {
   readonly lanes: number;
   readonly inFlight: number;
-  readonly offers: Pick<Offers, "caps" | "shareOf" | "took">;
+  readonly offers: Pick<Offers, "caps" | "shareOf" | "shut" | "took">;
   /** Looks for work already, and takes none before it is started. */
   look?(): void;
   start(): void;

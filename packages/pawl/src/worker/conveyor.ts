@@ -173,7 +173,10 @@ export class Conveyor {
   slotUse(draining: boolean): SlotUse {
     const { clock, settings } = this.#parts;
     const { free, running, overruns } = this.runner;
-    return slotUseOf({ total: settings.concurrency, free, draining, running, overruns, plans: this.#plans }, clock.monotonic());
+    return slotUseOf(
+      { total: settings.concurrency, free, draining, running, overruns, plans: this.#plans, shut: this.claimer.offers.shut() },
+      clock.monotonic(),
+    );
   }
 
   get leases(): number {

@@ -81,6 +81,11 @@ export class LaneBook {
     return count;
   }
 
+  /** Those that are known to have work. */
+  *lanes(): Generator<Lane> {
+    for (const { lane } of this.#known.values()) yield lane;
+  }
+
   /** ms that jobs of tenants with work took lately, of up to so many of them; nothing while there is nobody to compare with. */
   took(most: number): readonly Took[] | undefined {
     const took = new Map<string, number>();

@@ -10,6 +10,7 @@ import type { Cap } from "./caps.js";
  */
 export class LimitCap implements Cap {
   /** It takes no room: the store counts. */
+  readonly ofAll = true;
   readonly until = "landing";
   readonly #reached = new Map<string, { readonly cancel: () => void }>();
 

@@ -17,6 +17,8 @@ import { PolicyBook } from "./policy-book.js";
 
 /** tenants whose jobs' lengths are told to others */
 const MOST_TOLD = 200;
+/** lanes without room here that are told to others */
+const MOST_SHUT = 20;
 
 export interface OffersParts {
   readonly clock: Clock;
@@ -135,6 +137,17 @@ export class Offers {
   /** How long jobs of those who share this worker take lately. */
   took(): readonly Took[] | undefined {
     return this.#lanes.took(MOST_TOLD);
+  }
+
+  /** Lanes with work of which it can take nothing now, though it may have free slots: some of them. */
+  shut(): readonly Lane[] {
+    if (this.parts.caps.every(({ ofAll }) => ofAll === true)) return [];
+    const shut: Lane[] = [];
+    for (const lane of this.#lanes.lanes()) {
+      if (shut.length === MOST_SHUT) break;
+      if (this.caps.shuts(lane)) shut.push(lane);
+    }
+    return shut;
   }
 
   /** The store knows that a job of the lane is over: what it held of limits is free. Whether that matters. */

@@ -1,3 +1,4 @@
+import type { Lane } from "../core/lane.js";
 import { type Handler, type OverrunHandler, type SlotUse, slotUse } from "../core/slots.js";
 import type { Attempt } from "./attempt.js";
 import type { Overruns } from "./overruns.js";
@@ -11,15 +12,17 @@ export interface SlotFacts {
   /** absent where handlers run elsewhere, and what becomes of them after their time is not known */
   readonly overruns?: Overruns;
   readonly plans: Plans;
+  readonly shut: readonly Lane[];
 }
 
 /** What a worker says of its slots, out of the attempts that it has. */
-export function slotUseOf({ total, free, draining, running, overruns, plans }: SlotFacts, now: number): SlotUse {
+export function slotUseOf({ total, free, draining, running, overruns, plans, shut }: SlotFacts, now: number): SlotUse {
   return slotUse({
     total,
     free,
     draining,
     stuck: overruns?.stuck ?? false,
+    shut,
     running: handlers(running, now),
     overruns: overruns === undefined ? [] : overrunHandlers(overruns, now),
     durations: plans.durations(),

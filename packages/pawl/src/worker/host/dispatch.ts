@@ -212,7 +212,10 @@ export class Dispatch {
     const { clock, settings, running, plans } = this.parts;
     const attempts = [...running()].filter(({ phase }) => phase === "running");
     const total = settings.concurrency;
-    return slotUseOf({ total, free: Math.max(0, total - attempts.length), draining: false, running: attempts, plans }, clock.monotonic());
+    return slotUseOf(
+      { total, free: Math.max(0, total - attempts.length), draining: false, running: attempts, plans, shut: this.#claimer.offers.shut() },
+      clock.monotonic(),
+    );
   }
 
   #hear(hint: Hint): void {
