@@ -24,6 +24,13 @@ describe("the nearest option", () => {
   test("is looked for in a few steps, however long the name is", () => {
     expect(nearest("x".repeat(1_000_000), OPTIONS)).toBeUndefined();
   });
+
+  test("is looked for among the first hundred, of which none is much longer than a word", () => {
+    const names = Array.from({ length: 99 }, (_, at) => `n${at}`);
+    expect(nearest("timout", [...names, "timeout"])).toBe("timeout");
+    expect(nearest("timout", [...names, "n99", "timeout"])).toBeUndefined();
+    expect(nearest("x".repeat(64), ["x".repeat(129)])).toBeUndefined();
+  });
 });
 
 describe("an error about an option", () => {

@@ -105,13 +105,16 @@ export function meant(given: unknown, choices: readonly string[]): string {
 }
 
 const LONGEST_WORD = 64;
+/** A schema may have thousands of names, and comparing with each takes time. */
+const MOST_CHOICES = 100;
 
 /** The choice that fewest strokes lead to, if they are fewer than half of its letters: more would be another word. */
 export function nearest(given: string, choices: readonly string[]): string | undefined {
   if (given.length > LONGEST_WORD) return undefined;
   let best: string | undefined;
   let fewest = Number.POSITIVE_INFINITY;
-  for (const choice of choices) {
+  for (const choice of choices.slice(0, MOST_CHOICES)) {
+    if (choice.length > 2 * LONGEST_WORD) continue;
     const strokes = strokesBetween(given.toLowerCase(), choice.toLowerCase());
     if (strokes >= fewest || 2 * strokes >= Math.max(given.length, choice.length)) continue;
     best = choice;

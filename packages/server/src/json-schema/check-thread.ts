@@ -10,7 +10,7 @@ import { type Budget, Unfinished } from "./run.js";
  */
 
 /** ms from a question to the last look at the clock */
-const LONGEST = 200;
+const LONGEST = 150;
 const STEPS_PER_MS = 20_000;
 /** between two looks at the clock */
 const STEPS_BETWEEN = 50_000;
