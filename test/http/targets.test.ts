@@ -28,6 +28,28 @@ describe("targets over HTTP", () => {
     expect((await api.ask("GET", "/v1/targets/bill", { key })).json()).toMatchObject({ status: 404, code: "target_unknown" });
   });
 
+  test.each([
+    ["a line break", "https://billing.example\n.com/hook", "U+000A"],
+    ["a tab", "https://billing.example.com/ho\tok", "U+0009"],
+    ["an escape", "https://billing.example.com/\u001b[31mhook", "U+001B"],
+    ["a DEL", "https://billing.example.com/hook\u007f", "U+007F"],
+    ["a control of C1", "https://billing.example.com/\u0085hook", "U+0085"],
+    ["a line break at its end", "https://billing.example.com/hook\n", "U+000A"],
+    ["a blank before it", " https://billing.example.com/hook", "U+0020"],
+    ["a mark of direction", "https://billing.example.com/\u202ekooh", "U+202E"],
+  ])("a URL with %s in it is refused, and nothing is stored", async (_, url, named) => {
+    const refused = await put("unseen", { ...BODY, url });
+    expect(refused.json()).toMatchObject({ status: 422, code: "option_invalid", pointer: "/url" });
+    expect(refused.json().detail).toContain(named);
+    expect((await api.ask("GET", "/v1/targets/unseen", { key: "acme-operator" })).statusCode).toBe(404);
+  });
+
+  test("a URL with the same written percent-encoded is taken as it is", async () => {
+    const url = "https://billing.example.com/a%0Ab?c=%09";
+    expect((await put("encoded", { ...BODY, url })).json()).toMatchObject({ target: { url } });
+    await api.ask("DELETE", "/v1/targets/encoded", { key: "acme-admin" });
+  });
+
   test("a rotation shows another secret", async () => {
     const first = (await put("rotated")).json().secret;
     const second = (await api.ask("POST", "/v1/targets/rotated/rotate", { key: "acme-admin", body: { overlap: "1h" } })).json().secret;

@@ -50,7 +50,7 @@ export type { Rate, RateOptions } from "./core/rate.js";
 export { exponential, type Retry, rules } from "./core/retry.js";
 export type { MissedPolicy, OverlapPolicy, ScheduleRef, SkipReason, TickStamp, TickWay } from "./core/schedule.js";
 export type { DstNote, DstPolicy } from "./core/schedule-rule.js";
-export type { TargetRef } from "./core/target.js";
+export { type TargetRef, unseenIn } from "./core/target.js";
 export { isOwnTask, OWN_TENANT } from "./core/tenant.js";
 export { TOLD_EVENTS, type ToldEvent } from "./core/told.js";
 export { isSampled, type TraceContext, traceOfHeaders } from "./core/trace.js";

@@ -34,3 +34,17 @@ export const MOST_TARGETS = { ofTenant: 100, ofAll: 10_000 } as const;
 export function targetKey({ tenant, task }: TargetRef): string {
   return JSON.stringify([tenant, task]);
 }
+
+/** Controls, separators, marks of direction and halves of pairs. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/u;
+
+/**
+ * What is in a URL and cannot be seen, in words; undefined: nothing. No URL can hold it, and those that read one leave some of
+ * it out without a word: what is asked would not be what is shown.
+ */
+export function unseenIn(url: string): string | undefined {
+  const found = UNSEEN.exec(url);
+  if (found === null) return undefined;
+  const point = (found[0].codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0");
+  return `its character ${found.index + 1} is U+${point}, which cannot be seen: leave it out, or write it percent-encoded`;
+}

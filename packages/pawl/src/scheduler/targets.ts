@@ -4,7 +4,7 @@ import type { Duration } from "../core/duration.js";
 import { pawlError } from "../core/error.js";
 import type { RandomBytes } from "../core/id.js";
 import { checkName } from "../core/name.js";
-import type { TargetFacts, TargetRef } from "../core/target.js";
+import { type TargetFacts, type TargetRef, unseenIn } from "../core/target.js";
 import { isOwnTask } from "../core/tenant.js";
 import type { Scope, Store } from "../store/port.js";
 import { checkDuration, checkKeys, checkObject, checkPageKeys, checkWhole, invalid, show, told } from "./check.js";
@@ -168,6 +168,8 @@ export function checkTargetOptions(given: TargetOptions): { url: string; tenant?
   const { url, tenant, concurrency, timeout } = given;
   if (typeof url !== "string" || url.length > BOUNDS.targetUrl || !URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
     throw invalid("target.url", `it is not an https:// URL of up to ${BOUNDS.targetUrl} characters`);
+  const unseen = unseenIn(url);
+  if (unseen !== undefined) throw invalid("target.url", unseen);
   return {
     url,
     ...(tenant === undefined ? {} : { tenant: checkName("tenant", tenant) }),

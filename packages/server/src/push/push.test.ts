@@ -103,6 +103,11 @@ describe("a target that is no public address", () => {
     expect(() => pushTask("hook", { target: url, secret: SECRET })).toThrow(/target|URL|address/);
   });
 
+  test("is refused with what cannot be seen in it, where its task is made", () => {
+    for (const target of ["https://hooks.example.com/\n", "https://hooks\t.example.com/", "https://hooks.example.com/\u202e"])
+      expect(() => pushTask("hook", { target, secret: SECRET })).toThrow(/its character \d+ is U\+/);
+  });
+
   test.each([
     ["a name that was public when it was registered", [{ address: "127.0.0.1", family: 4 }]],
     [

@@ -1,5 +1,5 @@
-import { type Task, type TaskOptions, task } from "pawl";
-import { allowing } from "./address.js";
+import { type Task, type TaskOptions, task, unseenIn } from "pawl";
+import { allowing, Unsafe } from "./address.js";
 import { push } from "./attempt.js";
 import { secretBytes } from "./signature.js";
 import { checkTarget, type TargetRules } from "./target.js";
@@ -28,6 +28,9 @@ export function pushTask(
 ): Task<unknown, unknown> {
   const secrets = (typeof secret === "string" ? [secret] : secret).map(secretBytes);
   const own: TargetRules = { ...rules, allowed: allowing(allow) };
+  // Here, and not with each delivery: those that were registered before this was looked at are delivered to as they were.
+  const unseen = unseenIn(target);
+  if (unseen !== undefined) throw new Unsafe(`the URL of a target is none: ${unseen}`);
   checkTarget(target, own);
   return task<unknown, unknown>(name, { timeout: TIMEOUT, ...options }, (input, context) =>
     push({ target, secrets, input, context, signal: context.signal, onGone }, own),
