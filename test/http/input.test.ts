@@ -79,7 +79,9 @@ describe("requests that are not as they should be", () => {
         status: 422,
         pointer: "query/queue",
       });
-      expect((await api.ask("GET", `/v1/queues/${encodeURIComponent(name)}`)).json(), name).toMatchObject({ status: 422, pointer: "path/queue" });
+      // A path with control characters is no name's fault: it is refused before anybody looks for a name in it.
+      const refused = name.includes("\n") ? { status: 400, code: "request_malformed" } : { status: 422, pointer: "path/queue" };
+      expect((await api.ask("GET", `/v1/queues/${encodeURIComponent(name)}`)).json(), name).toMatchObject(refused);
     }
   });
 

@@ -66,6 +66,55 @@ describe("slow and lying clients", () => {
     expect(heard).toContain("request_malformed");
   });
 
+  const get = (target: string, ...lines: readonly string[]) =>
+    [`GET ${target} HTTP/1.1`, "Authorization: Bearer all-admin", ...lines, "Connection: close", "", ""].join("\r\n");
+
+  test.each([
+    ["two headers Host", get("/v1/info", "Host: a.example", "Host: b.example"), "two headers host"],
+    ["the same Host twice", get("/v1/info", "Host: x", "Host: x"), "two headers host"],
+    ["two headers Host in other letters", get("/v1/info", "Host: a.example", "hOST: b.example"), "two headers host"],
+    ["two in one", get("/v1/info", "Host: a.example, b.example"), "no name of a host"],
+    ["no Host", get("/v1/info"), "no header host"],
+    ["a Host with a blank in it", get("/v1/info", "Host: a example"), "no name of a host"],
+    ["a Host with a path", get("/v1/info", "Host: a.example/v1"), "no name of a host"],
+    ["a target at another host", get("http://b.example/v1/info", "Host: a.example"), "another host"],
+    ["a target at another port", get("http://a.example:81/v1/info", "Host: a.example"), "another host"],
+    ["a target with a user", get("http://a.example@b.example/v1/info", "Host: a.example"), "another host"],
+    ["two credentials", get("/v1/info", "Host: x", "authorization: Bearer acme-viewer"), "two headers authorization"],
+    ["two origins", get("/v1/info", "Host: x", "Origin: http://x", "Origin: http://y"), "two headers origin"],
+    ["a line break in its path", get("/v1/queues/a%0ab", "Host: x"), "a control character"],
+    ["a NUL in its path", get("/v1/queues/a%00", "Host: x"), "a control character"],
+    ["a DEL in its path", get("/v1/queues/a%7F", "Host: x"), "a control character"],
+    ["a control of C1 in its path", get("/v1/queues/a%C2%85", "Host: x"), "a control character"],
+    ["a control character as it is", get("/v1/queues/a\u0001", "Host: x"), "headers or framing"],
+    ["two headers Host for a path that there is not", get("/nothing", "Host: a.example", "Host: b.example"), "two headers host"],
+    ["two headers Host for a probe", get("/livez", "Host: a.example", "Host: b.example"), "two headers host"],
+  ])("a request with %s is refused", async (_, request, reason) => {
+    const heard = await talk(port, (socket) => socket.write(request));
+    expect(heard).toMatch(/^HTTP\/1\.1 400 /);
+    expect(heard).toContain('"code":"request_malformed"');
+    expect(heard).toContain(reason);
+  });
+
+  test.each([
+    ["a target with its host in it", get("http://a.example:7295/v1/info", "Host: A.example:7295")],
+    ["an address of IPv6", get("/v1/info", "Host: [::1]:7295")],
+    ["headers that may be repeated", get("/v1/info", "Host: x", "X-Forwarded-For: 192.0.2.1", "X-Forwarded-For: 192.0.2.2")],
+    ["HTTP/1.0 without a Host", get("/v1/info").replace("HTTP/1.1", "HTTP/1.0")],
+  ])("a request with %s is served", async (_, request) => {
+    expect(await talk(port, (socket) => socket.write(request))).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  test("the connection of a request that can be read in two ways is closed, whatever it asked for", async () => {
+    const asked = get("/v1/info", "Host: a.example", "Host: b.example").replace("Connection: close", "Connection: keep-alive");
+    expect(await talk(port, (socket) => socket.write(asked))).toMatch(/^connection: close\r$/im);
+  });
+
+  test("a control character in a query is for the route to judge", async () => {
+    const heard = await talk(port, (socket) => socket.write(get("/v1/audit?actor=a%0ab", "Host: x")));
+    expect(heard).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
   test("S29: limits of time are set on the server that listens", () => {
     const { headersTimeout, requestTimeout, maxHeadersCount } = api.app.server as unknown as Record<string, number>;
     expect(headersTimeout).toBeLessThanOrEqual(10_000);

@@ -45,7 +45,7 @@ test("a line of a request ends where its path would begin another", { timeout: 1
   const address = await addressOf(service);
   await fetch(`${address}/v1/%0d%0a%1b[31m\u2028?token=abcdef`);
   await eventually("its line", async () => requestsOf(service).length === 1);
-  expect(requestsOf(service)[0]).toMatchObject({ path: "/v1/%0d%0a%1b[31m%E2%80%A8", code: "route_unknown" });
+  expect(requestsOf(service)[0]).toMatchObject({ path: "/v1/%0d%0a%1b[31m%E2%80%A8", code: "request_malformed" });
 });
 
 test("`--log-requests false` leaves the lines of requests out", { timeout: 180_000 }, async () => {

@@ -25,6 +25,7 @@ import { asPawlError, isFault, problemOf, retryAfterOf } from "./problem.js";
 import { mayAsk } from "./reach.js";
 import { Readiness } from "./ready.js";
 import { noteOf, pathOf, type RequestFollower } from "./request-facts.js";
+import { whyAmbiguous } from "./request-head.js";
 import { inTrace, type RequestTracing, requestTrace } from "./request-trace.js";
 import { routes as CONTRACTED } from "./routes/index.js";
 
@@ -63,13 +64,15 @@ export interface App extends FastifyInstance {
 
 const BODY_LIMIT = 1_048_576;
 
-/** ms, and counts: what a client may take before it is cut off */
+/** Of a server: ms and counts that a client may take before it is cut off, and what is left to the application. */
 export const PATIENCE = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 60_000,
   maxRequestsPerSocket: 100_000,
   maxHeaderSize: 16_384,
+  // Node's own answer has no body: the application says what is missing.
+  requireHostHeader: false,
 };
 
 /** The API on an open store. It listens when told to; `inject` is for tests. */
@@ -164,6 +167,11 @@ export function createApp(options: AppOptions): App {
     noteOf(request.raw).address = addressOf(request);
     void reply.headers(HEADERS).header("request-id", request.id);
     if (options.tls !== undefined) void reply.header("strict-transport-security", "max-age=31536000");
+    const ambiguous = whyAmbiguous(request.raw);
+    if (ambiguous === undefined) return;
+    // Where the next request on this connection begins may be as unclear.
+    void reply.header("connection", "close");
+    throw pawlError("request_malformed", { reason: ambiguous });
   });
   app.addHook("onSend", async (_, reply) => {
     // Or the connection would be kept open for a request that is not going to be served.
@@ -259,7 +267,12 @@ function makeServer(tls: TlsOptions | undefined, readBody: (request: FastifyRequ
         .send(JSON.stringify(problem));
     },
   };
-  const http = { headersTimeout: PATIENCE.headersTimeout, maxHeaderSize: PATIENCE.maxHeaderSize, connectionsCheckingInterval: 1_000 };
+  const http = {
+    headersTimeout: PATIENCE.headersTimeout,
+    maxHeaderSize: PATIENCE.maxHeaderSize,
+    connectionsCheckingInterval: 1_000,
+    requireHostHeader: PATIENCE.requireHostHeader,
+  };
   const app = (tls === undefined ? fastify({ ...common, http }) : fastify({ ...common, https: { ...http, ...tls } })) as FastifyInstance;
   (app.server as Server).maxHeadersCount = 100;
   app.removeAllContentTypeParsers();
