@@ -16,7 +16,7 @@ const SOMEBODY = { tenant: "acme" } as const;
 const BREAKER = { tenant: "acme", task: "greet" } as const;
 const TARGET = { tenant: "acme", task: "greet" } as const;
 /** What asks nothing of the store, and may be called for ever. */
-const FREE = ["keys.recall", "keys.remembered", "localWorkers", "close", String(Symbol.asyncDispose)];
+const FREE = ["keys.recall", "keys.remembered", "localWorkers", "unended", "close", String(Symbol.asyncDispose)];
 
 interface Was {
   readonly pawl: Pawl;
@@ -160,6 +160,7 @@ const CALLS: Calls<Pawl, Was> = {
   lanesOf: ({ pawl, job }) => pawl.lanesOf([job.id]),
   depths: ({ pawl }) => pawl.depths(),
   untilSignal: ({ pawl }) => pawl.untilSignal(),
+  unended: ({ pawl }) => pawl.unended(),
   close: ({ pawl }) => pawl.close(),
   [Symbol.asyncDispose]: ({ pawl }) => pawl[Symbol.asyncDispose](),
 };

@@ -58,6 +58,7 @@ export type { MaintenanceOptions } from "./maintenance/maintenance.js";
 export { type OpenOptions, open, type Waiting } from "./open.js";
 export type { KeepOptions, Pawl, PawlOptions } from "./pawl.js";
 export { type CertificateFault, type CertificateTexts, certificateFaults } from "./runtime/certificates.js";
+export { LOST_HANDLERS } from "./runtime/signals.js";
 export { spawnThread } from "./runtime/thread.js";
 export { fromDrizzle, fromKnex, fromKysely, fromPrisma } from "./scheduler/adapters.js";
 export type { Audit, AuditListing, AuditMark, AuditQuery, AuditReport, AuditView, NewAudit } from "./scheduler/audit.js";

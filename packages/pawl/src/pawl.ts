@@ -73,8 +73,13 @@ export interface Pawl extends Operator, AsyncDisposable {
   lanesOf(jobs: readonly string[], of?: { readonly tenant?: string | undefined }): Promise<ReadonlyMap<string, Lane>>;
   /** What waits: how much, for what, how long, and of whom. For dashboards and alerts: it scans nothing. */
   depths(of?: DepthsOf): Promise<Depths>;
-  /** Waits for SIGINT or SIGTERM, then closes; a second signal ends the process at once. */
+  /**
+   * Waits for SIGINT or SIGTERM, then closes; a second signal ends the process at once. Handlers that go on after that do not keep
+   * the process alive: a second later it exits with 70. If a worker is stuck, it closes by itself, and exits with 75.
+   */
   untilSignal(): Promise<void>;
+  /** Once it is closed: handlers that go on all the same, and keep the process from ending by itself. If there are any, it takes a second. */
+  unended(): Promise<number>;
   /** Lets workers finish (`drain`), stops maintenance, and closes the store. Again is the same. */
   close(): Promise<void>;
 }
@@ -303,6 +308,10 @@ class LocalPawl extends LocalScheduler implements Pawl {
 
   untilSignal(): Promise<void> {
     return this.#household.untilSignal();
+  }
+
+  unended(): Promise<number> {
+    return this.#household.unended();
   }
 
   close(): Promise<void> {

@@ -177,6 +177,10 @@ export class RemotePawl extends RemoteScheduler {
     return this.#household.untilSignal();
   }
 
+  unended(): Promise<number> {
+    return this.#household.unended();
+  }
+
   close(): Promise<void> {
     return this.#household.close();
   }

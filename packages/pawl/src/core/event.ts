@@ -63,7 +63,8 @@ export interface Events {
   "leases.reaped": { readonly leases: number; readonly jobs: number };
   "worker.started": { readonly worker: string };
   "worker.stopping": { readonly worker: string; readonly running: number };
-  "worker.stopped": { readonly worker: string; readonly released: number };
+  /** jobs given back, and handlers that had not ended */
+  "worker.stopped": { readonly worker: string; readonly released: number; readonly unended: number };
   /** as a worker hears of it: each worker once */
   "breaker.changed": { readonly worker: string; readonly tenant: string; readonly task: string; readonly state: BreakerState };
   "worker.stalled": { readonly worker: string; readonly idleFor: number };

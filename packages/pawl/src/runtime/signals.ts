@@ -19,6 +19,24 @@ export function exitOn(signal: StopSignal): void {
   process.exit(EXIT_CODES[signal]);
 }
 
+/** What a process ends with that handlers keep alive: as sysexits.h has them, EX_SOFTWARE and EX_TEMPFAIL. */
+export const LOST_HANDLERS = {
+  /** it was told to stop, and handlers had not ended when their time was up */
+  unended: 70,
+  /** a worker of its was stuck: start another one */
+  stuck: 75,
+} as const;
+
+export function exitWith(code: number): void {
+  process.exit(code);
+}
+
+/** Ends the process then, whatever it waits for, unless it is over by then or the answer is called. */
+export function exitAfter(ms: number, code: number): () => void {
+  const timer = setTimeout(() => process.exit(code), ms).unref();
+  return () => clearTimeout(timer);
+}
+
 const leaving = new Set<() => void>();
 const leave = () => {
   for (const call of leaving) call();

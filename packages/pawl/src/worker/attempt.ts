@@ -1,5 +1,6 @@
 import { decide, type Outcome, type Patch, standingOf } from "../core/outcome.js";
 import type { Share } from "../core/share.js";
+import { Signal } from "../runtime/wait.js";
 import type { ClaimedJob, Settlement } from "../store/port-leases.js";
 import { Aborted, type AbortReason } from "./abort.js";
 import type { HeldLease } from "./held-lease.js";
@@ -38,6 +39,8 @@ export class Attempt {
   ifUncommitted: (() => void) | undefined;
   #aborted: AbortReason | undefined;
   #controller: AbortController | undefined;
+  #overruns = false;
+  #overran: Signal | undefined;
 
   constructor(
     readonly job: ClaimedJob,
@@ -63,6 +66,20 @@ export class Attempt {
       if (this.#aborted !== undefined) this.#controller.abort(new Aborted(this.#aborted));
     }
     return this.#controller.signal;
+  }
+
+  /** Resolves once its handler goes on though it is over. Made when first asked for. */
+  get overran(): Promise<void> {
+    this.#overran ??= new Signal();
+    if (this.#overruns) this.#overran.give();
+    return this.#overran.given;
+  }
+
+  /** It is over, and its handler goes on: that is told to stop. */
+  overrun(why: AbortReason): void {
+    this.abort(why);
+    this.#overruns = true;
+    this.#overran?.give();
   }
 
   abort(why: AbortReason): void {

@@ -48,6 +48,8 @@ export interface ConveyorParts {
   readonly reports: Reports;
   /** a slot was taken, or is free again */
   readonly onSlots: () => void;
+  /** so many handlers are lost that its process is to be replaced */
+  readonly onStuck: () => void;
   readonly onError: (step: string, error: unknown) => void;
 }
 
@@ -120,8 +122,9 @@ export class Conveyor {
         this.#parts.onSlots();
       },
       onStuck: (stuck) => {
-        if (stuck) reports.stuck(this.runner.overruns.count, settings.concurrency);
-        else reports.unstuck();
+        if (!stuck) return reports.unstuck();
+        reports.stuck(this.runner.overruns.count, settings.concurrency);
+        parts.onStuck();
       },
       onOverdue: () => this.#fence(),
     });

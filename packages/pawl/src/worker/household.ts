@@ -1,17 +1,24 @@
 import { checkBoolean, checkKeys, checkObject } from "../core/option.js";
 import { keepAlive } from "../runtime/alive.js";
-import { exitOn, onStopSignal } from "../runtime/signals.js";
+import { exitAfter, exitOn, exitWith, LOST_HANDLERS, onStopSignal } from "../runtime/signals.js";
 import { closedError } from "../store/closable.js";
 import { WORK_KEYS, type WorkerOptions, type WorkOptions } from "./options.js";
 import type { Worker } from "./worker.js";
 
+/** ms that closing may take after the handlers' time, before the process ends without it */
+const LONGEST_END = 60_000;
+
 /** The workers of an open store in this process, and how it comes to its end: the same wherever their jobs come from. */
 export class Household {
   readonly #workers = new Set<Worker>();
+  /** stopped, with handlers that go on */
+  readonly #outlived = new Set<Worker>();
   readonly #atEnd: (() => void)[] = [];
+  readonly #atStuck = new Set<() => void>();
   readonly #end: () => Promise<void>;
   #closing: Promise<void> | undefined;
   #closed = false;
+  #stuck = false;
 
   /** `end` closes the rest, once no worker is left: handlers may still enqueue while they finish. */
   constructor(end: () => Promise<void>) {
@@ -40,28 +47,46 @@ export class Household {
     const worker = make(options);
     this.#workers.add(worker);
     const release = keepAlive();
+    void worker.stuck.then(() => {
+      this.#stuck = true;
+      for (const call of this.#atStuck) call();
+    });
     void worker.stopped.finally(() => {
       release();
       this.#workers.delete(worker);
+      if (worker.status().overrun > 0) this.#outlived.add(worker);
     });
     await worker.start();
     if (signals) void this.untilSignal();
     return worker;
   }
 
+  /**
+   * Closes at the first signal, and ends the process at the second one. It ends the process, too, where that would not end by
+   * itself: where handlers go on after all is closed, and where a worker is stuck, which only another process can mend.
+   */
   async untilSignal(): Promise<void> {
     this.checkNotClosed();
     await new Promise<void>((resolve) => {
       const stop = onStopSignal((signal, count) => {
-        if (count === 1) void this.close();
+        if (count === 1) void this.#endProcess();
         else {
           for (const worker of this.#workers) worker.kill();
           exitOn(signal);
         }
       });
+      const stuck = () => void this.#endProcess();
+      this.#atStuck.add(stuck);
+      if (this.#stuck) stuck();
       // However it comes to its end, the signals of the process are its own again.
-      this.#atEnd.push(stop, resolve);
+      this.#atEnd.push(stop, () => this.#atStuck.delete(stuck), resolve);
     });
+  }
+
+  /** Handlers of stopped workers that go on. They keep the process from ending by itself. */
+  async unended(): Promise<number> {
+    const left = await Promise.all([...this.#outlived].map((worker) => worker.unended()));
+    return left.reduce((sum, count) => sum + count, 0);
   }
 
   close(): Promise<void> {
@@ -70,6 +95,15 @@ export class Household {
       for (const call of this.#atEnd) call();
     });
     return this.#closing;
+  }
+
+  async #endProcess(): Promise<void> {
+    const code = this.#stuck ? LOST_HANDLERS.stuck : LOST_HANDLERS.unended;
+    const drain = Math.max(0, ...this.workers.map(({ drains }) => drains));
+    const hurry = exitAfter(drain + LONGEST_END, code);
+    await this.close();
+    if ((await this.unended()) > 0 || code === LOST_HANDLERS.stuck) exitWith(code);
+    hurry();
   }
 
   async #stop(): Promise<void> {

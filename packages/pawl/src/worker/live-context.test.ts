@@ -477,6 +477,33 @@ describe("transaction", () => {
     expect(await world.outcomes(id)).toEqual(["failed"]);
   });
 
+  test("one whose work goes on after its attempt is rolled back at once, and its handler hears of it", async () => {
+    const heard: unknown[] = [];
+    const move = task("move", { timeout: "1s", retry: 0 }, async (_: unknown, ctx: Context) => {
+      await ctx.transaction(() => new Promise<never>(() => {})).catch((error: unknown) => heard.push(error));
+    });
+    let open = 0;
+    world = new World({
+      tasks: [move],
+      around: (store) => {
+        const inner = transactional(store);
+        const transaction: typeof inner.leases.transaction = (work) => {
+          open++;
+          return inner.leases.transaction(work).finally(() => open--);
+        };
+        return { ...inner, leases: { ...inner.leases, transaction } };
+      },
+    });
+    await world.enqueue(move);
+    const worker = await world.work();
+    await world.clock.advance(500);
+    expect(open).toBe(1);
+    await world.clock.advance(500);
+    expect(open).toBe(0);
+    expect(heard).toMatchObject([{ code: "closed" }]);
+    expect(worker.status()).toMatchObject({ overrun: 0, free: 10 });
+  });
+
   test("a timeout that comes while it commits waits for the commit", async () => {
     const commit = gate();
     const move = task("move", { timeout: "1s", retry: 0 }, (_: unknown, ctx: Context) => ctx.transaction(async () => "moved"));

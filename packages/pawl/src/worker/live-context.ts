@@ -107,7 +107,7 @@ export class LiveContext implements Context {
     let committed: { readonly patch: Patch; readonly now: number } | undefined;
     try {
       const transaction = store.leases.transaction(async (tx) => {
-        const result = await work(tx);
+        const result = await this.#whileOpen(work(tx));
         await journal.close(attempt);
         const encoded = result === undefined ? undefined : encodeOutput(result);
         if (encoded?.ok === false) throw pawlError("output_unencodable", { job: attempt.job.id, reason: encoded.reason });
@@ -163,6 +163,13 @@ export class LiveContext implements Context {
     const kept = await this.#outages.of(store.records.record(worker, entry));
     if (kept === "stale") throw this.#lost();
     return kept.value === encoded.text ? value : (decode(kept.value) as T);
+  }
+
+  /** What can never commit is rolled back at once: it would keep its locks and its connection for as long as its handler goes on. */
+  async #whileOpen<T>(work: Promise<T>): Promise<T> {
+    const over = this.#attempt.overran.then(() => this.#checkOpen());
+    await Promise.race([work, over]);
+    return work;
   }
 
   get #outages(): Outages {

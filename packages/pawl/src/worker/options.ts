@@ -49,7 +49,10 @@ export interface WorkerOptions {
 
 /** What `work` takes. */
 export interface WorkOptions extends WorkerOptions {
-  /** on SIGINT or SIGTERM close everything gracefully, on a second one exit at once */
+  /**
+   * on SIGINT or SIGTERM close everything gracefully, on a second one exit at once. It exits, too, where handlers go on after that (70),
+   * and where they are so many that the worker is stuck (75)
+   */
   readonly signals?: boolean;
 }
 

@@ -82,8 +82,8 @@ export class Reports {
     this.bus.emit("worker.stopping", { worker: this.worker, running });
   }
 
-  stopped(released: number): void {
-    this.bus.emit("worker.stopped", { worker: this.worker, released });
+  stopped(released: number, unended: number): void {
+    this.bus.emit("worker.stopped", { worker: this.worker, released, unended });
   }
 
   failed(step: string, error: unknown): void {

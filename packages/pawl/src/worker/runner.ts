@@ -295,7 +295,7 @@ export class Runner {
     if (attempt.place < 0) return;
     this.overruns.add(attempt);
     this.#leave(attempt, this.parts.clock.monotonic());
-    attempt.abort(why);
+    attempt.overrun(why);
   }
 
   #stuck(stuck: boolean): void {

@@ -19,6 +19,9 @@ export interface WorkerParts extends Pick<ConveyorParts, "store" | "clock" | "ta
   readonly options: WorkerOptions;
 }
 
+/** ms after its end in which handlers that mind their signal have ended */
+const LAST_MOMENT = 1_000;
+
 const STOP_KEYS: ReadonlySet<string> = new Set(["timeout"]);
 
 /** Claims jobs and runs them: how that begins and ends. What happens to a job in between is the conveyor's. Start and stop follow `Service`. */
@@ -35,6 +38,7 @@ export class Worker implements Service, AsyncDisposable {
   #state: WorkerStatus["state"] = "new";
   readonly #kill = new Signal();
   readonly #end = new Signal();
+  readonly #stuck = new Signal();
 
   constructor(parts: WorkerParts) {
     const { store, bus, clock, tasks, defaults, slots, claims, options } = parts;
@@ -54,6 +58,7 @@ export class Worker implements Service, AsyncDisposable {
       worker: this.ref,
       settings,
       reports: this.#reports,
+      onStuck: this.#stuck.give,
       onSlots: () => this.#serving.slotsChanged(this.#conveyor.runner.free === 0),
       onError: this.#complain,
     });
@@ -104,6 +109,23 @@ export class Worker implements Service, AsyncDisposable {
   /** Resolves when it has stopped, whoever stopped it. */
   get stopped(): Promise<void> {
     return this.#end.given;
+  }
+
+  /** Resolves when the first of its handlers are so many that it is stuck: its process is to be replaced. */
+  get stuck(): Promise<void> {
+    return this.#stuck.given;
+  }
+
+  /** Handlers that go on after it has stopped. Those that were told to a moment ago are given a moment to end. */
+  async unended(): Promise<number> {
+    const { overruns } = this.#conveyor.runner;
+    await within(this.#parts.clock, overruns.none(), LAST_MOMENT);
+    return overruns.count;
+  }
+
+  /** ms that it lets handlers finish, unless it is told otherwise */
+  get drains(): number {
+    return this.#settings.drain;
   }
 
   /** Ends now: signals are aborted, jobs are given back without waiting for the store's answer. For a second signal. */
@@ -175,7 +197,7 @@ export class Worker implements Service, AsyncDisposable {
     this.#state = "stopped";
     this.#conveyor.stop();
     void this.#signOff();
-    this.#reports.stopped(this.#conveyor.released);
+    this.#reports.stopped(this.#conveyor.released, this.#conveyor.runner.overruns.count);
     await this.#renewer?.stop();
     this.#end.give();
   }

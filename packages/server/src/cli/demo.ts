@@ -10,6 +10,7 @@ import { screen } from "../live/screen.js";
 import { showOn } from "../live/terminal.js";
 import { durabilityOf, engineName, unfinished, unfinishedWords } from "../live/words.js";
 import { apiBeside } from "../serve/api-beside.js";
+import { lastWord } from "./ending.js";
 import { untilStopped } from "./stop.js";
 
 export interface DemoOptions {
@@ -50,8 +51,9 @@ export async function demo(store: string, options: DemoOptions): Promise<void> {
   await worker.stop();
   await board.stop();
   hide();
-  await sayGoodbye(pawl, board);
+  const words = await goodbye(pawl, board);
   await pawl.close();
+  lastWord(await pawl.unended(), print, words);
 }
 
 /** A word is a folder here, where the library would take it for a forgotten scheme. */
@@ -74,9 +76,9 @@ async function greet(pawl: Pawl): Promise<void> {
   else print(`found       ${unfinishedWords(counts)}, ${succeeded.toLocaleString("en")} succeeded, ${dead.toLocaleString("en")} dead`);
 }
 
-async function sayGoodbye(pawl: Pawl, { succeeded, dead }: Board): Promise<void> {
+async function goodbye(pawl: Pawl, { succeeded, dead }: Board): Promise<string> {
   const counts = await pawl.counts();
-  print(`stopped     ${succeeded} succeeded, ${dead} died; ${unfinishedWords(counts)} left`);
+  return `stopped     ${succeeded} succeeded, ${dead} died; ${unfinishedWords(counts)} left`;
 }
 
 function print(line: string): void {

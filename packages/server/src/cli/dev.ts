@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Command } from "commander";
+import { milliseconds } from "pawl";
 import { type Configuration, readConfiguration, type Sources } from "../config/read.js";
 import { flagOf, type SettingName } from "../config/settings.js";
 import { printLines } from "../live/lines.js";
@@ -10,6 +11,8 @@ import { filesOf, folderOf, loadTaskFiles } from "../serve/task-files.js";
 import { watchFolders } from "../serve/watch.js";
 import { WorkerProcess } from "../serve/worker-process.js";
 import { configured } from "./configured.js";
+import { hurry, lastWord } from "./ending.js";
+import { EXIT } from "./exit.js";
 import { greet, print } from "./serve.js";
 import type { Act } from "./session.js";
 import { sourcesOf, withSettings } from "./settings.js";
@@ -38,10 +41,15 @@ async function dev(sources: Sources): Promise<void> {
   await stopped;
   print("stopping    finishing what runs; Ctrl-C again exits at once");
   unwatch();
-  await worker?.stop();
+  const { settings } = configuration;
+  const relax = hurry(2 * milliseconds(settings["shutdown.drain"]) + milliseconds(settings["shutdown.delay"]), print);
+  const codes = (await worker?.stop()) ?? [];
   await service.stop();
   hush();
-  print("stopped");
+  // Its worker has said how many.
+  if (codes.includes(EXIT.unended)) process.exit(EXIT.unended);
+  lastWord(await service.pawl.unended(), print);
+  relax();
 }
 
 const USUAL = "./tasks";
@@ -71,9 +79,15 @@ async function startParts(configuration: Configuration, sources: Sources): Promi
   const service = await startService({ ...configuration, settings: { ...rest, roles: ["api", "maintenance"] } }, world);
   const { engine } = await service.pawl.info();
   if (engine === "postgres" || engine === "embedded")
-    return { service, worker: new WorkerProcess({ args: workerArgs(sources, configuration), hear: print }) };
+    return { service, worker: new WorkerProcess({ args: workerArgs(sources, configuration), hear: print, isReplaced: wasStuck }) };
   await service.stop();
   return { service: await startService(configuration, world), worker: undefined };
+}
+
+/** What a worker exits with that asks for another one. */
+function wasStuck(code: number | null): boolean {
+  if (code === EXIT.stuck) print("replacing   the worker, whose handlers do not end");
+  return code === EXIT.stuck;
 }
 
 /**

@@ -1,3 +1,5 @@
+import { LOST_HANDLERS } from "pawl";
+
 /** What a command answers its shell with. Stable: scripts go by them (docs/cli.md). */
 export const EXIT = {
   done: 0,
@@ -9,6 +11,10 @@ export const EXIT = {
   unwell: 5,
   /** what was waited for ended dead or cancelled */
   died: 6,
+  /** a process was told to stop, and handlers had not ended when their time was up: EX_SOFTWARE */
+  unended: LOST_HANDLERS.unended,
+  /** a worker of the process is stuck, and another process is to take its place: EX_TEMPFAIL */
+  stuck: LOST_HANDLERS.stuck,
   /** the configuration is wrong: EX_CONFIG of sysexits.h */
   config: 78,
   interrupted: 130,

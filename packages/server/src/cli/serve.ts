@@ -1,11 +1,13 @@
 import type { Command } from "commander";
-import type { Pawl } from "pawl";
+import { milliseconds, type Pawl } from "pawl";
 import { type Configuration, readConfiguration, type Sources } from "../config/read.js";
 import { printLines } from "../live/lines.js";
 import { durabilityOf, engineName } from "../live/words.js";
 import { type Service, startService, type World } from "../serve/service.js";
 import { logTo } from "../telemetry/log.js";
 import { configured } from "./configured.js";
+import { hurry, lastWord } from "./ending.js";
+import { EXIT } from "./exit.js";
 import type { Act } from "./session.js";
 import { sourcesOf, withSettings } from "./settings.js";
 import { untilStopped } from "./stop.js";
@@ -18,6 +20,7 @@ export function build(command: Command, act: Act): void {
 /** `pawl serve`: the service, or the part of it that `--roles` names, until it is asked to stop. */
 async function serve(sources: Sources): Promise<void> {
   const configuration = await readConfiguration(sources);
+  const { settings } = configuration;
   const { follow, ...voice } = voiceOf(configuration);
   const { say } = voice;
   let service: Service | undefined;
@@ -31,13 +34,26 @@ async function serve(sources: Sources): Promise<void> {
   if (!isPart()) await greet(service, configuration, say);
   const hush = follow(service.pawl);
   process.send?.("ready");
-  await Promise.race([stopped, abandoned()]);
-  say("stopping    finishing what runs; a second signal exits at once");
+  const stuck = isStuck(service.pawl);
+  const why = await Promise.race([stopped, abandoned(), stuck]);
+  if (why !== "stuck") say("stopping    finishing what runs; a second signal exits at once");
+  else
+    say(`stuck       its handlers do not end: finishing what runs, then exiting with ${EXIT.stuck}, to be replaced`, "error", {
+      code: "worker_stuck",
+    });
+  const relax = hurry(milliseconds(settings["shutdown.delay"]) + milliseconds(settings["shutdown.drain"]), say);
   await service.stop();
   hush();
-  say("stopped");
+  if (why === "stuck") process.exit(EXIT.stuck);
+  lastWord(await service.pawl.unended(), say);
+  relax();
   // Or the line to whoever started this would keep the process.
   if (process.connected) process.disconnect();
+}
+
+/** Nothing but another process helps a worker whose handlers do not end. */
+function isStuck(pawl: Pawl): Promise<"stuck"> {
+  return new Promise((resolve) => void pawl.on("worker.stuck", () => resolve("stuck")));
 }
 
 /** Whether this is a part of `pawl dev`, which hears when it is there, speaks for it, and takes it along when it goes. */

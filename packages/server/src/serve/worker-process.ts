@@ -7,6 +7,8 @@ export interface Spawning {
   /** what follows `node`: its flags, the program, and what it is to do */
   readonly args: readonly string[];
   hear(line: string): void;
+  /** whether another one takes the place of one that ended by itself with that code */
+  isReplaced(code: number | null): boolean;
 }
 
 /**
@@ -16,7 +18,7 @@ export interface Spawning {
 export class WorkerProcess {
   #current: ChildProcess | undefined;
   /** all that have not gone yet, with when they have */
-  readonly #going = new Map<ChildProcess, Promise<unknown>>();
+  readonly #going = new Map<ChildProcess, Promise<number | null>>();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly spawning: Spawning) {}
@@ -38,11 +40,13 @@ export class WorkerProcess {
     return true;
   }
 
-  /** Lets what runs finish. */
-  async stop(): Promise<void> {
+  /** Lets what runs finish. Answers with what they exited with. */
+  async stop(): Promise<readonly (number | null)[]> {
     await this.#last;
-    this.#current?.kill("SIGTERM");
-    await Promise.all(this.#going.values());
+    const current = this.#current;
+    this.#current = undefined;
+    current?.kill("SIGTERM");
+    return Promise.all(this.#going.values());
   }
 
   /** Resolves when they are gone, which is at once: until then they count as users of an embedded store. */
@@ -59,10 +63,14 @@ export class WorkerProcess {
     for (const stream of [child.stdout, child.stderr]) {
       if (stream !== null) createInterface({ input: stream }).on("line", (line) => this.spawning.hear(line));
     }
+    const gone = once(child, "close").then(([code]) => code as number | null);
     this.#going.set(
       child,
-      once(child, "close").finally(() => this.#going.delete(child)),
+      gone.finally(() => this.#going.delete(child)),
     );
+    void gone.then((code) => {
+      if (child === this.#current && this.spawning.isReplaced(code)) void this.replace();
+    });
     return child;
   }
 }

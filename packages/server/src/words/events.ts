@@ -133,10 +133,10 @@ export const WORDS: { readonly [E in EventName]: Words<E> | null } = {
     text: `is stopping, with ${plural(running, "job")} in hand`,
     fields: { worker, running },
   })),
-  "worker.stopped": logged("info", ({ worker, released }) => ({
+  "worker.stopped": logged("info", ({ worker, released, unended }) => ({
     subject: `worker ${worker}`,
-    text: `stopped, ${plural(released, "job")} given back`,
-    fields: { worker, released },
+    text: `stopped, ${plural(released, "job")} given back${unended === 0 ? "" : `; ${plural(unended, "handler")} did not end`}`,
+    fields: { worker, released, unended },
   })),
   "breaker.changed": {
     most: "warn",

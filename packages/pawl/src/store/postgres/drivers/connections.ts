@@ -5,6 +5,8 @@ import { hangUp } from "./pg-hang-up.js";
 import { Unreplicated } from "./pg-replication.js";
 import { sqlState } from "./sql-state.js";
 
+/** ms that those in use are waited for when all are closed */
+const LAST_USE = 5_000;
 /** ms that one is kept at hand after its last use; the pool closes it after as long again */
 const AT_HAND = 60_000;
 
@@ -129,7 +131,9 @@ export class Connections {
     for (const giveUp of this.#asking) giveUp();
     this.#asking.clear();
     this.#letGo(() => true);
-    await this.#pool.end();
+    // It waits for those that are in use: a handler that does not end may hold one for ever.
+    const tooLong = new Promise((resolve) => setTimeout(resolve, LAST_USE).unref());
+    await Promise.race([this.#pool.end(), tooLong]);
     await Promise.all([...this.#clients].map(hangUp));
   }
 }
