@@ -11,14 +11,18 @@ const MOST_KEPT = 500;
 /** Steps that are taken at once, about 1 ms of them; and in one turn of the event loop, so that a batch holds nobody up either. */
 const STEPS_AT_ONCE = 25_000;
 const STEPS_OF_A_TURN = 100_000;
+/** Of a turn, for one caller: others find some left. */
+const STEPS_OF_A_CALLER = 60_000;
+/** callers that are remembered for a schema */
+const MOST_CALLERS = 1_000;
 /** ms */
 const RETRY_AFTER = 1_000;
 
 interface Kept {
   readonly key: string;
   readonly compiled: CompiledSchema;
-  /** the last input was none to check at once, so the next one is not tried */
-  isCostly: boolean;
+  /** callers whose last input was none to check at once: their next one is not tried */
+  readonly costlyOf: Set<string>;
 }
 
 type Result = { readonly value: unknown } | { readonly issues: NonNullable<Verdict["issues"]> };
@@ -34,26 +38,26 @@ export function schemaCompiler(threads: Pick<CheckThreads, "check"> = new CheckT
     const text = JSON.stringify(schema);
     const own = keep(kept, schema, text, task);
 
-    const atOnce = (value: unknown): Verdict | undefined => {
-      if (own.isCostly || turn.left <= 0) return undefined;
-      const given = Math.min(STEPS_AT_ONCE, turn.left);
+    const atOnce = (value: unknown, caller: string): Verdict | undefined => {
+      const given = Math.min(STEPS_AT_ONCE, turn.leftFor(caller));
+      if (given <= 0 || own.costlyOf.has(caller)) return undefined;
       const budget = { left: given };
       try {
         return own.compiled.check(value, budget);
       } catch (error) {
         if (!(error instanceof Unfinished)) throw error;
         if (error.reason !== "steps") throw refused(task, error.reason);
-        own.isCostly = given === STEPS_AT_ONCE;
+        if (given === STEPS_AT_ONCE) noteCostly(own, caller);
         return undefined;
       } finally {
-        turn.spend(given - budget.left);
+        turn.spend(caller, given - budget.left);
       }
     };
     const inThread = async (value: unknown, caller: string): Promise<Result> => {
       const asJson = value === undefined ? {} : { value: JSON.stringify(value) };
       try {
         const judged = await threads.check(caller, { key: own.key, schema: text, ...asJson });
-        own.isCostly = judged.steps > STEPS_AT_ONCE;
+        if (judged.steps <= STEPS_AT_ONCE) own.costlyOf.delete(caller);
         return resultOf(value, judged);
       } catch (error) {
         if (error instanceof Crowded) throw pawlError("too_many_requests", { what: "the check of a costly input", retryAfter: RETRY_AFTER });
@@ -65,14 +69,18 @@ export function schemaCompiler(threads: Pick<CheckThreads, "check"> = new CheckT
         version: 1,
         vendor: "json-schema",
         validate: (value, options) => {
-          const verdict = atOnce(value);
-          if (verdict !== undefined) return resultOf(value, verdict);
           const { caller = "" } = (options?.libraryOptions ?? {}) as CheckOptions;
-          return inThread(value, caller);
+          const verdict = atOnce(value, caller);
+          return verdict === undefined ? inThread(value, caller) : resultOf(value, verdict);
         },
       },
     };
   };
+}
+
+function noteCostly({ costlyOf }: Kept, caller: string): void {
+  if (costlyOf.size >= MOST_CALLERS) costlyOf.clear();
+  costlyOf.add(caller);
 }
 
 function resultOf(value: unknown, { issues }: Verdict): Result {
@@ -91,7 +99,7 @@ function refused(task: string, reason: Unfinished["reason"]): PawlError {
 
 function keep(kept: Map<string, Kept>, schema: JsonSchema, text: string, task: string): Kept {
   const key = createHash("sha256").update(text).digest("base64");
-  const own = kept.get(key) ?? { key, compiled: compile(schema, text, task), isCostly: false };
+  const own = kept.get(key) ?? { key, compiled: compile(schema, text, task), costlyOf: new Set<string>() };
   kept.delete(key);
   kept.set(key, own);
   if (kept.size > MOST_KEPT) kept.delete(kept.keys().next().value as string);
@@ -111,16 +119,21 @@ function compile(schema: JsonSchema, text: string, task: string): CompiledSchema
 
 /** What may still be done until the event loop has turned. */
 class Turn {
-  left = STEPS_OF_A_TURN;
-  #ends = false;
+  readonly #ofCallers = new Map<string, number>();
+  #left = STEPS_OF_A_TURN;
 
-  spend(steps: number): void {
-    this.left -= steps;
-    if (this.#ends) return;
-    this.#ends = true;
-    setImmediate(() => {
-      this.#ends = false;
-      this.left = STEPS_OF_A_TURN;
-    });
+  leftFor(caller: string): number {
+    return Math.min(this.#left, this.#ofCallers.get(caller) ?? STEPS_OF_A_CALLER);
+  }
+
+  spend(caller: string, steps: number): void {
+    if (this.#ofCallers.size === 0) setImmediate(() => this.#end());
+    this.#ofCallers.set(caller, (this.#ofCallers.get(caller) ?? STEPS_OF_A_CALLER) - steps);
+    this.#left -= steps;
+  }
+
+  #end(): void {
+    this.#ofCallers.clear();
+    this.#left = STEPS_OF_A_TURN;
   }
 }

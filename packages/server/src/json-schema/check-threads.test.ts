@@ -73,6 +73,17 @@ describe("threads that check inputs", () => {
     expect((await many).filter(({ status }) => status === "rejected")).toHaveLength(1);
   });
 
+  test("refuse a caller that has used up its time, and nobody else, until it has some back", async () => {
+    const threads = new CheckThreads({ ...PATIENT, threads: 1, allowance: 1, regained: 0 });
+    const batch = [threads.check("a", endless()), threads.check("a", integer(1)), threads.check("b", integer(1))] as const;
+    await expect(batch[0]).rejects.toThrow(Unfinished);
+    await expect(batch[1]).rejects.toThrow(Crowded);
+    expect(await batch[2]).toEqual({ steps: 2 });
+    const generous = new CheckThreads({ ...PATIENT, threads: 1, allowance: 1, regained: 1_000_000 });
+    await expect(generous.check("a", endless())).rejects.toThrow(Unfinished);
+    expect(await generous.check("a", integer(1))).toEqual({ steps: 2 });
+  });
+
   test("refuse what has waited too long", async () => {
     const threads = new CheckThreads({ ...PATIENT, patience: 0 });
     await expect(threads.check("a", integer(1))).rejects.toThrow(Crowded);

@@ -20,7 +20,7 @@ export interface Judged {
   readonly issues?: readonly Issue[];
 }
 
-/** Too many checks wait already, or this one waited too long. */
+/** Too many checks wait already, this one waited too long, or its caller has used up its time. */
 export class Crowded extends Error {
   override readonly name = "Crowded";
 }
@@ -31,6 +31,9 @@ export interface ThreadLimits {
   readonly deadline: number;
   /** ms that it may wait for a thread */
   readonly patience: number;
+  /** ms of threads that a caller may use at once, and of each that passes after it */
+  readonly allowance: number;
+  readonly regained: number;
   /** characters of the values of one caller that wait, beside one */
   readonly perCaller: number;
   /** of all callers */
@@ -46,6 +49,8 @@ const LIMITS: ThreadLimits = {
   threads: Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))),
   deadline: 250,
   patience: 5_000,
+  allowance: 10_000,
+  regained: 0.5,
   perCaller: 4_000_000,
   overall: 64_000_000,
   idle: 30_000,
@@ -62,6 +67,7 @@ interface Waiting {
   readonly question: ThreadQuestion;
   readonly size: number;
   readonly patience: NodeJS.Timeout;
+  begunAt?: number;
   resolve(judged: Judged): void;
   reject(error: unknown): void;
 }
@@ -74,8 +80,9 @@ interface Thread {
 }
 
 /**
- * Threads for checks of inputs that take long. Callers take turns, so that one that asks for many waits for itself; a thread that does
- * not answer in time, or takes too much memory, is ended and replaced.
+ * Threads for checks of inputs that take long. Callers take turns, so that one that asks for many waits for itself, and each has so
+ * much time, so that a batch of costly inputs is refused in the end. A thread that does not answer in time, or takes too much memory, is
+ * ended and replaced.
  */
 export class CheckThreads {
   readonly #limits: ThreadLimits;
@@ -83,9 +90,11 @@ export class CheckThreads {
   /** by caller; the first one's turn is next */
   readonly #waiting = new Map<string, Waiting[]>();
   #size = 0;
+  readonly #allowances: Allowances;
 
   constructor(limits: Partial<ThreadLimits> = {}) {
     this.#limits = { ...LIMITS, ...limits };
+    this.#allowances = new Allowances(this.#limits);
   }
 
   /** how many there are now */
@@ -116,7 +125,9 @@ export class CheckThreads {
         if (this.#threads.size < this.#limits.threads) this.#spawn();
         return;
       }
-      this.#begin(thread, this.#next());
+      const waiting = this.#next();
+      if (this.#allowances.has(waiting.caller)) this.#begin(thread, waiting);
+      else waiting.reject(new Crowded());
     }
   }
 
@@ -172,6 +183,7 @@ export class CheckThreads {
 
   #begin(thread: Thread, waiting: Waiting): void {
     thread.job = waiting;
+    waiting.begunAt = performance.now();
     clearTimeout(thread.timer);
     // A process does not end while somebody waits for a verdict.
     thread.worker.ref();
@@ -188,7 +200,7 @@ export class CheckThreads {
   #answered(thread: Thread, answer: ThreadAnswer): void {
     const { job } = thread;
     if (job === undefined) return;
-    delete thread.job;
+    this.#account(thread);
     thread.worker.unref();
     this.#rest(thread);
     if ("unfinished" in answer) job.reject(new Unfinished(answer.unfinished));
@@ -207,9 +219,37 @@ export class CheckThreads {
     clearTimeout(thread.timer);
     void thread.worker.terminate();
     const job = thread.job ?? (thread.isReady || this.#waiting.size === 0 ? undefined : this.#next());
-    delete thread.job;
+    this.#account(thread);
     job?.reject(error);
     this.#assign();
+  }
+
+  #account(thread: Thread): void {
+    const { job } = thread;
+    delete thread.job;
+    if (job?.begunAt !== undefined) this.#allowances.use(job.caller, performance.now() - job.begunAt);
+  }
+}
+
+/** The time that callers may use threads for: it is used up by checks, and comes back with time. */
+class Allowances {
+  readonly #used = new Map<string, { ms: number; at: number }>();
+
+  constructor(readonly limits: Pick<ThreadLimits, "allowance" | "regained">) {}
+
+  has(caller: string): boolean {
+    return this.#usedBy(caller) < this.limits.allowance;
+  }
+
+  use(caller: string, ms: number): void {
+    this.#used.set(caller, { ms: this.#usedBy(caller) + ms, at: performance.now() });
+    // Those that have all of it back need not be remembered.
+    for (const [other] of this.#used) if (this.#usedBy(other) === 0) this.#used.delete(other);
+  }
+
+  #usedBy(caller: string): number {
+    const { ms, at } = this.#used.get(caller) ?? { ms: 0, at: 0 };
+    return Math.max(0, ms - (performance.now() - at) * this.limits.regained);
   }
 }
 
