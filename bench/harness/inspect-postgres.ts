@@ -21,9 +21,9 @@ const STATEMENTS: Readonly<Record<string, CountStatements>> = {
   pawl: {
     unfinished: `select (select count(*) from pawl.any_ready) + (select count(*) from pawl.scheduled)
       + (select count(*) from pawl.parked) + (select count(*) from pawl.blocked) + (select coalesce(sum(open), 0) from pawl.lease) as count`,
-    // A job has one row of the history with that outcome, or a place in a bundle.
-    finished: `select count(distinct j.id) from pawl.job j join (select job from pawl.attempt where outcome = 0
-      union all select unnest(jobs) from pawl.bundle) a on a.job = j.id`,
+    // A job has one attempt with that outcome.
+    finished: `select count(distinct u.job) from pawl.history h cross join lateral unnest(coalesce(h.jobs, array[h.first])) with ordinality as u(job, place)
+      where not exists (select from generate_series(1, cardinality(h.odd), 5) as at where h.odd[at] = u.place and h.odd[at + 1] <> 0)`,
   },
   "graphile-worker": { unfinished: "select count(*) from graphile_worker._private_jobs" },
   "pg-boss": {

@@ -98,10 +98,7 @@ async function history(turn: Turn, froms: readonly number[], began: number, ende
   const stops = Math.floor((ended - began) / BUCKET);
   const rows = await turn.inspect.query<{ readonly tenant: number; readonly stop: number; readonly ms: number }>(`
     with ran as materialized (
-      select job, started_at, finished_at from pawl.attempt
-      union all
-      select u.job, b.since + u.started * interval '1 microsecond', b.since + u.finished * interval '1 microsecond'
-      from pawl.bundle b cross join lateral unnest(b.jobs, b.started, b.finished) as u(job, started, finished)
+      select job, started_at, finished_at from pawl.any_attempt
     ),
     timed as materialized (
       select job, extract(epoch from started_at)::float8 * 1000 - ${began} as since, extract(epoch from finished_at)::float8 * 1000 - ${began} as until from ran

@@ -51,11 +51,11 @@ export const workers: Scenario = {
 
 /** A job that was given back unstarted has an attempt `released` (3) and was neither run nor harmed. */
 async function failures(turn: Turn): Promise<number> {
-  return counted(turn, "select count(*) from pawl.attempt where outcome not in (0, 3)");
+  return counted(turn, "select count(*) from pawl.any_attempt where outcome not in (0, 3)");
 }
 
 async function attemptedTwice(turn: Turn): Promise<number> {
-  return counted(turn, "select count(*) from (select from pawl.attempt where outcome <> 3 group by job having count(*) > 1) twice");
+  return counted(turn, "select count(*) from (select from pawl.any_attempt where outcome <> 3 group by job having count(*) > 1) twice");
 }
 
 async function counted(turn: Turn, sql: string): Promise<number> {

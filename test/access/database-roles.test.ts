@@ -20,15 +20,14 @@ const ROWS = [
   "insert into pawl.schedule (created_at, changed_at, revision, keeps, tenant, name, definition) select now(), now(), 1, false, $1, 's', '{}' where $2::uuid is not null",
   "insert into pawl.target (tenant, task, url, concurrency, timeout_ms, created_at, changed_at) select $1, 't', 'https://x.example', 1, 1, now(), now() where $2::uuid is not null",
   "insert into pawl.breaker (tenant, task, state, forced, turn, since, counts, rule) select $1, 't', 'open', true, 0, now(), '[]', '{}' where $2::uuid is not null",
-  ...["attempt", "attempt_kept"].map(
+  ...["history", "history_kept"].map(
     (table) =>
-      `insert into pawl.${table} (lease, started_at, finished_at, job, outcome, next, spent, crashes) select 1, now(), now(), j.id, 0, 5, 1, 0 from pawl.job j where j.id = $2 and j.tenant = $1`,
+      `insert into pawl.${table} (home, last, lease, since, ended, first) select j.home, j.home, 1, now(), now(), j.id from pawl.job j where j.id = $2 and j.tenant = $1`,
   ),
   ...["log", "log_kept"].map(
     (table) =>
       `insert into pawl.${table} (at, lease, job, level, message) select now(), 1, j.id, 1, 'm' from pawl.job j where j.id = $2 and j.tenant = $1`,
   ),
-  "insert into pawl.bundle (seq, lease, since, worker, first, jobs, started, finished) select nextval('pawl.ready_seq'), 1, now(), 1, j.id, array[j.id], '{0}', '{1}' from pawl.job j where j.id = $2 and j.tenant = $1",
   "insert into pawl.intent (job, kind, asked_at) select j.id, 'pause', now() from pawl.job j where j.id = $2 and j.tenant = $1",
   "insert into pawl.dependency (parent, child, on_death) select j.id, j.id, 'die' from pawl.job j where j.id = $2 and j.tenant = $1",
   "insert into pawl.tick (schedule, at, fired_at, job, merged, way) select s.id, now(), now(), $2, 0, 'fired' from pawl.schedule s where s.tenant = $1",

@@ -43,7 +43,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
           select id, band, 0, 0, 'rate', queue, tenant, task, concat_ws(e'\\x01', tenant, 'l', right(id::text, 4)), 4, 1 from made
         ),
         logged as (insert into pawl.log (at, lease, job, level, message) select now(), 1, id, 4, 'm' from made)
-        insert into pawl.attempt (lease, started_at, finished_at, job, outcome, next, spent, crashes) select 1, now(), now(), id, 1, 2, 1, 0 from made`),
+        insert into pawl.history (home, last, lease, since, ended, first, odd) select home, home, 1, now(), now(), id, '{1,1,2,1,0}' from made`),
       );
       await site.owner.query("vacuum analyze");
     });

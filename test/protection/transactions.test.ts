@@ -11,7 +11,7 @@ const next = task("next", { retry: [] }, async (input: { card: string }) => void
 /** Whether any job or attempt holds it as it is. */
 async function isPlain(client: pg.Client, text: string): Promise<boolean> {
   const { rows } = await client.query(
-    "select 1 from pawl.job j where position($1 in j::text) > 0 union all select 1 from pawl.attempt a where position($1 in a::text) > 0",
+    "select 1 from pawl.job j where position($1 in j::text) > 0 union all select 1 from pawl.history a where position($1 in a::text) > 0",
     [text],
   );
   return rows.length > 0;

@@ -1,6 +1,6 @@
 import { FAILED, type Held, HOUR, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
 import { EVERYWHERE, races } from "../support/race.js";
-import { ASK, CANCEL, CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, SETTLE_WRITTEN, TAKE_ANYWHERE, takeBelieving } from "./pieces.js";
+import { ASK, CANCEL, CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_LOCKED, SETTLE_SNAPSHOT, TAKE_ANYWHERE, takeBelieving } from "./pieces.js";
 
 async function held(w: World): Promise<Held> {
   await w.add();
@@ -15,11 +15,11 @@ async function due(w: World) {
 
 const cancel = (w: World, { job }: Held) => w.store.jobs.cancel("everyone", job.id, "no need");
 
-const SETTLE = { splits: [SETTLE_SNAPSHOT, SETTLE_WRITTEN] };
+const SETTLE = { splits: [SETTLE_SNAPSHOT, SETTLE_LOCKED] };
 const INTENT_GUARD = {
   statement: "settle",
-  from: " or exists (select from pawl.intent where job = any($6::uuid[]))",
-  to: "",
+  from: "when exists (select from pawl.intent) then",
+  to: "when false then",
 };
 
 races((race) => {

@@ -6,18 +6,12 @@ export const CLAIM_PARCELS: Split = splitBefore("claim", "q.queue = o.queue");
 /** What it may take is locked. */
 export const CLAIM_HOLDING: Split = splitBefore("claim", "upto - count < quota");
 export const OPEN_SNAPSHOT: Split = splitBefore("open_parcels", "p.ctid = any(");
-export const SETTLE_SNAPSHOT: Split = splitBefore("settle", "id = any($3::bigint[]) and worker = $2");
-/** All is written and locked, and not committed. */
-export const SETTLE_WRITTEN: Split = {
+export const SETTLE_SNAPSHOT: Split = splitBefore("settle", "l.id = c.lease and l.worker = $2");
+/** All is locked and about to be written. */
+export const SETTLE_LOCKED: Split = {
   statement: "settle",
-  from: "from fresh) = $36",
-  to: (barrier) => `from fresh where ${barrier}) = $36`,
-};
-export const BUNDLE_SNAPSHOT: Split = splitBefore("settle_bundled", "id = any($2::bigint[]) and worker = $1");
-export const BUNDLE_WRITTEN: Split = {
-  statement: "settle_bundled",
-  from: "from fresh) = cardinality",
-  to: (barrier) => `from fresh where ${barrier}) = cardinality`,
+  from: "from good) < cardinality",
+  to: (barrier) => `from good where ${barrier}) < cardinality`,
 };
 /** A settlement that hands places over: before it looks who is next, and when the numbers of those are drawn. */
 export const HAND_OVER_SNAPSHOT: Split = splitBefore("settle_limited", "h.gate = p.key");
@@ -30,8 +24,8 @@ export const PROMOTE_SNAPSHOT: Split = splitBefore("promote", "run_at >= to_time
 export const TAKE_SNAPSHOT: Split = splitBefore("take", "id = any($1::uuid[])");
 
 export const REAP: Pieces = { stops: ["lock_expired", "unsettled", "commit"], splits: [splitBefore("lock_expired", "until <=")] };
-/** A settlement that the guard has sent the long way. */
-export const SETTLE_GUARDED: Pieces = { stops: ["settle", "lock_leases", "settled_before", "commit"] };
+/** A settlement of a job that something was asked of. */
+export const SETTLE_GUARDED: Pieces = { stops: ["settle", "lock_leases", "intents_of", "commit"] };
 export const CANCEL: Pieces = { stops: ["facts", "take", "commit"], splits: [TAKE_SNAPSHOT] };
 /** A verb on a running job only leaves a note. */
 export const ASK: Pieces = { stops: ["facts", "commit"] };

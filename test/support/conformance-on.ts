@@ -19,7 +19,6 @@ export function conformanceOn(server: ServerName, parcels?: ParcelSize, topics?:
       stores = emptiedStores(
         pgDriver({ config: { ...database.config, max: 4 }, listenConfig: database.directConfig, prepare: "auto", statementTimeout: 30_000 }),
         parcels,
-        undefined,
         walled,
       );
     });

@@ -1,5 +1,4 @@
 import type { Store } from "../../packages/pawl/src/store/port.js";
-import type { HeldLeases } from "../../packages/pawl/src/store/postgres/bundles.js";
 import { openDb, statement } from "../../packages/pawl/src/store/postgres/db.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
@@ -32,7 +31,6 @@ const EMPTY = statement("test_empty", "select pawl.test_empty() as span");
 export function emptiedStores(
   driver: Driver,
   parcels?: ParcelSize,
-  held?: HeldLeases,
   /** with database roles, so that what is read for a tenant is read behind the wall */
   walled = false,
 ): { make(now: () => number): Promise<Store>; close(): Promise<void> } {
@@ -64,7 +62,6 @@ export function emptiedStores(
       engine,
       self: place,
       ...(parcels === undefined ? {} : { parcels }),
-      ...(held === undefined ? {} : { held }),
     });
   }
 

@@ -27,18 +27,16 @@ create table if not exists public.witness (
 );
 create or replace function public.witness() returns trigger language plpgsql as $$
 begin
-  insert into public.witness (job, lease, worker, outcome, next) values (new.job, new.lease, new.worker, new.outcome, new.next);
-  return null;
-end $$;
-create or replace trigger witness after insert on pawl.attempt for each row execute function public.witness();
-create or replace function public.witness_bundle() returns trigger language plpgsql as $$
-begin
+  -- A row of several that is taken apart comes back as rows of one.
   if tg_op = 'DELETE' then delete from public.witness w where w.lease = old.lease and w.job = any(old.jobs);
-  else insert into public.witness (job, lease, worker, outcome, next) select u.job, new.lease, new.worker, ${outcomeCode("succeeded")}, ${stateCode("succeeded")} from unnest(new.jobs) as u(job);
+  else insert into public.witness (job, lease, worker, outcome, next)
+    select u.job, new.lease, new.worker, coalesce(new.odd[o.at + 1], ${outcomeCode("succeeded")}), coalesce(new.odd[o.at + 2], ${stateCode("succeeded")})
+    from unnest(coalesce(new.jobs, array[new.first])) with ordinality as u(job, place)
+    left join lateral (select at from generate_series(1, cardinality(new.odd), 5) as at where new.odd[at] = u.place) o on true;
   end if;
   return null;
 end $$;
-create or replace trigger witness after insert or delete on pawl.bundle for each row execute function public.witness_bundle();`;
+create or replace trigger witness after insert or delete on pawl.history for each row execute function public.witness();`;
 
 export async function installWitness(client: pg.Client): Promise<void> {
   await client.query(WITNESS);
@@ -51,8 +49,8 @@ const PLACES = `
     union all select id, 'parked' from pawl.parked
     union all select id, 'blocked' from pawl.blocked
     union all select id, 'dead' from pawl.dead
-    union all select u.job, 'running' from pawl.lease l cross join unnest(l.jobs) as u(job)
-      where not exists (select from pawl.any_attempt a where a.job = u.job and a.lease = l.id)
+    union all select u.job, 'running' from pawl.lease l cross join lateral unnest(l.jobs) with ordinality as u(job, place)
+      where not u.place::int <@ l.settled
     union all select job, case when next = ${stateCode("succeeded")} then 'succeeded' else 'cancelled' end
       from (select distinct on (job) job, next from pawl.any_attempt order by job, lease desc) as last
       where next in (${stateCode("succeeded")}, ${stateCode("cancelled")})

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { TestClock, World } from "../../packages/pawl/src/store/conformance/world.js";
 import type { Store } from "../../packages/pawl/src/store/port.js";
-import { HeldLeases } from "../../packages/pawl/src/store/postgres/bundles.js";
 import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
@@ -84,19 +83,15 @@ export class RaceTrack {
     readonly interleaver: Interleaver,
     readonly stores: ReturnType<typeof emptiedStores>,
     readonly drop: () => Promise<void>,
-    /** racers and setup stand for one process */
-    readonly held: HeldLeases,
   ) {}
 
   static async open(server: ServerName): Promise<RaceTrack> {
     const database = await testClockDatabase(server, { ...plannedOnce(server), ...PLANNED_AS_WRITTEN });
-    const held = new HeldLeases(PARCELS.from);
     const stores = emptiedStores(
       pgDriver({ config: { ...database.config, max: 2, options: "-c synchronous_commit=off" }, prepare: "auto", statementTimeout: 20_000 }),
       PARCELS,
-      held,
     );
-    return new RaceTrack(await Interleaver.open(database), stores, database.drop, held);
+    return new RaceTrack(await Interleaver.open(database), stores, database.drop);
   }
 
   async close(): Promise<void> {
@@ -147,7 +142,7 @@ export class RaceTrack {
       race.racers.map((racer, index) => ({
         ...racer,
         mutations,
-        run: (driver: Driver) => racer.run(new RacingWorld(storeOn(driver, clock, this.held), clock, index + 1), context),
+        run: (driver: Driver) => racer.run(new RacingWorld(storeOn(driver, clock), clock, index + 1), context),
       })),
       choose,
       race.begin,
@@ -187,8 +182,8 @@ function tell({ story, message }: Failure): string {
   return `${story.join(", ")}: ${message}`;
 }
 
-export function storeOn(driver: Driver, clock: TestClock, held?: HeldLeases): Store {
+export function storeOn(driver: Driver, clock: TestClock): Store {
   const db = openDb(driver, { place: "race", now: clock.now });
   const engine = { engine: "postgres", place: "race", version: "", durability: "process", schema: 1 } as const;
-  return postgresStore({ db, engine, self: "race", ...(held === undefined ? {} : { held }) });
+  return postgresStore({ db, engine, self: "race" });
 }

@@ -17,8 +17,7 @@ const PLACES = `
     union all select id, 'parked', 'parked' from pawl.parked
     union all select id, 'blocked', 'blocked' from pawl.blocked
     union all select id, 'dead', 'dead' from pawl.dead
-    union all select u.job, 'lease ' || l.id, 'running' from pawl.lease l cross join lateral unnest(l.jobs) as u(job)
-      where not exists (select from pawl.any_attempt a where a.job = u.job and a.lease = l.id)
+    union all select u.job, 'lease ' || l.id, 'running' from pawl.lease l cross join lateral unnest(l.jobs) with ordinality as u(job, place) where not u.place::int <@ l.settled
     union all select job, 'history', case when next = ${SUCCEEDED} then 'succeeded' else 'cancelled' end
       from (select distinct on (job) job, next from pawl.any_attempt order by job, lease desc) newest where next in (${SUCCEEDED}, ${CANCELLED})
   )`;
@@ -41,7 +40,12 @@ const STRUCTURE = `
   union all select 'job ' || u.id || ' does not stand at its number' from pawl.parcel p cross join lateral unnest(p.jobs) with ordinality as u(id, place)
     join pawl.any_job j on j.id = u.id where j.home <> p.seq + u.place - 1
   union all select 'job ' || job || ' was settled twice under lease ' || lease from pawl.any_attempt group by job, lease having count(*) > 1
-  union all select 'job ' || job || ' is in two bundles' from (select unnest(jobs) as job from pawl.bundle) b group by job having count(*) > 1
+  union all select 'job ' || u.job || ' is settled in lease ' || l.id || ' and not in history' from pawl.lease l cross join lateral unnest(l.jobs) with ordinality as u(job, place)
+    where u.place::int <@ l.settled and not exists (select from pawl.any_attempt a where a.job = u.job and a.lease = l.id) and exists (select from pawl.any_job j where j.id = u.job)
+  union all select 'job ' || a.job || ' is in history under lease ' || l.id || ' and not settled' from pawl.lease l join pawl.any_attempt a on a.lease = l.id
+    where not array_position(l.jobs, a.job) <@ l.settled
+  union all select 'job ' || a.job || ' has a row of history that no read finds' from (select unnest(coalesce(h.jobs, array[h.first])) as job, h.lease from pawl.history h) a
+    where exists (select from pawl.job j where j.id = a.job) and not exists (select from pawl.any_attempt f where f.job = a.job and f.lease = a.lease)
   union all select 'job ' || job || ' went on after its end' from line
     where before in (${SUCCEEDED}, ${CANCELLED}) or (before = ${DEAD} and outcome <> ${outcomeCode("redriven")})
   union all select 'lease ' || l.id || ' says ' || l.open || ' open jobs and has ' || r.n from pawl.lease l

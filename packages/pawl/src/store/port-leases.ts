@@ -46,6 +46,14 @@ export interface SuspectRequest {
   readonly duration: number;
 }
 
+/** Where a claimed job stands, by which a store settles it without a look at its id. */
+export interface ClaimPlace {
+  /** in its lease, from 1 */
+  readonly place: number;
+  /** the job's number, which never changes */
+  readonly home: number;
+}
+
 export interface ClaimedJob {
   readonly id: JobId;
   readonly lane: Lane;
@@ -61,11 +69,15 @@ export interface ClaimedJob {
   readonly intent?: Intent;
   /** it was claimed under limits on its lane, and holds slots of them */
   readonly limited?: true;
+  /** absent: the store finds it by its id */
+  readonly at?: ClaimPlace | undefined;
 }
 
 export interface Settlement {
   readonly lease: LeaseId;
   readonly job: JobId;
+  /** as the claim gave it; without it the job is looked up in its lease */
+  readonly at?: ClaimPlace | undefined;
   /** as the claim gave it */
   readonly lane: Lane;
   readonly patch: Patch;

@@ -116,7 +116,7 @@ export class Attempt {
   settlement(patch: Patch, now: number): Settlement {
     const { lease, job } = this;
     const startedAt = lease.storeTime(this.startedAt);
-    const settlement = { lease: lease.id, job: job.id, lane: job.lane, patch, startedAt, finishedAt: lease.storeTime(now) };
+    const settlement: Settlement = { lease: lease.id, job: job.id, at: job.at, lane: job.lane, patch, startedAt, finishedAt: lease.storeTime(now) };
     return job.limited === true || job.options?.limits !== undefined ? { ...settlement, limited: true } : settlement;
   }
 }

@@ -19,7 +19,7 @@ export function claimTests(test: Test): void {
     expect(claimed).toEqual({
       lease: claimed?.lease,
       now: START + 2 * MINUTE,
-      jobs: [{ id, lane: lane(), input: '{"n":1}', options: { timeout: 5 }, dueAt: START + MINUTE, spent: 0, crashes: 0 }],
+      jobs: [{ id, lane: lane(), input: '{"n":1}', options: { timeout: 5 }, dueAt: START + MINUTE, spent: 0, crashes: 0, at: claimed?.jobs[0]?.at }],
     });
   });
 

@@ -113,13 +113,14 @@ export function lostAnswerTests(test: Test): void {
     expect(await everything(w)).toEqual(before);
   });
 
-  test("a settlement sent again after its job was dropped leaves the rest of its lease alone", async (w) => {
+  test("a settlement sent again after its job was dropped answers settled, and leaves the rest of its lease alone", async (w) => {
     await w.enqueue({}, {});
     const [first, second] = (await w.holdAll()) as [Held, Held];
     await w.settle(first, SUCCEEDED);
     await w.store.jobs.drop("everyone", first.job.id);
-    expect(await w.settle(first, SUCCEEDED)).toBe("stale");
+    expect(await w.settle(first, SUCCEEDED)).toBe("settled");
     expect(await w.settle(second, SUCCEEDED)).toBe("settled");
+    expect(await w.settle(first, SUCCEEDED), "once its lease is gone, too").toBe("stale");
   });
 
   test("a verb of an operator asked again says that it is done, and changes nothing", async (w) => {

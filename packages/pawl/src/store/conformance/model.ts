@@ -237,7 +237,9 @@ function settlement(twins: Twins, { lease, job: number, outcome, delay }: Random
   const now = twins.clock.now();
   const patch = decide(standingOf(job, job.options, now), OUTCOMES[outcome](delay), delay === 0 ? [0, 0] : [delay, delay], () => 0.5);
   const limited = job.options?.limits === undefined && job.limited !== true ? {} : ({ limited: true } as const);
-  return { lease: leaseOf(pair, side), job: job.id, lane: job.lane, patch, startedAt: pair.model.now, finishedAt: now, ...limited };
+  // Where a job stands is each store's own affair.
+  const { at } = pair[side].jobs.find(({ id }) => id === job.id) ?? {};
+  return { lease: leaseOf(pair, side), job: job.id, at, lane: job.lane, patch, startedAt: pair.model.now, finishedAt: now, ...limited };
 }
 
 const OUTCOMES: Readonly<Record<RandomSettlement["outcome"], (delay: number) => Outcome>> = {

@@ -243,8 +243,8 @@ export function settleTests(test: Test): void {
   test("a job that is not in the lease is stale", async (w) => {
     const [a, b] = [await w.add(), await w.add()];
     const [first, second] = [await w.hold(), await w.hold()];
-    const crossed: Settlement = { ...w.settlement(first, SUCCEEDED), job: b };
-    const unknown: Settlement = { ...w.settlement(first, SUCCEEDED), job: NOBODY };
+    const crossed: Settlement = { ...w.settlement(first, SUCCEEDED), at: undefined, job: b };
+    const unknown: Settlement = { ...w.settlement(first, SUCCEEDED), at: undefined, job: NOBODY };
     expect(await w.store.leases.settle(ANA, [crossed, unknown])).toEqual(["stale", "stale"]);
     expect([await w.state(a), await w.state(b)]).toEqual(["running", "running"]);
     expect(second.job.id).toBe(b);
@@ -253,7 +253,7 @@ export function settleTests(test: Test): void {
   test("a job that never ran is stale", async (w) => {
     const [a, b] = [await w.add(), await w.add()];
     const held = await w.hold();
-    expect(await w.store.leases.settle(ANA, [{ ...w.settlement(held, SUCCEEDED), job: b }])).toEqual(["stale"]);
+    expect(await w.store.leases.settle(ANA, [{ ...w.settlement(held, SUCCEEDED), at: undefined, job: b }])).toEqual(["stale"]);
     expect([await w.state(a), await w.state(b)]).toEqual(["running", "ready"]);
   });
 

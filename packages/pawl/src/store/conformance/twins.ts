@@ -126,7 +126,7 @@ export function leaseOf(pair: TwinLease, side: Side): LeaseId {
 }
 
 function plainClaim({ now, jobs }: Claimed): object {
-  return { now, jobs: jobs.map((job) => ({ ...job, options: job.options ?? {} })) };
+  return { now, jobs: jobs.map(({ at: _, ...job }) => ({ ...job, options: job.options ?? {} })) };
 }
 
 /** All words are core's, so they are the same. With which of several dead parents a job dies is the store's choice. */

@@ -168,6 +168,7 @@ export class World {
     return {
       lease: claimed.lease,
       job: job.id,
+      at: job.at,
       lane: job.lane,
       patch,
       startedAt: claimed.now,

@@ -146,7 +146,15 @@ function mayBeSuspect(tables: Tables, { queues, tasks, bands, tenants }: Suspect
 function open(tables: Tables, worker: WorkerRef, duration: number, rows: readonly JobRow[], suspect: boolean): Claimed | undefined {
   if (rows.length === 0) return undefined;
   const id = tables.nextLease();
-  tables.leases.set(id, { id, worker, claimedAt: tables.now, until: tables.now + duration, suspect, open: new Set(rows.map((row) => row.id)) });
+  tables.leases.set(id, {
+    id,
+    worker,
+    claimedAt: tables.now,
+    until: tables.now + duration,
+    suspect,
+    open: new Set(rows.map((row) => row.id)),
+    settled: new Set(),
+  });
   for (const row of rows) move(tables, row, "claim", { state: "running", lease: id });
   return { lease: id, now: tables.now, jobs: rows.map((row) => claimedJob(row, tables.intents.get(row.id)?.intent)) };
 }
@@ -168,6 +176,7 @@ function settleOne(tables: Tables, worker: WorkerRef, { lease: id, job, patch, s
 
 /** Answers for a settle whose answer was lost. A job that was reaped under the lease is somebody else's now. */
 function wasSettled(tables: Tables, worker: WorkerRef, lease: LeaseId, job: JobId): boolean {
+  if (heldBy(tables, worker, lease)?.settled.has(job)) return true;
   const line = tables.jobs.get(job)?.history.find((entry) => entry.lease === lease);
   return line?.boot === worker.boot && line.outcome !== "crashed";
 }
@@ -189,6 +198,7 @@ function reapOne(tables: Tables, lease: LeaseRow): readonly JobRow[] {
 
 function close(tables: Tables, lease: LeaseRow, job: JobId): void {
   lease.open.delete(job);
+  lease.settled.add(job);
   if (lease.open.size === 0) tables.leases.delete(lease.id);
 }
 

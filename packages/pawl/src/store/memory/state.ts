@@ -72,6 +72,8 @@ export interface LeaseRow {
   readonly suspect: boolean;
   /** its jobs that are not settled */
   readonly open: Set<JobId>;
+  /** those settled while it lasts */
+  readonly settled: Set<JobId>;
 }
 
 export interface KeyRow {

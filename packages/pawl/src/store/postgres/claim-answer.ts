@@ -2,7 +2,6 @@ import type { JobId, LeaseId } from "../../core/id.js";
 import type { Intent } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import type { Quota } from "../../core/offer.js";
-import type { Run } from "./bundles.js";
 import type { Facts } from "./facts-apart.js";
 
 /** Between the facts of two jobs, and between those of one: JSON cannot hold these characters anywhere. */
@@ -68,7 +67,12 @@ interface Rows {
   readonly front: readonly number[] | null;
 }
 
-interface TakenRun extends Run {
+/** Jobs of a claim, by their places in it from 1, that came out of one parcel, one after the other. */
+interface TakenRun {
+  /** the number of the first one */
+  readonly seq: number;
+  readonly from: number;
+  readonly to: number;
   readonly carried: boolean;
   readonly told: boolean;
 }
@@ -95,6 +99,8 @@ export interface Taken extends Pick<About, "spent" | "crashes"> {
   /** by the places of their jobs */
   readonly inputs: readonly (string | undefined)[];
   readonly options: readonly (string | undefined)[];
+  /** numbers of jobs that came out of parcels */
+  readonly homes: readonly (number | undefined)[];
   readonly intents: Readonly<Record<JobId, Intent>> | undefined;
 }
 
@@ -114,6 +120,7 @@ export function read(row: AnswerRow | undefined, quotas: readonly Quota[]): Take
     runs,
     inputs: inPlace(row.inputs, runs, ({ carried }) => carried),
     options: inPlace(row.options, runs, ({ told }) => told),
+    homes: homesOf(runs),
     spent: about.spent,
     crashes: about.crashes,
     unpacked: lanesOf(about.unpacked ?? [], quotas),
@@ -172,14 +179,22 @@ function readFacts(text: string | null): ReadonlyMap<JobId, Facts> {
   if (text === null) return facts;
   for (const record of text.split(RECORD)) {
     const id = record.slice(0, ID_LENGTH) as JobId;
-    const end = record.indexOf(FIELD, ID_LENGTH);
-    if (end === -1) facts.set(id, { input: record.slice(ID_LENGTH), options: null, at: null });
+    const from = record.indexOf(FIELD, ID_LENGTH) + 1;
+    const home = Number(record.slice(ID_LENGTH, from - 1));
+    const end = record.indexOf(FIELD, from);
+    if (end === -1) facts.set(id, { home, input: record.slice(from), options: null, at: null });
     else {
       const next = record.indexOf(FIELD, end + 1);
-      facts.set(id, { input: record.slice(ID_LENGTH, end), options: record.slice(next + 1), at: Number(record.slice(end + 1, next)) });
+      facts.set(id, { home, input: record.slice(from, end), options: record.slice(next + 1), at: Number(record.slice(end + 1, next)) });
     }
   }
   return facts;
+}
+
+function homesOf(runs: readonly TakenRun[]): readonly (number | undefined)[] {
+  const homes: number[] = [];
+  for (const { seq, from, to } of runs) for (let place = from; place <= to; place++) homes[place - 1] = seq + place - from;
+  return homes;
 }
 
 /** What came along with some of the runs, by the places of their jobs. */

@@ -45,7 +45,7 @@ function answer({ inputs, options, parcels, packed, left }: AnswerParts): string
   return `
   select l.id::text as lease, ${ms(NOW)} as now, array_to_string(o.jobs, ',') as jobs, o.about,
     case when o.ids is not null then (
-      select string_agg(j.id::text || j.input::text || case when j.options is null then '' else E'${FIELD}' || ${ms("j.due_at")} || E'${FIELD}' || j.options::text end, E'${RECORD}')
+      select string_agg(j.id::text || j.home || E'${FIELD}' || j.input::text || case when j.options is null then '' else E'${FIELD}' || ${ms("j.due_at")} || E'${FIELD}' || j.options::text end, E'${RECORD}')
       from pawl.job j where j.id = any(o.ids) and j.id >= o.ids[1] and j.id <= o.ids[cardinality(o.ids)] and pg_column_size(j.input) < ${LARGE}
     ) end as facts, ${inputs} as inputs, ${options} as options,
     case when exists (select from pawl.intent) then (select json_object_agg(i.job, i.kind)::text from pawl.intent i where i.job = any(o.jobs)) end as intents,
@@ -107,7 +107,7 @@ export const CLAIM_ROWS = hotStatement(
     order by r.seq limit $4 for update skip locked
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken))),
-  ${hold("", "false", "null")},
+  ${hold("", "false")},
   counted as (insert into pawl.delta (queue, task, ready, running) select $5::text, $8::text, -count, count from own where count > 0)
   ${answer({ ...NO_PARCELS, left: "case when (select packed from lane) then '[1]' end" })}`,
 );
@@ -196,7 +196,7 @@ function claimText(several: boolean, { fronts = false, limits = unlimited() }: C
   ),
   left_rows as (delete from pawl.ready where ctid = any(array(select tid from taken where tid is not null))),
   ${several ? GAVE : ""}
-  ${hold(`'runs', ${RUNS}, ${several ? `'rows', ${ROWS}, 'unpacked', ${UNPACKED}, ` : ""}`, "false", "case when exists (select from opened) then '{}'::int4multirange end", "bare")},
+  ${hold(`'runs', ${RUNS}, ${several ? `'rows', ${ROWS}, 'unpacked', ${UNPACKED}, ` : ""}`, "false", "bare")},
   counted as (
     insert into pawl.delta (queue, task, ready, running)
     ${several ? "select queue, task, -sum(cardinality(ids)), sum(cardinality(ids)) from taken group by queue, task" : "select ($5::text[])[1], ($8::text[])[1], -count, count from own where count > 0"}
@@ -244,7 +244,7 @@ function frontText(ofLane: string, limits: string): string {
  * The lease over what was `taken`, and its jobs in that order with what is not their facts. Jobs out of one parcel stay together
  * until here: a row for each of a thousand costs more than all the rest. `bare`: of which facts are to be looked up.
  */
-function hold(more: string, alone: string, settled: string, bare = "true"): string {
+function hold(more: string, alone: string, bare = "true"): string {
   return `own as materialized (
     select coalesce(sum(cardinality(ids)), 0) as count, array(select unnest(ids) from taken) as jobs,
       case when bool_or(${bare}) then array(select unnest(ids) as id from taken where ${bare} order by id) end as ids,
@@ -254,8 +254,8 @@ function hold(more: string, alone: string, settled: string, bare = "true"): stri
     from taken
   ),
   leased as (
-    insert into pawl.lease (claimed_at, until, worker, open, alone, settled, jobs)
-    select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, count, ${alone}, ${settled}, jobs from own where count > 0
+    insert into pawl.lease (claimed_at, until, worker, open, alone, jobs)
+    select ${NOW}, ${NOW} + $3 * interval '1 millisecond', $2, count, ${alone}, jobs from own where count > 0
     returning id
   )`;
 }
@@ -277,7 +277,7 @@ export const CLAIM_SUSPECT = statement(
   taken as materialized (
     delete from pawl.suspect u using pick where u.ctid = pick.tid returning array[u.id] as ids, u.seq, u.spent, u.crashes, u.queue, u.band, u.tenant, u.task
   ),
-  ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true", "null")},
+  ${hold("'lane', (select json_build_object('queue', queue, 'band', band, 'tenant', tenant, 'task', task) from taken), ", "true")},
   counted as (insert into pawl.delta (queue, task, ready, running) select queue, task, -1, 1 from taken)
   ${answer({ ...NO_PARCELS, left: "null" })}`,
 );

@@ -5,7 +5,6 @@ import type { Quota } from "../../core/offer.js";
 import type { PolicyRef } from "../../core/policy.js";
 import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
-import type { HeldLeases } from "./bundles.js";
 import { type AnswerRow, leftOf, nothingOf, read, type Taken } from "./claim-answer.js";
 import { CLAIM, CLAIM_FRONTS, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT } from "./claim-statements.js";
 import type { Db } from "./db.js";
@@ -24,14 +23,9 @@ export interface Claiming {
   readonly workers: Workers;
   readonly bounds: LaneBounds;
   readonly guess: ParcelGuess;
-  readonly held: HeldLeases;
 }
 
-export async function claim(
-  { db, workers, bounds, guess, held }: Claiming,
-  request: ClaimRequest,
-  limited?: Statement,
-): Promise<Claimed | undefined> {
+export async function claim({ db, workers, bounds, guess }: Claiming, request: ClaimRequest, limited?: Statement): Promise<Claimed | undefined> {
   const { quotas } = request;
   if (quotas.length === 0 || request.limit <= 0) return undefined;
   const worker = await workers.id(request.worker);
@@ -63,7 +57,6 @@ export async function claim(
       // It gave less than asked for from where rows were likely, not from where they may be.
       if (!sure) bounds.wake(offer.lane);
     });
-    if (taken !== undefined) held.add(taken.lease, taken.jobs, taken.runs);
     if (taken !== undefined) return { ...(await claimedOf(db, taken)), ...(more.size === 0 ? {} : { more: [...more] }) };
     if (left.length > 0 ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more.size === 0 || sweep) return undefined;
   }
@@ -134,7 +127,7 @@ async function claimedOf(db: Db, taken: Taken): Promise<Claimed> {
 }
 
 function claimedJob(
-  { jobs, facts, inputs, options, intents, spent, crashes }: Taken,
+  { jobs, facts, inputs, options, homes, intents, spent, crashes }: Taken,
   place: number,
   lane: Lane,
   apart: ReadonlyMap<JobId, Facts> | undefined,
@@ -144,6 +137,7 @@ function claimedJob(
   const carried = inputs[place];
   const known = carried === undefined ? (facts.get(id) ?? apart?.get(id)) : undefined;
   const said = known?.options ?? options[place];
+  const home = known?.home ?? homes[place];
   const job: ClaimedJob = {
     id,
     lane,
@@ -153,6 +147,7 @@ function claimedJob(
     dueAt: known?.at ?? dueOf(id),
     spent: spent?.[place] ?? 0,
     crashes: crashes?.[place] ?? 0,
+    at: home === undefined ? undefined : { place: place + 1, home },
   };
   const intent = intents?.[id];
   return intent === undefined ? job : { ...job, intent };

@@ -7,11 +7,11 @@ import { withoutTimers } from "../../core/timer.js";
 import type { Scope } from "../port.js";
 import type { Change, RedriveOptions } from "../port-jobs.js";
 import { plainArray } from "./arrays.js";
-import { openBundles } from "./bundles.js";
 import { count } from "./counts.js";
 import { type Db, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import type { Facts } from "./facts.js";
+import { takeOutOfHistory } from "./history.js";
 import { mark, type PendingJob, put, take } from "./pending.js";
 import { find } from "./read.js";
 import { release } from "./release.js";
@@ -177,8 +177,7 @@ export function redrive(db: Db, scope: Scope, id: JobId, how: RedriveOptions): P
 }
 
 const ROWS_OF: readonly [table: string, column: string][] = [
-  ["attempt", "job"],
-  ["attempt_kept", "job"],
+  ["history_kept", "first"],
   ["log", "job"],
   ["log_kept", "job"],
   ["effect", "job"],
@@ -194,18 +193,10 @@ const DROP_FACTS = ["job", "job_kept"].map((table) =>
   statement(`drop_${table}`, `delete from pawl.${table} where id = any($1::uuid[]) returning id`),
 );
 
-/** A lease whose other jobs still run goes on without them: settled again, they would close it too early. Its places are not what they were. */
-const LEAVE_LEASES = statement(
-  "leave_leases",
-  `update pawl.lease l set watched = true, settled = null, jobs = array(select u.job from unnest(l.jobs) with ordinality as u(job, no) where u.job <> all($1::uuid[]) order by u.no)
-   where l.id in (select id from pawl.lease where jobs && $1::uuid[] order by id for update)`,
-);
-
 /** Answers those that were there: two may drop the same job, and only one of them has. */
 export async function dropJobs(tx: Transaction, ids: readonly JobId[]): Promise<ReadonlySet<JobId>> {
   if (ids.length === 0) return new Set();
-  await tx.query(LEAVE_LEASES, [plainArray(ids)]);
-  await openBundles(tx, ids);
+  await takeOutOfHistory(tx, ids, { keep: false });
   const gone = new Set<JobId>();
   for (const one of DROP_FACTS) for (const row of await tx.query<{ id: JobId }>(one, [plainArray(ids)])) gone.add(row.id);
   for (const one of DROP) await tx.query(one, [plainArray([...gone])]);

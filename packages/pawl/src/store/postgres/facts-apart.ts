@@ -4,11 +4,13 @@ import { type Db, ms, statement } from "./db.js";
 
 const READ_APART = statement(
   "read_apart",
-  `select id, input::text, options::text, ${ms("due_at")} as at from pawl.any_job where id = any($1::uuid[])`,
+  `select id, home::float8, input::text, options::text, ${ms("due_at")} as at from pawl.any_job where id = any($1::uuid[])`,
 );
 
 /** What a worker needs of a job's immutable facts. */
 export interface Facts {
+  /** its number, which never changes */
+  readonly home: number;
   readonly input: string;
   readonly options: string | null;
   /** its due time, where its options need it */

@@ -7,7 +7,6 @@ import type { Statement } from "./drivers/driver.js";
 export async function forget(db: Db, limit: number): Promise<number> {
   let forgotten = 0;
   for (const one of PAST_THEIR_TIME) forgotten += await inBatches(limit, () => gone(db, one, [db.now(), limit]));
-  forgotten += await inBatches(limit, () => gone(db, FORGET_BUNDLES, [limit]));
   forgotten += (await forgetTallies(db)) + (await forgetKeys(db, limit));
   return forgotten + (await inBatches(limit, () => forgetGates(db, limit)));
 }
@@ -45,12 +44,6 @@ function pastTheirTime(what: string, table: string, key: string): Statement {
   const old = `select ${key} from pawl.${table} where until <= ${NOW} limit $2 for update skip locked`;
   return forgetting(`forget_${what}`, `delete from pawl.${table} where (${key}) in (${old})`);
 }
-
-/** Bundles whose jobs went with their month. */
-const FORGET_BUNDLES = forgetting(
-  "forget_bundles",
-  "delete from pawl.bundle where seq = any(array(select seq from pawl.bundle where first < (select floor from pawl.span) order by first limit $1))",
-);
 
 /** Nobody is there, waits or will come. */
 const IS_IDLE = `coalesce(g.full_at, ${NOW}) <= ${NOW} and coalesce(g.paused_until, ${NOW}) <= ${NOW}

@@ -10,7 +10,6 @@ import { postgresApiKeys } from "./api-keys.js";
 import { postgresAudit } from "./audit.js";
 import { enqueueOnce, enqueueOnceInside, findBatch } from "./batches.js";
 import { postgresBreakers } from "./breakers.js";
-import { HeldLeases } from "./bundles.js";
 import { carryOut } from "./carry-out.js";
 import { postgresCheckup } from "./checkup.js";
 import { claim, claimSuspect } from "./claim.js";
@@ -70,25 +69,15 @@ export interface PostgresStoreOptions {
   readonly clock?: Clock;
   /** how enqueued jobs are put together; tests make parcels of a few */
   readonly parcels?: ParcelSize;
-  /** the leases claimed by this process; tests let stores that stand for one process share them */
-  readonly held?: HeldLeases;
   /** called when everything else is closed: stops the embedded server */
   readonly onClose?: () => Promise<void>;
 }
 
 /** The store port on Postgres: a wiring diagram. Each verb is in the file of its name. */
-export function postgresStore({
-  db,
-  engine,
-  self,
-  clock = systemClock,
-  parcels = PARCELS,
-  held = new HeldLeases(parcels.from),
-  onClose,
-}: PostgresStoreOptions): Store {
+export function postgresStore({ db, engine, self, clock = systemClock, parcels = PARCELS, onClose }: PostgresStoreOptions): Store {
   const workers = new Workers(db);
   const bounds = new LaneBounds(clock.monotonic);
-  const claiming = { db, workers, bounds, guess: new ParcelGuess(parcels), held };
+  const claiming = { db, workers, bounds, guess: new ParcelGuess(parcels) };
   const low = new LowWaters();
   const flusher = new Flusher(db);
   const standings = new Standings((tenant) => readStanding(db, tenant));
@@ -230,7 +219,7 @@ export function postgresStore({
       claimSuspect: async (request) => (await claimSuspect(db, workers, request)) ?? claimLimitedSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
-        const { answers, readied } = await settle({ db, workers, held }, worker, settlements, tx);
+        const { answers, readied } = await settle({ db, workers }, worker, settlements, tx);
         ready(readied);
         if (tx === undefined) hints.give({ kind: "finished", jobs: settlements.map((item) => item.job) });
         const again: Lane[] = [];

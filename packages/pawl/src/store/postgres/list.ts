@@ -61,9 +61,8 @@ const SOURCES: Readonly<Record<State | "any", Source>> = {
     apart: true,
   },
   running: {
-    from: "select u.id, l.id as lease from pawl.lease l cross join lateral unnest(l.jobs) as u(id)",
-    fits: `${NOT_DEAD} and not exists (select from pawl.any_attempt a where a.job = s.id and a.lease = s.lease)
-      and exists (select from pawl.any_job j where j.id = s.id and ${LANE("j")} and ${LABELS("j")})`,
+    from: "select u.id from pawl.lease l cross join lateral unnest(l.jobs) with ordinality as u(id, place) where not u.place::int <@ l.settled",
+    fits: `${NOT_DEAD} and exists (select from pawl.any_job j where j.id = s.id and ${LANE("j")} and ${LABELS("j")})`,
   },
 };
 

@@ -154,11 +154,14 @@ async function tryOne(db: Db, migration: Migration): Promise<void> {
   });
 }
 
+/** What the first migration partitions. Later ones see to their own tables. */
+const FIRST_TABLES = ["job", "attempt", "log"];
+
 /** The first months, so that the very first enqueue finds a partition. */
 async function startSpan(db: Db, tx: Transaction): Promise<void> {
   const now = await storeNow(db, tx);
   const first = monthOf(now);
-  for (const text of partitionStatements(first)) await tx.run(renameSchema(text, db.schema));
+  for (const text of partitionStatements(first, FIRST_TABLES)) await tx.run(renameSchema(text, db.schema));
   await tx.run(renameSchema("insert into pawl.span (floor, floor_ms, ceiling_ms) values ($1::uuid, $2::float8, $3::float8)", db.schema), [
     firstId(first.from),
     first.from,

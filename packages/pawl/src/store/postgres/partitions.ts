@@ -9,7 +9,7 @@ export interface Month {
   readonly to: number;
 }
 
-export const PARTITIONED = ["job", "attempt", "log"] as const;
+export const PARTITIONED = ["job", "history", "log"] as const;
 /** How many months are made ahead. */
 export const AHEAD = 3;
 
@@ -67,9 +67,11 @@ export async function makePartitions(db: Db): Promise<readonly string[]> {
   });
 }
 
-export function partitionStatements(month: Month): readonly string[] {
-  return PARTITIONED.flatMap((table) => [
-    `create table pawl.${table}_${month.name} (like pawl.${table} including defaults including constraints including indexes)`,
+export function partitionStatements(month: Month, tables: readonly string[] = PARTITIONED): readonly string[] {
+  return tables.flatMap((table) => [
+    `create table pawl.${table}_${month.name} (like pawl.${table} including defaults including constraints including indexes including storage)`,
+    // The arrays of a row of history stay in it.
+    ...(table === "history" ? [`alter table pawl.${table}_${month.name} set (toast_tuple_target = 8160)`] : []),
     `alter table pawl.${table} attach partition pawl.${table}_${month.name} for values from ('${firstId(month.from)}') to ('${firstId(month.to)}')`,
   ]);
 }

@@ -7,6 +7,7 @@ import { plainArray, textArray } from "./arrays.js";
 import { outcomeCode, stateCode } from "./codes.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
+import { APPEND_SINGLES } from "./history.js";
 import { noteKnocks } from "./knocks.js";
 import { LanesTable, laneCte } from "./lanes-table.js";
 import { linedUp } from "./line-up.js";
@@ -146,13 +147,10 @@ const MARK = statement(
   "mark",
   `
   with given as materialized (
-    select g.*, nextval('pawl.lease_seq') as lease from unnest($2::uuid[], $3::int2[], $4::int2[], $5::int2[], $6::int2[], $7::text[], $8::text[])
+    select g.*, nextval('pawl.lease_seq') as lease, ${NOW} as since, ${NOW} as ended, null::int as worker from unnest($2::uuid[], $3::int2[], $4::int2[], $5::int2[], $6::int2[], $7::text[], $8::text[])
       as g(job, outcome, next, spent, crashes, failure, output)
   ),
-  k as (insert into pawl.attempt_kept (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
-    select lease, ${NOW}, ${NOW}, job, null, outcome, next, spent, crashes, output::json, failure::json from given where job < (select floor from pawl.span)),
-  a as (insert into pawl.attempt (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
-    select lease, ${NOW}, ${NOW}, job, null, outcome, next, spent, crashes, output::json, failure::json from given where job >= (select floor from pawl.span))
+  ${APPEND_SINGLES}
   select count(*)::int as marked from given`,
 );
 

@@ -2,7 +2,6 @@ import type { JobId } from "../../core/id.js";
 import { isFinished } from "../../core/job.js";
 import type { ExportedJob, PruneReport, PruneRules } from "../port-duties.js";
 import { plainArray } from "./arrays.js";
-import { OUT_OF_BUNDLES, openBundles } from "./bundles.js";
 import { stateCode } from "./codes.js";
 import { dropJobs } from "./control.js";
 import { count } from "./counts.js";
@@ -11,6 +10,7 @@ import type { Transaction } from "./drivers/driver.js";
 import { exclusively, type HeldDuty } from "./exclusive.js";
 import { readFacts, withoutStarted } from "./facts.js";
 import { forget } from "./forget.js";
+import { holding, takeOutOfHistory } from "./history.js";
 import { existingMonths, firstId, makePartitions, monthOf, PARTITIONED, startOf, storeNow } from "./partitions.js";
 import { history } from "./read.js";
 import { watchHolders } from "./watch.js";
@@ -43,7 +43,7 @@ async function dropOldMonths(db: Db, rules: PruneRules, duty: HeldDuty): Promise
   for (const name of await existingMonths(db)) {
     const month = monthOf(startOf(name));
     if (month.to > now - rules.finished) break;
-    // From here on, new attempts of its jobs go to attempt_kept.
+    // From here on, new attempts of its jobs go to history_kept.
     await db.query(RAISE_FLOOR, [firstId(month.to), month.to]);
     const keep: Keep = { name, limit: rules.limit, since: now - rules.finished };
     while ((await db.transaction((tx) => keepSome(tx, keep))) === keep.limit);
@@ -67,7 +67,11 @@ interface Keep {
 
 /** The newest attempt of a job `j` of the month. */
 function lastOf(name: string): string {
-  return `select a.next, a.finished_at from (select a.lease, a.next, a.finished_at from pawl.attempt_${name} a where a.job = j.id union all ${OUT_OF_BUNDLES}) a order by a.lease desc limit 1`;
+  return `select coalesce((select h.odd[at + 2] from generate_series(1, cardinality(h.odd), 5) as at where h.odd[at] = h.place), ${stateCode("succeeded")}) as next,
+      case when h.jobs is null then h.ended else h.since + h.finished[h.place] * interval '1 microsecond' end as finished_at
+    from (
+      select h.*, case when h.jobs is null then 1 else array_position(h.jobs, j.id) end as place from pawl.history_${name} h where ${holding("h")} order by h.lease desc limit 1
+    ) h`;
 }
 
 /**
@@ -81,17 +85,18 @@ async function keepSome(tx: Transaction, { name, limit, since }: Keep): Promise<
     `(select j.id from pawl.job_${name} j
       left join lateral (${lastOf(name)}) a on true
       where ${waits} or coalesce(a.next, ${stateCode("running")}) not in (${stateCode("succeeded")}, ${stateCode("cancelled")}) or a.finished_at > to_timestamp($2::float8 / 1000)
-        or exists (select from pawl.attempt_kept k where k.job = j.id)
+        or exists (select from pawl.history_kept k where k.first = j.id)
       limit $1)
-     union select a.job from pawl.attempt_${name} a where not exists (select from pawl.job_${name} j where j.id = a.job)
+     union (select j.id from pawl.job_kept j where j.id >= $3::uuid and j.id < $4::uuid and exists (select from pawl.history_${name} h where ${holding("h")}) limit $1)
      union select l.job from pawl.log_${name} l where not exists (select from pawl.job_${name} j where j.id = l.job)
      limit $1`,
   );
-  const ids = (await tx.query<{ id: JobId }>(find, [limit, since])).map((row) => row.id);
+  const { from, to } = monthOf(startOf(name));
+  const ids = (await tx.query<{ id: JobId }>(find, [limit, since, firstId(from), firstId(to)])).map((row) => row.id);
   // Settlements that look for their attempts in the month would not find them there.
   await watchHolders(tx, ids);
-  await openBundles(tx, ids);
-  for (const table of ids.length === 0 ? [] : PARTITIONED) {
+  await takeOutOfHistory(tx, ids, { keep: true });
+  for (const table of ids.length === 0 ? [] : (["job", "log"] as const)) {
     const move = statement(
       `keep_${table}_${name}`,
       `with gone as (delete from pawl.${table}_${name} where ${table === "job" ? "id" : "job"} = any($1::uuid[]) returning *) insert into pawl.${table}_kept select * from gone ${table === "log" ? "" : "on conflict do nothing"}`,

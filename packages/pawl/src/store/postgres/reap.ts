@@ -2,34 +2,28 @@ import type { JobId, LeaseId } from "../../core/id.js";
 import type { JobOptions } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
 import { decide, standingOf } from "../../core/outcome.js";
-import type { Settlement } from "../port-leases.js";
 import { plainArray } from "./arrays.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import type { LowWaters } from "./low-water.js";
 import { laneOf } from "./pending.js";
-import { isRecorded } from "./recorded.js";
-import { applyPatches } from "./settle-guarded.js";
+import { applyPatches, type Unsettled } from "./settle-guarded.js";
+import { SettledPlaces } from "./settled-places.js";
 
 const LOCK_EXPIRED = statement(
   "lock_expired",
-  `select id::text, worker, alone, array_to_string(jobs, ',') as jobs, ${ms("claimed_at")} as claimed_at, ${ms(NOW)} as now
+  `select id::text, worker, alone, array_to_string(jobs, ',') as jobs, settled::text, ${ms("claimed_at")} as claimed_at, ${ms(NOW)} as now
    from pawl.lease where until >= to_timestamp($3::float8 / 1000) and until <= ${NOW} order by until limit $2 for update skip locked`,
 );
 
-/**
- * A statement of its own, after the locks: its snapshot sees every settlement that committed before a lock was had.
- * As part of the locking statement it would run jobs again whose settlement committed in between. In the order they were
- * claimed in, whatever the plan: they become ready again in it.
- */
+/** In the order they were claimed in, whatever the plan: they become ready again in it. */
 const UNSETTLED = statement(
   "unsettled",
   `
-  select g.lease::text, g.job as id, j.queue, j.band, j.tenant, j.task, j.options::text, ${ms("j.due_at")} as due_at, coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes
-  from unnest($1::bigint[], $2::uuid[]) with ordinality as g(lease, job, ord)
+  select g.lease::text, g.place, g.job as id, j.queue, j.band, j.tenant, j.task, j.options::text, ${ms("j.due_at")} as due_at, coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes
+  from unnest($1::bigint[], $2::uuid[], $3::int[]) with ordinality as g(lease, job, place, ord)
   cross join lateral (select * from pawl.any_job j where j.id = g.job limit 1) j
   left join lateral (select a.spent, a.crashes from pawl.any_attempt a where a.job = g.job order by a.lease desc limit 1) a on true
-  where not ${isRecorded("g.job", "g.lease")}
   order by g.ord`,
 );
 
@@ -40,11 +34,14 @@ interface ExpiredLease {
   readonly worker: number;
   readonly alone: boolean;
   readonly jobs: string;
+  /** as it is after the lock: what was settled before it was had is there */
+  readonly settled: string;
   readonly claimed_at: number;
   readonly now: number;
 }
 interface UnsettledRow extends Lane {
   readonly lease: LeaseId;
+  readonly place: number;
   readonly id: JobId;
   readonly options: string | null;
   readonly due_at: number;
@@ -63,7 +60,7 @@ export function reap(
     if (expired.length === 0) return { leases: 0, jobs: 0, lanes: [] };
     const unsettled = await readUnsettled(tx, expired);
     const byLease = new Map(expired.map((lease) => [lease.id, lease]));
-    const byWorker = new Map<number, Settlement[]>();
+    const byWorker = new Map<number, Unsettled[]>();
     for (const row of unsettled) {
       const lease = byLease.get(row.lease) as ExpiredLease;
       const settlements = byWorker.get(lease.worker) ?? [];
@@ -71,7 +68,7 @@ export function reap(
       byWorker.set(lease.worker, settlements);
     }
     const released: Lane[] = [];
-    for (const [worker, settlements] of byWorker) released.push(...(await applyPatches(db, tx, worker, settlements)).readied);
+    for (const [worker, settlements] of byWorker) released.push(...(await applyPatches(db, tx, worker, settlements)));
     // Whatever is left of them holds nothing: all its jobs are settled, or their rows are gone.
     await tx.query(CLOSE, [plainArray(expired.map((lease) => lease.id))]);
     return { leases: expired.length, jobs: unsettled.length, lanes: [...unsettled.map(laneOf), ...released] };
@@ -81,18 +78,31 @@ export function reap(
 async function readUnsettled(on: Queryable, expired: readonly ExpiredLease[]): Promise<readonly UnsettledRow[]> {
   const leases: LeaseId[] = [];
   const jobs: string[] = [];
+  const places: number[] = [];
   for (const lease of expired) {
-    for (const job of lease.jobs.split(",")) {
+    const settled = new SettledPlaces(lease.settled);
+    lease.jobs.split(",").forEach((job, index) => {
+      if (settled.has(index + 1)) return;
       leases.push(lease.id);
       jobs.push(job);
-    }
+      places.push(index + 1);
+    });
   }
-  return on.query<UnsettledRow>(UNSETTLED, [plainArray(leases), plainArray(jobs)]);
+  return on.query<UnsettledRow>(UNSETTLED, [plainArray(leases), plainArray(jobs), plainArray(places)]);
 }
 
-function crashed(row: UnsettledRow, lease: ExpiredLease): Settlement {
+function crashed(row: UnsettledRow, lease: ExpiredLease): Unsettled {
   const options: JobOptions = row.options === null ? {} : (JSON.parse(row.options) as JobOptions);
   const standing = standingOf({ spent: row.spent, crashes: row.crashes, dueAt: row.due_at }, options, lease.now);
   const patch = decide(standing, { kind: "crashed", alone: lease.alone }, 0, () => 0);
-  return { lease: row.lease, job: row.id, lane: laneOf(row), patch, limited: true, startedAt: lease.claimed_at, finishedAt: lease.now };
+  return {
+    lease: row.lease,
+    place: row.place,
+    job: row.id,
+    lane: laneOf(row),
+    patch,
+    limited: true,
+    startedAt: lease.claimed_at,
+    finishedAt: lease.now,
+  };
 }

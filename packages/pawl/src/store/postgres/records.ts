@@ -3,7 +3,6 @@ import type { LogEntry } from "../port-records.js";
 import { plainArray, textArray } from "./arrays.js";
 import { levelCode } from "./codes.js";
 import { type Db, NOW, statement } from "./db.js";
-import { isRecorded } from "./recorded.js";
 
 /** Only lines of jobs the worker holds are kept. `once` rather than `kept` order: by time, then as they came. */
 const LOG = statement(
@@ -14,8 +13,7 @@ const LOG = statement(
   ),
   held as materialized (
     select g.lease, g.job from (select distinct lease, job from said) g
-    where (select true from pawl.lease l where l.id = g.lease and l.worker = $1 and g.job = any(l.jobs) limit 1)
-      and not ${isRecorded("g.job", "g.lease")}
+    where (select not array_position(l.jobs, g.job) <@ l.settled from pawl.lease l where l.id = g.lease and l.worker = $1)
   ),
   given as materialized (select g.* from said g join held h on h.lease = g.lease and h.job = g.job order by g.ord),
   k as (insert into pawl.log_kept (at, lease, job, level, message, data)
@@ -49,7 +47,7 @@ const RECORD = statement(
   "record",
   `
   with own as materialized (select id from pawl.lease where id = $2::bigint and worker = $3 and $4::uuid = any(jobs)
-    and not ${isRecorded("$4::uuid", "$2::bigint")} for share),
+    and not array_position(jobs, $4::uuid) <@ settled for share),
   saved as (
     insert into pawl.effect as e (job, name, value, until) select $4::uuid, $5, $6::json, ${NOW} + $7 * interval '1 millisecond' from own
     on conflict (job, name) do update set

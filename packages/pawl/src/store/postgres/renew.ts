@@ -2,7 +2,6 @@ import type { JobId, LeaseId } from "../../core/id.js";
 import type { Intent } from "../../core/job.js";
 import { plainArray } from "./arrays.js";
 import { type Db, NOW, statement } from "./db.js";
-import { isRecorded } from "./recorded.js";
 
 /** Also used by the renewal thread, which has no `Db`. Never shortens a lease: answers may overtake each other. */
 export const RENEW = statement(
@@ -20,8 +19,8 @@ export async function renew(db: Db, worker: number, leases: readonly LeaseId[], 
 /** A lease lists the jobs settled under it too, until it ends: they may be somebody else's by now. */
 const INTENTS = statement(
   "lease_intents",
-  `select i.job, i.kind from pawl.lease l cross join lateral unnest(l.jobs) as u(job) join pawl.intent i on i.job = u.job
-   where l.id = any($2::bigint[]) and l.worker = $1 and not ${isRecorded("i.job", "l.id")}`,
+  `select i.job, i.kind from pawl.lease l cross join lateral unnest(l.jobs) with ordinality as u(job, place) join pawl.intent i on i.job = u.job
+   where l.id = any($2::bigint[]) and l.worker = $1 and not u.place::int <@ l.settled`,
 );
 
 export async function intents(

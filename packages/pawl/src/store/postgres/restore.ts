@@ -23,10 +23,12 @@ const RESTORE_WORKERS = statement(
 );
 const RESTORE_HISTORY = statement(
   "restore_history",
-  `insert into pawl.attempt_kept (lease, started_at, finished_at, job, worker, outcome, next, spent, crashes, output, failure)
-   select g.lease, to_timestamp(g.started / 1000), to_timestamp(g.finished / 1000), g.job, g.worker, g.outcome, g.next, g.spent, g.crashes, g.output::json, g.failure::json
+  // Where no partition can be, as their jobs.
+  `insert into pawl.history_kept (home, last, lease, since, ended, first, worker, odd, failures, outputs)
+   select j.home, j.home, g.lease, to_timestamp(g.started / 1000), to_timestamp(g.finished / 1000), g.job, g.worker, array[1, g.outcome, g.next, g.spent, g.crashes]::int[], array[g.failure::json], array[g.output::json]
    from unnest($1::bigint[], $2::float8[], $3::float8[], $4::uuid[], $5::int[], $6::int2[], $7::int2[], $8::int2[], $9::int2[], $10::text[], $11::text[])
-     as g(lease, started, finished, job, worker, outcome, next, spent, crashes, output, failure)`,
+     as g(lease, started, finished, job, worker, outcome, next, spent, crashes, output, failure)
+   join pawl.job_kept j on j.id = g.job`,
 );
 const RESTORE_DEAD = statement(
   "restore_dead",

@@ -5,13 +5,12 @@ const OF_TENANTS = [
   ...["job", "job_kept", "ready", "suspect", "parcel", "scheduled", "parked", "blocked", "dead"],
   ...["schedule", "target", "api_key", "audit", "audit_head", "breaker"],
 ];
-/** Rows that are whose job they are of, by its id. The jobs of a bundle are of one lane. */
+/** Rows that are whose job they are of, by its id. The jobs of a row of history are of one lane. */
 const OF_JOBS: Readonly<Record<string, string>> = {
-  attempt: "job",
-  attempt_kept: "job",
+  history: "first",
+  history_kept: "first",
   log: "job",
   log_kept: "job",
-  bundle: "first",
   intent: "job",
   dependency: "child",
 };

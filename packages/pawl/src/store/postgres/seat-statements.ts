@@ -55,7 +55,7 @@ export const STAND_UP = hotStatement(
 export const HANDED = statement(
   "handed",
   `
-  select j.id as job, ${ms("l.claimed_at")} as now, j.queue, j.band, j.tenant, j.task, (select i.kind from pawl.intent i where i.job = j.id limit 1) as intent
+  select j.id as job, j.home::float8, ${ms("l.claimed_at")} as now, j.queue, j.band, j.tenant, j.task, (select i.kind from pawl.intent i where i.job = j.id limit 1) as intent
   from pawl.lease l cross join lateral (select * from pawl.any_job j where j.id = l.jobs[1] limit 1) j
   where l.id = $1::bigint and l.worker = $2::int`,
 );
@@ -89,7 +89,7 @@ export const TAKE_SEAT = `
   ),
   taken as (update pawl.seat s set lease = l.id from leased l where s.id = (select id from seat)),
   message as (
-    select s.channel, json_build_object('seat', s.id::text, 'worker', s.worker, 'lease', l.id::text, 'now', ${ms("t.created_at")}, 'job', t.id,
+    select s.channel, json_build_object('seat', s.id::text, 'worker', s.worker, 'lease', l.id::text, 'now', ${ms("t.created_at")}, 'job', t.id, 'home', t.home,
       'lane', json_build_object('queue', $2::text, 'band', $3::int2, 'tenant', $4::text, 'task', $5::text))::text as head,
       E'${FIELD}' || $7::json::text || E'${FIELD}' || coalesce($8::json::text, '') as facts
     from seat s cross join leased l cross join stored t
@@ -107,6 +107,7 @@ export interface SeatRow {
 
 export interface HandedRow extends Lane {
   readonly job: JobId;
+  readonly home: number;
   readonly now: number;
   readonly intent: "cancel" | "pause" | null;
 }
@@ -119,5 +120,7 @@ export interface HandedHead {
   readonly lease: LeaseId;
   readonly now: number;
   readonly job: JobId;
+  /** the job's number, which never changes */
+  readonly home: number;
   readonly lane: Lane;
 }

@@ -229,8 +229,8 @@ class PostgresSeat implements Seat {
   async #find(worker: number, lease: LeaseId): Promise<void> {
     const [row] = await this.parts.db.query<HandedRow>(HANDED, [lease, worker]);
     if (row === undefined) return;
-    const { job, now, intent } = row;
-    await this.arrived({ worker, lease, now, job, lane: laneOf(row), ...(intent === null ? {} : { intent }) });
+    const { job, home, now, intent } = row;
+    await this.arrived({ worker, lease, now, job, home, lane: laneOf(row), ...(intent === null ? {} : { intent }) });
   }
 
   /** Whoever comes first, the message or the row. */
@@ -251,7 +251,7 @@ class PostgresSeat implements Seat {
     }
   }
 
-  async #handed({ worker, lease, now, job, lane, facts: told, intent }: Arrival): Promise<Handed | undefined> {
+  async #handed({ worker, lease, now, job, home, lane, facts: told, intent }: Arrival): Promise<Handed | undefined> {
     const { db, clock } = this.parts;
     const { duration } = this.options;
     const heardAt = clock.monotonic();
@@ -270,6 +270,7 @@ class PostgresSeat implements Seat {
       dueAt: facts?.options == null ? dueTimeOf(job) : now,
       spent: 0,
       crashes: 0,
+      at: { place: 1, home },
       ...(intent === undefined ? {} : { intent }),
     };
     return { claimed: { lease, now: now + age, jobs: [claimed] }, since };

@@ -1,17 +1,15 @@
+import type { JobId, LeaseId } from "../../core/id.js";
 import type { Lane } from "../../core/lane.js";
 import type { WorkerRef } from "../../core/lease.js";
 import type { GateKey } from "../../core/limit.js";
 import type { ForeignTransaction } from "../port.js";
 import type { Settled, Settlement } from "../port-leases.js";
 import { plainArray } from "./arrays.js";
-import { type Bundle, type HeldLeases, type Sorted, settlementKey } from "./bundles.js";
 import { type Db, foreignDb } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
-import { bundledParameters, SETTLE_BUNDLED } from "./settle-bundled.js";
-import { settleGuarded } from "./settle-guarded.js";
-import { settleParameters } from "./settle-parameters.js";
+import { settleGuarded, settlementKey } from "./settle-guarded.js";
+import { isPlaced, type Placed, planSettlement, type SettlePlan, settleParameters } from "./settle-plan.js";
 import { CLASSIFY, SETTLE, SETTLE_LIMITED } from "./settle-statements.js";
-import { isUnfit } from "./unfit.js";
 import type { Workers } from "./workers.js";
 
 /** The answers in order, and the lanes of dependents that became ready. */
@@ -20,126 +18,145 @@ export interface SettleReport {
   readonly readied: readonly Lane[];
 }
 
+export interface Settling {
+  readonly db: Db;
+  readonly workers: Workers;
+}
+
+/** What became of a batch: the keys of those that are not settled, nor ever will be. */
+interface Outcome {
+  readonly stale: ReadonlySet<string>;
+  readonly readied: readonly Lane[];
+}
+
+const ALL_SETTLED: Outcome = { stale: new Set(), readied: [] };
+
+/** How often a batch is made again because somebody wrote to its leases meanwhile. */
+const MOST_TRIES = 5;
+
+export async function settle(
+  { db, workers }: Settling,
+  ref: WorkerRef,
+  given: readonly Settlement[],
+  tx?: ForeignTransaction,
+): Promise<SettleReport> {
+  if (given.length === 0) return { answers: [], readied: [] };
+  const worker = await workers.id(ref);
+  const { stale, readied } = await (tx === undefined
+    ? settleAll(db, worker, given)
+    : settleInside(db, foreignDb(db, tx), worker, firstOfEach(given)));
+  return { answers: given.map((item) => (stale.size > 0 && stale.has(settlementKey(item)) ? "stale" : "settled")), readied };
+}
+
+/** By the one statement what it takes; what it leaves alone, by several. */
+async function settleAll(db: Db, worker: number, given: readonly Settlement[]): Promise<Outcome> {
+  let quick: readonly Settlement[] = given;
+  const slow: Settlement[] = [];
+  if (!given.every(isQuick)) {
+    const items = firstOfEach(given);
+    quick = items.filter(isQuick);
+    slow.push(...items.filter((item) => !isQuick(item)));
+  }
+  for (let tries = 1; quick.length > 0; tries++) {
+    const { again, apart } = await settleQuickly(db, worker, quick as readonly Placed[]);
+    slow.push(...apart, ...(tries < MOST_TRIES ? [] : again));
+    quick = tries < MOST_TRIES ? again : [];
+  }
+  if (slow.length === 0) return ALL_SETTLED;
+  return db.transaction((own) => settleSlowly(db, own, worker, firstOfEach(slow)));
+}
+
 /**
  * One under limits that goes back to its lane lines up first, a key may be told to rest, and what a job died of may be a line
  * of its own: none of that is for the hot exit.
  */
-function isPlain({ limited, patch }: Settlement): boolean {
-  return patch.pauses === undefined && patch.diedOf === undefined && !(limited === true && patch.next === "ready");
-}
-
-export interface Settling {
-  readonly db: Db;
-  readonly workers: Workers;
-  readonly held: HeldLeases;
-}
-
-export async function settle(on: Settling, ref: WorkerRef, given: readonly Settlement[], tx?: ForeignTransaction): Promise<SettleReport> {
-  if (given.length === 0) return { answers: [], readied: [] };
-  const worker = await on.workers.id(ref);
-  if (tx !== undefined) return firstOfEach(given, (settlements) => settleInside(on, tx, worker, settlements));
-  const sorted = on.held.sort(given);
-  if (sorted !== undefined) return settleSorted(on, worker, given, sorted);
-  return firstOfEach(given, (settlements) => settleSorted(on, worker, settlements, on.held.sort(settlements) as Sorted));
+function isQuick(item: Settlement): item is Placed {
+  const { limited, patch } = item;
+  return isPlaced(item) && patch.pauses === undefined && patch.diedOf === undefined && !(limited === true && patch.next === "ready");
 }
 
 /** Of two settlements of one attempt in one batch the first counts, and both are answered by what became of it. */
-async function firstOfEach(
-  given: readonly Settlement[],
-  settle: (settlements: readonly Settlement[]) => Promise<SettleReport>,
-): Promise<SettleReport> {
+function firstOfEach(given: readonly Settlement[]): readonly Settlement[] {
   const first = new Map<string, Settlement>();
-  for (const item of given) if (!first.has(settlementKey(item))) first.set(settlementKey(item), item);
-  const { answers, readied } = await settle([...first.values()]);
-  const byKey = new Map([...first.keys()].map((key, index) => [key, answers[index] as Settled]));
-  return { answers: given.map((item) => byKey.get(settlementKey(item)) as Settled), readied };
-}
-
-/**
- * What was settled before is stale here: an earlier transaction of the same attempt did it, whose commit was not answered,
- * and this one's work would be done a second time.
- */
-async function settleInside(
-  { db, held }: Settling,
-  tx: ForeignTransaction,
-  worker: number,
-  settlements: readonly Settlement[],
-): Promise<SettleReport> {
-  const { fresh, readied } = await settleGuarded(db, foreignDb(db, tx), worker, settlements);
-  // If it is rolled back, what is left of these leases is settled row by row.
-  held.settled({ bundles: [], rest: settlements });
-  const applied = new Set(fresh);
-  return { answers: settlements.map((item) => (applied.has(item) ? "settled" : "stale")), readied };
-}
-
-/** The quick ways settle all they are given or nothing; then it is done one by one. */
-async function settleSorted({ db, held }: Settling, worker: number, settlements: readonly Settlement[], sorted: Sorted): Promise<SettleReport> {
-  const { bundles, rest } = sorted;
-  const slow = [
-    bundles.length === 0 || (await settleBundles(db, worker, bundles)) ? [] : bundles.flatMap((bundle) => bundle.settlements),
-    rest.length === 0 || (await settleAll(db, worker, rest)) ? [] : rest,
-  ];
-  const reports: (SettleReport & { readonly settlements: readonly Settlement[] })[] = [];
-  for (const some of slow) {
-    if (some.length > 0) reports.push({ settlements: some, ...(await db.transaction((own) => settleSlowly(db, own, worker, some))) });
+  for (const item of given) {
+    const key = settlementKey(item);
+    if (!first.has(key)) first.set(key, item);
   }
-  held.settled(sorted);
-  return inOrder(settlements, reports);
+  return [...first.values()];
 }
 
-async function settleSlowly(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<SettleReport> {
-  const { readied } = await settleGuarded(db, on, worker, settlements);
-  return { answers: await classify(on, worker, settlements), readied };
-}
-
-/** Those that no report is about are settled. */
-function inOrder(
-  settlements: readonly Settlement[],
-  reports: readonly (SettleReport & { readonly settlements: readonly Settlement[] })[],
-): SettleReport {
-  if (reports.length === 0) return { answers: new Array<Settled>(settlements.length).fill("settled"), readied: [] };
-  const answers = new Map(reports.flatMap((report) => report.settlements.map((item, index) => [item, report.answers[index] as Settled])));
-  return { answers: settlements.map((item) => answers.get(item) ?? "settled"), readied: reports.flatMap(({ readied }) => readied) };
-}
-
-interface Fit {
-  readonly raised: boolean;
+interface SettleRow {
+  /** if it left something alone */
+  readonly rest: string | null;
   /** what was freed for others to pass */
   readonly gates?: string | null;
   /** lanes of those to whom it was handed over */
   readonly fronts?: string | null;
 }
 
-async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<boolean> {
-  if (!settlements.every(isPlain)) return false;
-  const limited = settlements.some((item) => item.limited === true);
-  const fit = await fitting(db.query<Fit>(limited ? SETTLE_LIMITED : SETTLE, [db.now(), worker, ...settleParameters(settlements)]));
-  if (fit?.fronts) db.onFronts?.(JSON.parse(fit.fronts) as Lane[]);
-  if (fit?.gates) await db.onKnock?.(new Set(JSON.parse(fit.gates) as GateKey[]), { made: true });
-  return fit !== undefined;
+interface Rest {
+  /** numbers of runs, from 1 */
+  readonly settled: readonly number[];
+  readonly asked: readonly JobId[];
+  /** leases that somebody wrote to after the statement's snapshot */
+  readonly changed: readonly LeaseId[];
 }
 
-async function settleBundles(db: Db, worker: number, bundles: readonly Bundle[]): Promise<boolean> {
-  const parameters = bundledParameters(bundles);
-  return parameters !== undefined && (await fitting(db.query<Fit>(SETTLE_BUNDLED, [worker, ...parameters]))) !== undefined;
+/** What is to be asked again, and what must be settled in several statements. */
+interface Left {
+  readonly again: readonly Placed[];
+  readonly apart: readonly Placed[];
 }
 
-async function fitting(sent: Promise<readonly Fit[]>): Promise<Fit | undefined> {
-  try {
-    const [answer] = await sent;
-    return answer?.raised === false ? answer : undefined;
-  } catch (error) {
-    if (isUnfit(error)) return undefined;
-    throw error;
+async function settleQuickly(db: Db, worker: number, items: readonly Placed[]): Promise<Left> {
+  const plan = planSettlement(items);
+  const asked = items.some((item) => item.limited === true) ? SETTLE_LIMITED : SETTLE;
+  const [row] = (await db.query<SettleRow>(asked.statement, asked.values(settleParameters(plan, db.now(), worker)))) as [SettleRow];
+  if (row.fronts) db.onFronts?.(JSON.parse(row.fronts) as Lane[]);
+  if (row.gates) await db.onKnock?.(new Set(JSON.parse(row.gates) as GateKey[]), { made: true });
+  return row.rest === null ? { again: [], apart: [] } : leftOf(plan, JSON.parse(row.rest) as Rest);
+}
+
+/** A job that something was asked of is settled apart, and its neighbours again. Of other runs, all are settled apart. */
+function leftOf({ leases, runs }: SettlePlan, rest: Rest): Left {
+  const settled = new Set(rest.settled);
+  const changed = new Set(rest.changed);
+  const asked = new Set(rest.asked);
+  const again: Placed[] = [];
+  const apart: Placed[] = [];
+  for (const { id, from, to } of leases) {
+    for (let number = from; number <= to; number++) {
+      const run = runs[number - 1] as readonly Placed[];
+      if (settled.has(number)) continue;
+      if (changed.has(id)) again.push(...run);
+      else if (!run.some(({ job }) => asked.has(job))) apart.push(...run);
+      else for (const item of run) (asked.has(item.job) ? apart : again).push(item);
+    }
   }
+  return { again, apart };
 }
 
-/** Which of them are on record, now or from before. What the reaper recorded in their place makes them stale. */
-async function classify(on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<readonly Settled[]> {
+/**
+ * What was settled before is stale here: an earlier transaction of the same attempt did it, whose commit was not answered,
+ * and this one's work would be done a second time.
+ */
+async function settleInside(db: Db, tx: Queryable, worker: number, items: readonly Settlement[]): Promise<Outcome> {
+  const { unknown, repeated, readied } = await settleGuarded(db, tx, worker, items);
+  return { stale: new Set([...unknown, ...repeated].map(settlementKey)), readied };
+}
+
+async function settleSlowly(db: Db, on: Queryable, worker: number, items: readonly Settlement[]): Promise<Outcome> {
+  const { unknown, readied } = await settleGuarded(db, on, worker, items);
+  return { stale: await staleOf(on, worker, unknown), readied };
+}
+
+/** Which of them are not on record from before: their leases are gone. */
+async function staleOf(on: Queryable, worker: number, items: readonly Settlement[]): Promise<ReadonlySet<string>> {
+  if (items.length === 0) return new Set();
   const rows = await on.query<{ known: boolean }>(CLASSIFY, [
     worker,
-    plainArray(settlements.map((item) => item.lease)),
-    plainArray(settlements.map((item) => item.job)),
+    plainArray(items.map((item) => item.lease)),
+    plainArray(items.map((item) => item.job)),
   ]);
-  return rows.map((row) => (row.known ? "settled" : "stale"));
+  return new Set(items.filter((_, index) => rows[index]?.known !== true).map(settlementKey));
 }

@@ -8,17 +8,15 @@ import { readFor } from "./wall.js";
 
 /**
  * Jobs of a tenant that a lease holds. Leases hold jobs of several tenants, so nobody sees them behind the wall: this tells ids
- * alone. Whose a job is comes first, in CASE, so that of others nothing else is asked. Bundled attempts are in `settled`.
+ * alone. Whose a job is comes first, in CASE, so that of others nothing else is asked.
  */
 const HELD = statement(
   "held_of_tenant",
   `
   select u.id from pawl.lease l cross join lateral unnest(l.jobs) with ordinality as u(id, place)
   where case
-    when l.settled is not null and u.place::int <@ l.settled then false
-    when not coalesce((select tenant = $1 from pawl.job j where j.id = u.id), (select tenant = $1 from pawl.job_kept j where j.id = u.id), false) then false
-    when l.settled is not null or l.open = cardinality(l.jobs) then true
-    else not exists (select from pawl.attempt a where a.job = u.id and a.lease = l.id) and not exists (select from pawl.attempt_kept a where a.job = u.id and a.lease = l.id)
+    when u.place::int <@ l.settled then false
+    else coalesce((select tenant = $1 from pawl.job j where j.id = u.id), (select tenant = $1 from pawl.job_kept j where j.id = u.id), false)
   end`,
 );
 

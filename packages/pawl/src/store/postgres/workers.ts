@@ -46,7 +46,7 @@ const FORGET = statement(
   "forget_workers",
   `with gone as (
      delete from pawl.worker w where w.seen_at < to_timestamp($1::float8 / 1000)
-       and not exists (select from pawl.lease l where l.worker = w.id) and not exists (select from pawl.attempt_kept a where a.worker = w.id)
+       and not exists (select from pawl.lease l where l.worker = w.id) and not exists (select from pawl.history_kept h where h.worker = w.id)
      returning 1)
    select count(*)::int as n from gone`,
 );
