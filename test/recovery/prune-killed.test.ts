@@ -24,11 +24,11 @@ interface Point extends KillPoint {
 
 const POINTS: readonly Point[] = [
   { moment: "when only the floor is raised", at: /pawl_raise_floor/, when: "after" },
-  { moment: "while it moves what is kept", at: /pawl_keep_attempt_2026_01/, when: "after" },
+  { moment: "while it moves what is kept", at: /pawl_take_out_of_history/, when: "after" },
   { moment: "between two batches of the export", at: /pawl_export_2026_01/, nth: 2, when: "before" },
   { moment: "with a batch in the archive that is not noted", at: /pawl_renew_duty/, nth: 2, when: "before", twice: 2 },
   { moment: "when all is exported", at: /lock table/, when: "before" },
-  { moment: "with some tables detached", at: /detach partition pawl\.attempt_2026_01/, when: "after" },
+  { moment: "with some tables detached", at: /detach partition pawl\.history_2026_01/, when: "after" },
   { moment: "when the tables are dropped, before the commit", at: /drop table pawl\.job_2026_01/, when: "after" },
   { moment: "when it has committed, before it knows", after: /drop table pawl\.job_2026_01/, at: /commit\0/, when: "after" },
 ];
