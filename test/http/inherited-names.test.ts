@@ -59,7 +59,9 @@ function* urlsOf(route: AnyRoute, name: string): Generator<string> {
 }
 
 test("S23: a name that every object knows is a name like any other, or refused, wherever it stands in a request", { timeout: 300_000 }, async () => {
-  await using api = await openApp({ pawl: { keys: { pepper: "a pepper of this test" } } });
+  await using api = await openApp({
+    pawl: { keys: { pepper: "a pepper of this test" }, encryption: { keys: [Buffer.alloc(32, 7).toString("base64")] } },
+  });
   const seen = new Map<number, number>();
   const ask = async (route: AnyRoute, url: string, body?: unknown) => {
     const raw = route.method === "GET" || body === undefined ? {} : { raw: JSON.stringify(body) };
