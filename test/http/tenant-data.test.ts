@@ -1,3 +1,4 @@
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
 import type { Operation } from "../../packages/pawl/src/store/around.js";
@@ -6,6 +7,7 @@ import { readConfiguration } from "../../packages/server/src/config/read.js";
 import { PurgeTask } from "../../packages/server/src/http/purge-task.js";
 import { startService } from "../../packages/server/src/serve/service.js";
 import { temporaryFolder } from "../support/folder.js";
+import { eventually } from "../support/eventually.js";
 import { openApp } from "./support.js";
 
 test("an export is a stream of lines that says where it ends, of the caller's own tenant only", async () => {
@@ -24,6 +26,35 @@ test("an export is a stream of lines that says where it ends, of the caller's ow
   expect((await api.ask("GET", "/v1/tenants/other/export", { key: "acme-admin" })).json().code).toBe("tenant_mismatch");
   expect((await api.ask("GET", "/v1/tenants/acme/export", { key: "acme-operator" })).statusCode).toBe(403);
   expect(api.audit).toContainEqual(expect.objectContaining({ outcome: "allowed", action: "tenants.export" }));
+});
+
+test("a caller has one export at a time, others theirs, and one that hangs up leaves its place", async () => {
+  await using api = await openApp();
+  await api.pawl.enqueueMany("a", Array.from({ length: 2_000 }, () => "x".repeat(2_000)), { tenant: "acme" });
+  await api.app.listen({ host: "127.0.0.1", port: 0 });
+  const { port } = api.app.server.address() as AddressInfo;
+  const ask = async (tenant: string, key: string) => {
+    const gone = new AbortController();
+    const headers = { authorization: `Bearer ${key}` };
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/tenants/${tenant}/export`, { headers, signal: gone.signal });
+    return { answer, hangUp: () => gone.abort() };
+  };
+  const first = await ask("acme", "acme-admin");
+  expect(first.answer.status).toBe(200);
+  const second = await ask("acme", "acme-admin");
+  expect([second.answer.status, second.answer.headers.get("retry-after")]).toEqual([429, "10"]);
+  expect(await second.answer.json()).toMatchObject({ code: "too_many_requests" });
+  const other = await ask("other", "other-admin");
+  expect((await other.answer.text()).trimEnd().split("\n").at(-1)).toContain('"end"');
+  first.hangUp();
+  await eventually(
+    () => "an export after the first one was given up",
+    async () => {
+      const { answer } = await ask("acme", "acme-admin");
+      const text = await answer.text();
+      return answer.status === 200 && text.trimEnd().split("\n").length === 2_002;
+    },
+  );
 });
 
 test("a purge asked for again is the same job, one that got none gets it, and Pawl's own tenant is not purged", async () => {

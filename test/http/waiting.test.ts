@@ -54,3 +54,40 @@ describe("who waited for more than two seconds is asked again who they are", () 
     expect(await job.history(), "it had been taken").toMatchObject([{ outcome: "released" }]);
   });
 });
+
+describe("a key has so many requests that wait at a time", () => {
+  const worker = { name: "w", boot: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" };
+
+  test("waits for jobs: one more is refused, and those of another key are not", async () => {
+    await using api = await openApp({ waits: { perCredential: 1 } });
+    const job = await api.pawl.enqueue("a", null, { tenant: "acme", delay: "1h" });
+    const ask = (key: string) => api.ask("GET", `/v1/jobs/${job.id}/wait?timeout=30s`, { key });
+    const first = ask("acme-viewer");
+    await turned();
+    const second = await ask("acme-viewer");
+    expect([second.statusCode, second.headers["retry-after"], second.json().code]).toEqual([429, "5", "too_many_requests"]);
+    const other = ask("acme-operator");
+    await turned();
+    await job.cancel();
+    expect([(await first).statusCode, (await other).statusCode]).toEqual([200, 200]);
+  });
+
+  test("claims: one more is refused, and the one that waits gets the job", async () => {
+    await using api = await openApp({ claims: { perCredential: 1 } });
+    const body = { worker, tasks: [{ name: "a" }], limit: 1, wait: "30s" };
+    const first = api.ask("POST", "/v1/leases", { key: "acme-worker", body });
+    await eventually(
+      () => "the worker that waits",
+      async () => (await api.pawl.workers()).length === 1,
+    );
+    const second = await api.ask("POST", "/v1/leases", { key: "acme-worker", body: { ...body, worker: { ...worker, name: "v" } } });
+    expect([second.statusCode, second.headers["retry-after"]]).toEqual([429, "5"]);
+    const { id } = await api.pawl.enqueue("a", null, { tenant: "acme" });
+    expect((await first).json()).toMatchObject({ leases: [{ jobs: [{ id }] }] });
+  });
+});
+
+/** Long enough for a request that waits to have begun to: it comes to that without an answer from elsewhere. */
+async function turned(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+}

@@ -1,9 +1,9 @@
 import { BOUNDS } from "../core/bounds.js";
 import { cut } from "../core/cut.js";
-import { pawlError } from "../core/error.js";
+import { isPawlError, pawlError } from "../core/error.js";
 import { isJobId, type JobId } from "../core/id.js";
 import { isFinished } from "../core/job.js";
-import { keepAlive } from "../runtime/alive.js";
+import { keepAlive, restFor } from "../runtime/alive.js";
 import { checkDuration, checkKeys, checkObject, invalid, show, told } from "../scheduler/check.js";
 import type { Stored } from "../scheduler/enqueuer.js";
 import type { Explanation } from "../scheduler/explain.js";
@@ -27,10 +27,12 @@ import type {
 import type { AttemptView, JobView, LogView } from "../scheduler/view.js";
 import type { Scope } from "../store/port.js";
 import { attemptView, explanation, jobView, logView } from "./views.js";
-import type { Wire } from "./wire.js";
+import type { Call, Wire } from "./wire.js";
 
 /** ms that one long poll waits; the wait itself may be longer */
 const POLL = 25_000;
+/** ms, where the service does not say when */
+const LATER = 5_000;
 
 /** Jobs by id, through the service. */
 export class RemoteJobs implements Jobs {
@@ -124,12 +126,24 @@ export class RemoteJobs implements Jobs {
         const left = Math.max(0, Math.min(POLL, Math.ceil(end - clock.monotonic())));
         const query = { timeout: left };
         const call = { method: "GET", path: `${path}/wait`, query, timeout: left + 15_000, pool: "waits" } as const;
-        const view = jobView(await this.wire.json(signal === undefined ? call : { ...call, signal }));
-        if (isFinished(view.state)) return view;
+        const view = await this.#waited(signal === undefined ? call : { ...call, signal });
+        if (view !== undefined && isFinished(view.state)) return view;
         if (clock.monotonic() >= end) throw pawlError("wait_timeout", { job: id, timeout });
       }
     } finally {
       release();
+    }
+  }
+
+  /** Nothing, where too many wait there: then it is asked again later. */
+  async #waited(call: Call): Promise<JobView | undefined> {
+    try {
+      return jobView(await this.wire.json(call));
+    } catch (error) {
+      if (!isPawlError(error, "too_many_requests")) throw error;
+      const { retryAfter } = error.details;
+      await restFor(this.wire.clock, typeof retryAfter === "number" ? retryAfter : LATER);
+      return undefined;
     }
   }
 

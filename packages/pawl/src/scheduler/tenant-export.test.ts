@@ -1,26 +1,63 @@
 import { expect, test } from "vitest";
-import { pawlError } from "../core/error.js";
 import { startPawl } from "../pawl.js";
 import { memoryStore } from "../store/memory/index.js";
 import type { Store } from "../store/port.js";
-
-/** Kinds of the entries of an export of one job whose history cannot be read. */
-async function exportWith(trouble: Error): Promise<readonly string[]> {
-  const store = memoryStore();
-  const history: Store["jobs"]["history"] = async () => {
-    throw trouble;
-  };
-  await using pawl = await startPawl({ ...store, jobs: { ...store.jobs, history } }, { anyTask: true });
-  await pawl.enqueue("a", 1);
-  const kinds: string[] = [];
-  for await (const { kind } of pawl.tenants.export("default")) kinds.push(kind);
-  return kinds;
-}
-
-test("a job that is dropped while an export runs is told as it was listed", async () => {
-  expect(await exportWith(pawlError("job_unknown", { job: "gone" }))).toEqual(["tenant", "job", "end"]);
-});
+import { faultyStore } from "../testing/faulty.js";
 
 test("an export that cannot read something ends with that error, so that nobody takes it for whole", async () => {
-  await expect(exportWith(new Error("the store is away"))).rejects.toThrow("the store is away");
+  const away = new Error("the store is away");
+  const store = faultyStore(memoryStore(), (operation, earlier) =>
+    operation === "jobs.whole" && earlier === 1 ? { kind: "fail", error: away } : undefined,
+  );
+  await using pawl = await startPawl(store, { anyTask: true });
+  await pawl.enqueueMany("a", Array.from({ length: 1_200 }));
+  const kinds = new Set<string>();
+  const read = async () => {
+    for await (const { kind } of pawl.tenants.export("default")) kinds.add(kind);
+  };
+  await expect(read()).rejects.toThrow("the store is away");
+  expect([...kinds]).toEqual(["tenant", "job"]);
+});
+
+test("an export asks for its jobs by the page, whatever their number, and for none of them alone", async () => {
+  const asked: string[] = [];
+  const counted = (store: Store) =>
+    faultyStore(store, (operation) => {
+      if (operation.startsWith("jobs.")) asked.push(operation);
+      return undefined;
+    });
+  await using pawl = await startPawl(counted(memoryStore()), { anyTask: true });
+  await pawl.enqueueMany("a", Array.from({ length: 3_000 }));
+  asked.length = 0;
+  let jobs = 0;
+  for await (const { kind } of pawl.tenants.export("default")) if (kind === "job") jobs++;
+  expect(jobs).toBe(3_000);
+  expect(asked).toEqual(Array.from({ length: 6 }, () => "jobs.whole"));
+});
+
+test("an export that nobody goes on with reads no more", async () => {
+  const asked: string[] = [];
+  const store = faultyStore(memoryStore(), (operation) => {
+    if (operation === "jobs.whole") asked.push(operation);
+    return undefined;
+  });
+  await using pawl = await startPawl(store, { anyTask: true });
+  await pawl.enqueueMany("a", Array.from({ length: 3_000 }));
+  for await (const { kind } of pawl.tenants.export("default")) if (kind === "job") break;
+  await new Promise(setImmediate);
+  expect(asked.length).toBeLessThanOrEqual(2);
+});
+
+test("others get their turns of the event loop while an export is told", async () => {
+  await using pawl = await startPawl(memoryStore(), { anyTask: true });
+  await pawl.enqueueMany("a", Array.from({ length: 500 }));
+  let turns = 0;
+  let told = 0;
+  const count = () => {
+    turns++;
+    if (told < 500) setImmediate(count);
+  };
+  setImmediate(count);
+  for await (const { kind } of pawl.tenants.export("default")) if (kind === "job") told++;
+  expect(turns).toBeGreaterThanOrEqual(10);
 });

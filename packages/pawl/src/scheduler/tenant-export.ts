@@ -1,8 +1,10 @@
-import { isPawlError } from "../core/error.js";
+import type { JobId } from "../core/id.js";
 import type { TenantPolicy } from "../core/policy.js";
 import type { ScheduleRef } from "../core/schedule.js";
 import type { TargetRef } from "../core/target.js";
+import type { Clock } from "../runtime/clock.js";
 import type { BreakerRef } from "../store/port-breakers.js";
+import type { JobStore, WholePage } from "../store/port-jobs.js";
 import type { GateRef } from "../store/port-limits.js";
 import type { Audit, AuditView } from "./audit.js";
 import type { BreakersOperator, BreakerView } from "./breakers.js";
@@ -11,7 +13,7 @@ import type { LimitsOperator, LimitView } from "./limits-view.js";
 import type { ScheduleView, TickView } from "./schedule-view.js";
 import type { Scheduler, TenantView } from "./scheduler.js";
 import type { TargetView } from "./targets.js";
-import type { AttemptView, JobView, LogView } from "./view.js";
+import { type AttemptView, attemptView, type JobView, type LogView, logView, viewOf } from "./view.js";
 
 /** One line of an export. The first is a `tenant`, the last an `end`: without that one it was cut off. */
 export type ExportEntry =
@@ -28,6 +30,8 @@ export type ExportEntry =
 /** What an export reads: each of them sees this tenant only, or is asked for it. */
 export interface ExportParts {
   readonly scheduler: Scheduler;
+  readonly jobs: Pick<JobStore, "whole">;
+  readonly clock: Clock;
   readonly limits: LimitsOperator;
   readonly breakers: BreakersOperator;
   readonly keys: Keys;
@@ -38,10 +42,11 @@ export interface ExportParts {
 const PAGE = 200;
 /** ticks of a schedule that are told, the newest ones */
 const TICKS = 1_000;
-/** jobs whose history is being read at a time */
-const AT_ONCE = 8;
+const JOBS = { limit: 500, bytes: 4 * 1_048_576 };
+/** jobs that are told in one turn of the event loop: others want theirs in between */
+const A_TURN = 25;
 
-/** Everything that is held of a tenant, a page in memory at a time. What comes in meanwhile may be in it or not. */
+/** Everything that is held of a tenant, two pages in memory at a time. What comes in meanwhile may be in it or not. */
 export async function* exported(name: string, parts: ExportParts): AsyncGenerator<ExportEntry, void> {
   let entries = 0;
   for await (const entry of contents(name, parts)) {
@@ -51,10 +56,11 @@ export async function* exported(name: string, parts: ExportParts): AsyncGenerato
   yield { kind: "end", entries };
 }
 
-async function* contents(name: string, { scheduler, limits, breakers, keys, audit, tenant }: ExportParts): AsyncGenerator<ExportEntry, void> {
+async function* contents(name: string, parts: ExportParts): AsyncGenerator<ExportEntry, void> {
+  const { scheduler, limits, breakers, keys, audit, tenant } = parts;
   const { paused, policy } = await tenant();
   yield { kind: "tenant", format: 1, tenant: name, paused, policy };
-  const { schedules, targets, jobs } = scheduler;
+  const { schedules, targets } = scheduler;
   for await (const { schedules: page } of pages((after?: ScheduleRef) => schedules.list({}, from(after))))
     for (const schedule of page) yield { kind: "schedule", schedule, ticks: await schedules.ticks(schedule, { limit: TICKS }) };
   for await (const page of pages((after?: TargetRef) => targets.list({}, from(after))))
@@ -70,28 +76,31 @@ async function* contents(name: string, { scheduler, limits, breakers, keys, audi
     for (const entry of entries) yield { kind: "audit", entry };
     before = next === undefined ? undefined : { before: next };
   }
-  for await (const { jobs: page } of pages((after?: string) => jobs.list({}, from(after)))) {
-    for (let at = 0; at < page.length; at += AT_ONCE) yield* await Promise.all(page.slice(at, at + AT_ONCE).map((job) => whole(scheduler, job)));
+  yield* jobsOf(name, parts);
+}
+
+/** The next page is read while one is told. Any trouble ends the export: what it left out would look as if it were not there. */
+async function* jobsOf(tenant: string, { jobs, clock }: ExportParts): AsyncGenerator<ExportEntry, void> {
+  const scope = { tenant };
+  const read = (after?: JobId) => {
+    const page = jobs.whole(scope, { ...JOBS, ...(after === undefined ? {} : { after }) });
+    // Whoever wants no more of it does not wait for it either.
+    page.catch(() => {});
+    return page;
+  };
+  let reading: Promise<WholePage> | undefined = read();
+  while (reading !== undefined) {
+    const { jobs: page, next }: WholePage = await reading;
+    reading = next === undefined ? undefined : read(next);
+    for (const [place, { job, history, logs }] of page.entries()) {
+      if (place % A_TURN === A_TURN - 1) await turn(clock);
+      yield { kind: "job", job: viewOf(job, scope), history: history.map((one) => attemptView(one, scope)), logs: logs.map(logView) };
+    }
   }
 }
 
-/** One that is dropped meanwhile is told as it was listed. Any other trouble ends the export: what it left out would look as if it were not there. */
-async function whole({ jobs }: Scheduler, job: JobView): Promise<ExportEntry> {
-  const [told, history, logs] = await Promise.all([
-    job.redacted === true ? orDropped(jobs.get(job), job) : job,
-    orDropped(jobs.history(job), []),
-    orDropped(jobs.logs(job), []),
-  ]);
-  return { kind: "job", job: told, history, logs };
-}
-
-async function orDropped<T, D>(read: Promise<T>, dropped: D): Promise<T | D> {
-  try {
-    return await read;
-  } catch (error) {
-    if (isPawlError(error, "job_unknown")) return dropped;
-    throw error;
-  }
+function turn(clock: Clock): Promise<void> {
+  return new Promise((resolve) => clock.soon(resolve));
 }
 
 function from<A>(after: A | undefined): { readonly limit: number; readonly after?: A } {

@@ -35,14 +35,14 @@ export class StoredTenants extends NamedLanes<"tenant", TenantView> implements L
   constructor(
     store: Store,
     private readonly clock: Clock,
-    private readonly partsOf: (tenant: string) => Omit<ExportParts, "tenant">,
+    private readonly partsOf: (tenant: string) => Omit<ExportParts, "tenant" | "jobs" | "clock">,
   ) {
     super(store, "tenant", [], ({ name: tenant, paused, policy }) => ({ tenant, paused, policy }));
   }
 
   export(tenant: string): AsyncIterable<ExportEntry> {
     checkName("tenant", tenant);
-    return exported(tenant, { ...this.partsOf(tenant), tenant: () => this.get(tenant) });
+    return exported(tenant, { ...this.partsOf(tenant), jobs: this.store.jobs, clock: this.clock, tenant: () => this.get(tenant) });
   }
 
   async purge(tenant: string, how: PurgeOptions = {}): Promise<PurgeProgress> {

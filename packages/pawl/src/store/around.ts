@@ -33,6 +33,7 @@ const OPERATIONS = {
     list: true,
     history: true,
     logs: true,
+    whole: true,
     cancel: true,
     pause: true,
     resume: true,

@@ -24,6 +24,8 @@ export interface JobStore {
   /** oldest first: attempts, claims lost to crashes, and marks by people */
   history(scope: Scope, id: JobId, part?: PartRequest): Promise<readonly AttemptRecord[]>;
   logs(scope: Scope, id: JobId, part?: PartRequest): Promise<readonly LogLine[]>;
+  /** The page that `list` would answer with without a filter, each job with all of its history and lines, as of one moment. */
+  whole(scope: Scope, page: PageRequest): Promise<WholePage>;
   /** pending → cancelled at once; running → an intent, carried out by its worker, or by reap */
   cancel(scope: Scope, id: JobId, reason: string): Promise<Change>;
   /** scheduled, ready → parked; running and blocked → an intent */
@@ -36,6 +38,19 @@ export interface JobStore {
   redrive(scope: Scope, id: JobId, how: RedriveOptions): Promise<Change>;
   /** finished → gone, with its history */
   drop(scope: Scope, id: JobId): Promise<Change>;
+}
+
+/** All that is kept of a job. */
+export interface WholeJob {
+  readonly job: JobRecord;
+  readonly history: readonly AttemptRecord[];
+  readonly logs: readonly LogLine[];
+}
+
+/** As a `Page`; its bytes are those of histories and lines, too. */
+export interface WholePage {
+  readonly jobs: readonly WholeJob[];
+  readonly next?: JobId;
 }
 
 export interface RedriveOptions {

@@ -5,7 +5,7 @@ import type { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { blockOf, type Pawl, type PawlError, pawlError, type Replies, type Scheduler } from "pawl";
 import type { Networks } from "../net/network.js";
-import { Sessions } from "../pull/sessions.js";
+import { MOST_OF_ONE, Sessions } from "../pull/sessions.js";
 import { namesIn } from "../tls/names.js";
 import { type Access, type Credential, OPEN_ACCESS, type Principal } from "./access.js";
 import { Bodies, type BodyLimits } from "./bodies.js";
@@ -14,12 +14,14 @@ import { clientAddress } from "./client-address.js";
 import type { AnyRoute } from "./contract/route.js";
 import { Denials } from "./denials.js";
 import { EventHub, type HubOptions } from "./events/hub.js";
+import { type ExportLimits, Exports } from "./exports.js";
 import { shareOwner } from "./fair-share.js";
 import { whyForeign } from "./foreign.js";
 import { goneOrStopping, willStop } from "./gone.js";
 import { type AuditLog, denialIn, denialOf, type Told } from "./guard.js";
 import type { Handled, Parts } from "./handler.js";
 import { parseJson } from "./json.js";
+import { type LongPollLimits, LongPolls } from "./long-polls.js";
 import { type Answered, pipeline } from "./pipeline.js";
 import { asPawlError, isFault, problemOf, retryAfterOf } from "./problem.js";
 import { mayAsk } from "./reach.js";
@@ -41,6 +43,9 @@ export interface AppOptions {
   readonly trustedProxies?: Networks;
   readonly version?: string;
   readonly streams?: HubOptions;
+  readonly waits?: LongPollLimits;
+  readonly claims?: LongPollLimits;
+  readonly exports?: ExportLimits;
   readonly bodies?: BodyLimits;
   /** what it serves; left out: the contract */
   readonly routes?: readonly Handled[];
@@ -86,6 +91,10 @@ export function createApp(options: AppOptions): App {
     pawl,
     version: options.version ?? "0.1.0",
     sessions,
+    waits: new LongPolls("a wait for a job", options.waits),
+    // Each of a credential's workers asks once at a time, and may repeat that after its connection was lost.
+    claims: new LongPolls("a wait for work", { perCredential: 2 * MOST_OF_ONE, ...options.claims }),
+    exports: new Exports(options.exports),
     ready: () => readiness.check(),
     subscribe: (call) => hub.subscribe(call),
   };

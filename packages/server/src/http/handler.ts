@@ -3,12 +3,18 @@ import type { Pawl, Scheduler } from "pawl";
 import type { Sessions } from "../pull/sessions.js";
 import type { Principal } from "./access.js";
 import type { AnswerOf, AnyRoute, BodyOf, ParamsOf, QueryOf } from "./contract/route.js";
+import type { Exports } from "./exports.js";
+import type { LongPolls } from "./long-polls.js";
 
 /** What the application gives to handlers besides the request. */
 export interface Parts {
   readonly pawl: Pawl;
   /** of Pawl itself */
   readonly version: string;
+  /** those who wait for jobs to finish, and workers that wait for jobs */
+  readonly waits: LongPolls;
+  readonly claims: LongPolls;
+  readonly exports: Exports;
   /** the workers that pull their jobs from this process */
   readonly sessions: Sessions;
   /** throws while requests cannot be served */

@@ -25,7 +25,7 @@ const QUIET = 60_000;
 const SWEEP = 5_000;
 /** hosted at a time, of all and of one credential: each costs some memory, and a look at the store now and then */
 const MOST = 10_000;
-const MOST_OF_ONE = 100;
+export const MOST_OF_ONE = 100;
 
 /**
  * The workers that this process hosts. A session is a memory of what was handed out and nothing more: it begins with a

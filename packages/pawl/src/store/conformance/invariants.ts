@@ -1,8 +1,10 @@
 import { expect } from "vitest";
+import type { JobId } from "../../core/id.js";
 import { type AttemptRecord, isFinished, type JobRecord, STATES, type State } from "../../core/job.js";
 import { compareLanes, laneKey } from "../../core/lane.js";
 import { isSuspect } from "../../core/outcome.js";
 import type { Store } from "../port.js";
+import type { WholeJob, WholePage } from "../port-jobs.js";
 
 /** What must hold between any two verbs, seen through the port alone. */
 export async function checkInvariants(store: Store): Promise<void> {
@@ -11,11 +13,21 @@ export async function checkInvariants(store: Store): Promise<void> {
   await checkCounts(store, jobs);
   await checkLanes(store, jobs);
   for (const job of jobs) checkFields(job);
+  const whole = await everyWhole(store);
+  expect(
+    [...whole.values()].map(({ job }) => job),
+    "jobs are told alike with their histories and without",
+  ).toEqual(jobs);
   // Nothing changes any more, so what is asked may be asked at once.
   await Promise.all(
     sample(jobs).map(async (job) => {
-      const [got, history] = await Promise.all([store.jobs.get("everyone", job.id), store.jobs.history("everyone", job.id)]);
+      const [got, history, logs] = await Promise.all([
+        store.jobs.get("everyone", job.id),
+        store.jobs.history("everyone", job.id),
+        store.jobs.logs("everyone", job.id),
+      ]);
       expect(got).toEqual(job);
+      expect(whole.get(job.id), "all of a job is told alike at once and in parts").toEqual({ job, history, logs });
       checkHistory(job, history);
     }),
   );
@@ -39,6 +51,17 @@ export async function everyJob(store: Store, pageSize = 100): Promise<readonly J
     jobs.push(...page.jobs);
   }
   return jobs;
+}
+
+async function everyWhole(store: Store): Promise<ReadonlyMap<JobId, WholeJob>> {
+  const jobs: WholeJob[] = [];
+  let after: JobId | undefined;
+  do {
+    const page: WholePage = await store.jobs.whole("everyone", { limit: 100, ...(after === undefined ? {} : { after }) });
+    jobs.push(...page.jobs);
+    after = page.next;
+  } while (after !== undefined);
+  return new Map(jobs.map((one) => [one.job.id, one]));
 }
 
 async function checkLists(store: Store, jobs: readonly JobRecord[]): Promise<void> {

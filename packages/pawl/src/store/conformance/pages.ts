@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import type { JobId } from "../../core/id.js";
 import type { Test } from "./suite.js";
 import { ANA, FAILED, START } from "./world.js";
 
@@ -32,6 +33,32 @@ export function pageTests(test: Test): void {
     const one = await w.store.jobs.list("everyone", {}, { limit: 10, bytes: 1, after: ids[0] as never });
     expect(one).toMatchObject({ jobs: [{ id: ids[1], output: TEN }] });
     expect(one.next).toBeUndefined();
+  });
+
+  test("a page of jobs with all that is kept of them ends with the one that fills its bytes, lines and outputs among them", async (w) => {
+    const small = [await w.add({ input: "1" }), await w.add({ input: "1" })];
+    const held = await w.hold({ limit: 1 });
+    await w.store.records.log(ANA, [{ lease: held.claimed.lease, job: held.job.id, at: START, level: "info", message: "12345678", data: TEN }]);
+    await w.settle(held, DONE, [0]);
+    const later = await w.add({ input: "1", delay: 1_000 });
+    const ids = [later, ...small.reverse()];
+    const read = async (bytes: number, after?: JobId) => {
+      const { jobs, next } = await w.store.jobs.whole("everyone", { limit: 10, bytes, ...(after === undefined ? {} : { after }) });
+      return { ids: jobs.map(({ job }) => job.id), next };
+    };
+    expect(await read(1_000)).toEqual({ ids, next: undefined });
+    expect(await read(2)).toEqual({ ids: ids.slice(0, 2), next: ids[1] });
+    expect(await read(1, ids[1])).toEqual({ ids: ids.slice(2), next: undefined });
+    const large = held.job.id;
+    const { jobs } = await w.store.jobs.whole("everyone", { limit: 10 });
+    expect(jobs.find(({ job }) => job.id === large)).toMatchObject({ history: [{ output: TEN }], logs: [{ message: "12345678", data: TEN }] });
+  });
+
+  test("a page of jobs with all that is kept of them has the tenant's own alone", async (w) => {
+    const own = await w.add({ tenant: "umbrella" });
+    await w.add();
+    const { jobs } = await w.store.jobs.whole({ tenant: "umbrella" }, { limit: 10 });
+    expect(jobs.map(({ job }) => job.id)).toEqual([own]);
   });
 
   test("a history and log lines are read in parts, by count and by bytes", async (w) => {

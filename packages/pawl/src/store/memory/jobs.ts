@@ -10,7 +10,7 @@ import { cancelNow, enqueue } from "./enqueue.js";
 import { leave, move, parked, waiting } from "./places.js";
 import { attemptBytes, lineBytes, partOf } from "./sizes.js";
 import type { JobRow, Tables } from "./state.js";
-import { historyOf, page, recordOf, visible } from "./view.js";
+import { historyOf, page, recordOf, visible, wholePage } from "./view.js";
 
 export function memoryJobs(tables: Tables): JobStore {
   /** One job, one verb: refused where the lifecycle says that it does not apply. */
@@ -34,6 +34,8 @@ export function memoryJobs(tables: Tables): JobStore {
     list: (scope, filter, request) => tables.step(() => page(tables, scope, filter, request)),
     history: (scope, id, part) => tables.step(() => partOf(mapped(visible(tables, scope, id), historyOf) ?? [], part, attemptBytes)),
     logs: (scope, id, part) => tables.step(() => partOf([...(visible(tables, scope, id)?.logs ?? [])], part, lineBytes)),
+
+    whole: (scope, request) => tables.step(() => wholePage(tables, scope, request)),
 
     cancel: (scope, id, reason) =>
       change("cancel", scope, id, (row) => {

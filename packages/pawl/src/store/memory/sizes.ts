@@ -1,4 +1,5 @@
 import type { AttemptRecord, JobRecord, LogLine } from "../../core/job.js";
+import type { WholeJob } from "../port-jobs.js";
 import { type PartRequest, withinBytes } from "../port-pages.js";
 
 /** What a page counts of a job: the texts that people put there. */
@@ -12,6 +13,12 @@ export function attemptBytes({ output, failure, replacedInput }: AttemptRecord):
 
 export function lineBytes({ message, data }: LogLine): number {
   return bytes(message) + bytes(data);
+}
+
+/** Of a job, its input, and of each attempt and line. What the last attempt left is not counted twice. */
+export function wholeBytes({ job, history, logs }: WholeJob): number {
+  const sum = (sizes: readonly number[]) => sizes.reduce((all, size) => all + size, 0);
+  return bytes(job.input) + bytes(job.progress) + sum(history.map(attemptBytes)) + sum(logs.map(lineBytes));
 }
 
 export function partOf<T>(items: readonly T[], part: PartRequest | undefined, bytesOf: (item: T) => number): readonly T[] {

@@ -4,10 +4,10 @@ import { type AttemptRecord, isFinished, type JobRecord } from "../../core/job.j
 import { compareText } from "../../core/lane.js";
 import { gateParts } from "../../core/limit.js";
 import type { Scope } from "../port.js";
-import type { JobFilter, Page, PageRequest } from "../port-jobs.js";
+import type { JobFilter, Page, PageRequest, WholePage } from "../port-jobs.js";
 import { withinBytes } from "../port-pages.js";
 import { lastOf } from "./endings.js";
-import { recordBytes } from "./sizes.js";
+import { recordBytes, wholeBytes } from "./sizes.js";
 import type { JobRow, Standing, Tables } from "./state.js";
 
 /** The job, if the scope may know of it: another tenant's is not told from one that does not exist. */
@@ -52,14 +52,26 @@ export function historyOf(row: JobRow): readonly AttemptRecord[] {
 }
 
 export function page(tables: Tables, scope: Scope, filter: JobFilter, request: PageRequest): Page {
-  const { limit, after } = request;
-  const found = [...tables.jobs.values()]
-    .filter((row) => (scope === "everyone" || row.lane.tenant === scope.tenant) && (after === undefined || row.id < after) && matches(row, filter))
-    .sort((a, b) => compareText(b.id, a.id));
-  const shown = found.slice(0, limit).map((row) => recordOf(tables, row));
+  const found = from(tables, scope, filter, request);
+  const shown = found.slice(0, request.limit).map((row) => recordOf(tables, row));
   const jobs = withinBytes(shown, request.bytes ?? Number.POSITIVE_INFINITY, recordBytes);
   const last = jobs.at(-1);
   return found.length > jobs.length && last !== undefined ? { jobs, next: last.id } : { jobs };
+}
+
+export function wholePage(tables: Tables, scope: Scope, request: PageRequest): WholePage {
+  const found = from(tables, scope, {}, request);
+  const shown = found.slice(0, request.limit).map((row) => ({ job: recordOf(tables, row), history: historyOf(row), logs: [...row.logs] }));
+  const jobs = withinBytes(shown, request.bytes ?? Number.POSITIVE_INFINITY, wholeBytes);
+  const last = jobs.at(-1);
+  return found.length > jobs.length && last !== undefined ? { jobs, next: last.job.id } : { jobs };
+}
+
+/** Those of a page and all that come after it, newest first. */
+function from(tables: Tables, scope: Scope, filter: JobFilter, { after }: PageRequest): readonly JobRow[] {
+  return [...tables.jobs.values()]
+    .filter((row) => (scope === "everyone" || row.lane.tenant === scope.tenant) && (after === undefined || row.id < after) && matches(row, filter))
+    .sort((a, b) => compareText(b.id, a.id));
 }
 
 export function matches(row: JobRow, { state, queue, task, tag, key, failure, fingerprint, dueFrom, dueBefore }: JobFilter): boolean {

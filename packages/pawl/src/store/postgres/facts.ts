@@ -4,7 +4,7 @@ import { type Intent, isFinished, type JobOptions, type JobRecord, type ParkReas
 import type { Lane } from "../../core/lane.js";
 import { type GateKey, gateParts } from "../../core/limit.js";
 import { plainArray } from "./arrays.js";
-import { stateCode } from "./codes.js";
+import { stateOf } from "./codes.js";
 import { ms, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { bytesOf, withinBytes } from "./pages.js";
@@ -12,14 +12,13 @@ import { SEQ_STEP } from "./parcels.js";
 import { laneOf } from "./pending.js";
 
 /**
- * Which table holds the row is the state; in none of them, the newest attempt says how it ended, or it is running.
+ * Which table holds the row is the state (`waiting`); in none of them, the newest attempt says how it ended, or it is running.
  * (The limit tells the planner that there is one row per id: without it the estimate is high enough to wake the JIT.)
  */
 const reading = (ids: string) => `
   select g.id, j.queue, j.band, j.tenant, j.task, j.input::text, j.options::text, ${ms("j.created_at")} as created_at, ${ms("j.due_at")} as due_at,
     case when r.id is not null or u.id is not null or k.seq is not null then 'ready' when s.id is not null then 'scheduled' when p.id is not null then 'parked'
-      when b.id is not null then 'blocked' when d.id is not null then 'dead'
-      when a.next = ${stateCode("succeeded")} then 'succeeded' when a.next = ${stateCode("cancelled")} then 'cancelled' else 'running' end as state,
+      when b.id is not null then 'blocked' when d.id is not null then 'dead' end as waiting, a.next,
     coalesce(a.spent, 0) as spent, coalesce(a.crashes, 0) as crashes, a.lease is not null as tried,
     ${ms("coalesce(s.run_at, p.run_at)")} as run_at, p.reason as parked_for, p.gate, i.kind as intent,
     ${ms("a.finished_at")} as finished_at, a.output::text, a.failure::text,
@@ -50,13 +49,16 @@ const FACTS_WITHIN = statement(
   withinBytes(`select f.*, ${bytesOf("input", "output", "failure", "progress")} as bytes from (${READ}) f`, "place", "$2"),
 );
 
-interface FactsRow extends Lane {
+export interface FactsRow extends Lane {
   readonly id: JobId;
   readonly input: string;
   readonly options: string | null;
   readonly created_at: number;
   readonly due_at: number;
-  readonly state: State;
+  /** the state that the table with its row stands for; null: it is in none */
+  readonly waiting: State | null;
+  /** where the newest attempt left it */
+  readonly next: number | null;
   readonly spent: number;
   readonly crashes: number;
   readonly tried: boolean;
@@ -95,28 +97,39 @@ export async function readFactsWithin(
 }
 
 function factsOf(row: FactsRow): Facts {
-  const ended = isFinished(row.state);
+  const record = recordOf(row);
+  return { ...record, started: row.tried || record.state === "running" };
+}
+
+export function recordOf(row: Omit<FactsRow, "tried">): JobRecord {
+  const state = row.waiting ?? endOf(row.next);
+  const ended = isFinished(state);
   return {
     id: row.id,
     lane: laneOf(row),
-    state: row.state,
+    state,
     input: row.input,
     options: row.options === null ? {} : (JSON.parse(row.options) as JobOptions),
     createdAt: row.created_at,
     dueAt: row.due_at,
     spent: row.spent,
     crashes: row.crashes,
-    started: row.tried || row.state === "running",
     ...(row.run_at === null ? {} : { runAt: row.run_at }),
     ...(row.parked_for === null ? {} : { parkedFor: row.parked_for }),
     ...(row.gate === null ? {} : { parkedAt: parkedAt(row.gate) }),
     ...(row.waits_for === null ? {} : { waitsFor: row.waits_for.split(",") as JobId[] }),
     ...(row.intent === null ? {} : { intent: row.intent }),
     ...(ended && row.finished_at !== null ? { finishedAt: row.finished_at } : {}),
-    ...(row.state === "succeeded" && row.output !== null ? { output: row.output } : {}),
-    ...(row.state !== "succeeded" && row.failure !== null ? { failure: JSON.parse(row.failure) as Failure } : {}),
+    ...(state === "succeeded" && row.output !== null ? { output: row.output } : {}),
+    ...(state !== "succeeded" && row.failure !== null ? { failure: JSON.parse(row.failure) as Failure } : {}),
     ...(row.progress === null ? {} : { progress: row.progress }),
   };
+}
+
+/** Of a job in no table of those that wait. */
+function endOf(next: number | null): State {
+  const state = next === null ? undefined : stateOf(next);
+  return state === "succeeded" || state === "cancelled" ? state : "running";
 }
 
 function parkedAt(gate: GateKey): NonNullable<JobRecord["parkedAt"]> {

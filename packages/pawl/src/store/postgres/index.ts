@@ -59,6 +59,7 @@ import { readStanding, Standings } from "./standing.js";
 import { postgresTargets } from "./targets.js";
 import { getTasks, publishTasks } from "./tasks.js";
 import { unblock } from "./unblock.js";
+import { whole } from "./whole.js";
 import { Workers } from "./workers.js";
 
 export interface PostgresStoreOptions {
@@ -145,6 +146,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, parcels =
     list: (scope, filter, page) => list(db, scope, filter, page),
     history: (scope, id, part) => history(db, scope, id, part),
     logs: (scope, id, part) => logs(db, scope, id, part),
+    whole: (scope, page) => whole(db, scope, page),
     cancel: (scope, id, reason) => after(cancel(db, scope, id, reason)),
     pause: (scope, id) => after(pause(db, scope, id)),
     resume: (scope, id) => after(resume(db, scope, id)),

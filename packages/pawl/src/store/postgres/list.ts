@@ -90,6 +90,23 @@ const LISTS = new Map<State | "any", Lists>(
 
 /** Newest due time first, by keyset. */
 export async function list(db: Db, scope: Scope, filter: JobFilter, page: PageRequest): Promise<Page> {
+  const { shown, more } = await walked(db, scope, filter, page);
+  // A job may have moved on between the two statements: the page shows it as it is now. The walk passes by everybody's jobs, so
+  // that it can be bounded, and tells ids alone; what a tenant is shown is read behind the wall.
+  const { facts, full } = await readFor(db, scope, (on) => readFactsWithin(on, shown, page.bytes ?? Number.POSITIVE_INFINITY));
+  const cut = full && facts.at(-1)?.id !== shown.at(-1) ? facts.at(-1)?.id : undefined;
+  const next = cut ?? more;
+  return { jobs: facts.map(withoutStarted), ...(next === undefined ? {} : { next }) };
+}
+
+export interface WalkedPage {
+  readonly shown: readonly JobId[];
+  /** where the walk goes on, if it does */
+  readonly more: JobId | undefined;
+}
+
+/** The ids of a page, which anybody of them may have left by now. */
+export async function walked(db: Db, scope: Scope, filter: JobFilter, page: Omit<PageRequest, "bytes">): Promise<WalkedPage> {
   const { failure, fingerprint, dueFrom, dueBefore } = filter;
   if (fingerprint !== undefined) await readCauses(db);
   // Only the dead have died of something: they are few, and looked through alone.
@@ -109,12 +126,7 @@ export async function list(db: Db, scope: Scope, filter: JobFilter, page: PageRe
   ]);
   const fitting = rows.filter((row) => row.fits).map((row) => row.id);
   const shown = fitting.slice(0, page.limit);
-  // A job may have moved on between the two statements: the page shows it as it is now. The walk passes by everybody's jobs, so
-  // that it can be bounded, and tells ids alone; what a tenant is shown is read behind the wall.
-  const { facts, full } = await readFor(db, scope, (on) => readFactsWithin(on, shown, page.bytes ?? Number.POSITIVE_INFINITY));
-  const cut = full && facts.at(-1)?.id !== shown.at(-1) ? facts.at(-1)?.id : undefined;
-  const next = cut ?? (fitting.length > page.limit ? shown.at(-1) : rows.find((row) => row.last)?.id);
-  return { jobs: facts.map(withoutStarted), ...(next === undefined ? {} : { next }) };
+  return { shown, more: fitting.length > page.limit ? shown.at(-1) : rows.find((row) => row.last)?.id };
 }
 
 interface Walked {

@@ -52,7 +52,7 @@ const HISTORY = statement(
   ),
 );
 
-interface HistoryRow {
+export interface AttemptRow {
   readonly lease: LeaseId;
   readonly outcome: number;
   readonly next: number;
@@ -64,9 +64,13 @@ interface HistoryRow {
 }
 
 export async function history(db: Db, scope: Scope, id: JobId, part?: PartRequest): Promise<readonly AttemptRecord[]> {
-  const rows = await ofJob<HistoryRow>(db, scope, id, HISTORY, part);
-  return rows.map((row) => ({
-    job: id,
+  const rows = await ofJob<AttemptRow>(db, scope, id, HISTORY, part);
+  return rows.map((row) => attemptOf(id, row));
+}
+
+export function attemptOf(job: JobId, row: AttemptRow): AttemptRecord {
+  return {
+    job,
     lease: row.lease,
     outcome: outcomeOf(row.outcome),
     next: stateOf(row.next),
@@ -75,7 +79,7 @@ export async function history(db: Db, scope: Scope, id: JobId, part?: PartReques
     ...(row.worker === null ? {} : { worker: row.worker }),
     ...(row.output === null ? {} : outcomeOf(row.outcome) === "redriven" ? { replacedInput: row.output } : { output: row.output }),
     ...(row.failure === null ? {} : { failure: JSON.parse(row.failure) as Failure }),
-  }));
+  };
 }
 
 const LOGS = statement(
@@ -89,13 +93,18 @@ const LOGS = statement(
 );
 
 export async function logs(db: Db, scope: Scope, id: JobId, part?: PartRequest): Promise<readonly LogLine[]> {
-  const rows = await ofJob<{ at: number; level: number; message: string; data: string | null }>(db, scope, id, LOGS, part);
-  return rows.map((row) => ({
-    at: row.at,
-    level: levelOf(row.level) as LogLine["level"],
-    message: row.message,
-    ...(row.data === null ? {} : { data: row.data }),
-  }));
+  return (await ofJob<LineRow>(db, scope, id, LOGS, part)).map(lineOf);
+}
+
+export interface LineRow {
+  readonly at: number;
+  readonly level: number;
+  readonly message: string;
+  readonly data: string | null;
+}
+
+export function lineOf({ at, level, message, data }: LineRow): LogLine {
+  return { at, level: levelOf(level) as LogLine["level"], message, ...(data === null ? {} : { data }) };
 }
 
 /** Rows of a job, if the scope may see it. */

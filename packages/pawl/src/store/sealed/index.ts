@@ -93,6 +93,28 @@ function sealedJobs(jobs: JobStore, vault: Vault): JobStore {
       );
       return lines.map((line) => openLine(opener, line, id));
     },
+    async whole(scope, page) {
+      const found = await jobs.whole(scope, page);
+      const opener = await Opener.of(
+        vault,
+        found.jobs.flatMap(({ history, logs }) => [
+          ...history.flatMap(({ output, failure, replacedInput }) => [output, failure?.message, replacedInput]),
+          ...logs.map(({ message }) => message),
+        ]),
+      );
+      const records = await openRecords(
+        vault,
+        found.jobs.map(({ job }) => job),
+      );
+      return {
+        ...found,
+        jobs: found.jobs.map(({ job, history, logs }, place) => ({
+          job: records[place] as JobRecord,
+          history: history.map((attempt) => openAttempt(opener, attempt, job)),
+          logs: logs.map((line) => openLine(opener, line, job.id)),
+        })),
+      };
+    },
     async redrive(scope, id, how) {
       if (how.input === undefined) return jobs.redrive(scope, id, how);
       const lane = (await jobs.get(scope, id))?.lane;

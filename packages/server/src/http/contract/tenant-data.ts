@@ -11,7 +11,8 @@ export const exportTenant = route({
   summary: "Everything that is held of a tenant, as a stream",
   description:
     "A JSON document on each line, with its `kind`: first the tenant, then schedules, limits, breakers, keys, audit and jobs with their history and logs. The " +
-    "last is of kind `end`: without it the stream was cut off.",
+    "last is of kind `end`: without it the stream was cut off. One at a time of each tenant (or credential for all tenants), and a few of a process: more are 429 with " +
+    "`Retry-After`. Whoever reads it slower than 16 KB a second, but for half a minute in all, is cut off.",
   policy: { action: "jobs.export", scope: "tenant" },
   params,
   status: 200,

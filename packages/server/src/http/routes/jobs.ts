@@ -35,9 +35,9 @@ function shortened(timeout: Duration): Duration {
   }
 }
 
-async function waited({ params, query: { timeout = WAIT }, scheduler, signal }: Call<typeof waitForJob>): Promise<JobView> {
+async function waited({ params, query: { timeout = WAIT }, scheduler, signal, principal, parts }: Call<typeof waitForJob>): Promise<JobView> {
   try {
-    return await scheduler.jobs.wait(params.job, { timeout: shortened(timeout), signal });
+    return await parts.waits.hold(principal, signal, (ended) => scheduler.jobs.wait(params.job, { timeout: shortened(timeout), signal: ended }));
   } catch (error) {
     if (isPawlError(error, "wait_timeout")) return scheduler.jobs.get(params.job);
     throw error;

@@ -5,6 +5,7 @@ import {
   type Holding,
   type Host,
   type HostedTask,
+  isPawlError,
   milliseconds,
   pawlError,
   permit,
@@ -30,7 +31,12 @@ export const leases = [
     const arrivedAt = performance.now();
     checkReach(principal, body);
     return parts.sessions.claiming(principal, body.worker, async (host) => {
-      const leases = await host.claim(askOf(body, signal));
+      const leases = await parts.claims.hold(principal, signal, async (ended) => {
+        const claimed = await host.claim(askOf(body, ended));
+        // What was claimed at the last moment is the worker's all the same.
+        if (claimed.length === 0 && isPawlError(ended.reason, "too_many_requests")) throw ended.reason;
+        return claimed;
+      });
       if (await isAllowedStill(arrivedAt, call)) return new Raw("application/json; charset=utf-8", claimAnswer(leases, arrivedAt));
       await giveBack(host, leases);
       throw pawlError("unauthenticated");
