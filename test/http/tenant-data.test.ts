@@ -6,8 +6,8 @@ import { faultyStore, openTest, type TestPawl } from "../../packages/pawl/src/te
 import { readConfiguration } from "../../packages/server/src/config/read.js";
 import { PurgeTask } from "../../packages/server/src/http/purge-task.js";
 import { startService } from "../../packages/server/src/serve/service.js";
-import { temporaryFolder } from "../support/folder.js";
 import { eventually } from "../support/eventually.js";
+import { temporaryFolder } from "../support/folder.js";
 import { openApp } from "./support.js";
 
 test("an export is a stream of lines that says where it ends, of the caller's own tenant only", async () => {
@@ -30,7 +30,11 @@ test("an export is a stream of lines that says where it ends, of the caller's ow
 
 test("a caller has one export at a time, others theirs, and one that hangs up leaves its place", async () => {
   await using api = await openApp();
-  await api.pawl.enqueueMany("a", Array.from({ length: 2_000 }, () => "x".repeat(2_000)), { tenant: "acme" });
+  await api.pawl.enqueueMany(
+    "a",
+    Array.from({ length: 2_000 }, () => "x".repeat(2_000)),
+    { tenant: "acme" },
+  );
   await api.app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = api.app.server.address() as AddressInfo;
   const ask = async (tenant: string, key: string) => {

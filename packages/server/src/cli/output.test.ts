@@ -34,3 +34,30 @@ test.each([
   await waiting;
   expect(said).toEqual([]);
 });
+
+test("what may be longer than memory waits until its reader has room", async () => {
+  let drain = () => {};
+  let full = true;
+  const said: string[] = [];
+  const stdout = {
+    write: (text: string) => {
+      said.push(text);
+      return !full;
+    },
+    once: (_: "drain", listener: () => void) => {
+      drain = listener;
+    },
+  };
+  const out = new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }, true);
+  let went = false;
+  const first = out.flowing({ n: 1 }).then(() => {
+    went = true;
+  });
+  await Promise.resolve();
+  expect([said, went]).toEqual([['{"n":1}\n'], false]);
+  drain();
+  await first;
+  full = false;
+  await out.flowing({ n: 2 });
+  expect(said).toHaveLength(2);
+});

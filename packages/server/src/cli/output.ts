@@ -12,7 +12,9 @@ export interface Io {
 }
 
 export interface Sink {
+  /** false: what was written waits in memory, until `drain` */
   write(text: string): unknown;
+  once?(event: "drain", listener: () => void): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
@@ -49,6 +51,14 @@ export class Output {
     this.#clearProgress();
     if (this.json) this.io.stdout.write(`${JSON.stringify(value)}\n`);
     else words();
+  }
+
+  /** The same of a stream that may be longer than memory: resolves when its reader has room for the next. */
+  async flowing(value: unknown): Promise<void> {
+    const { stdout } = this.io;
+    if (stdout.write(`${JSON.stringify(value)}\n`) !== false || stdout.once === undefined) return;
+    // Whoever has gone never has room again: the command is cut short then, and nobody waits for this.
+    await new Promise<void>((resolve) => void stdout.once?.("drain", resolve));
   }
 
   line(...cells: readonly Cell[]): void {
