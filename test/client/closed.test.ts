@@ -1,8 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { apiKeyText, type ForeignTransaction, type Host, type Job, open, type Pawl, task } from "pawl";
 import { afterEach, describe, expect, test } from "vitest";
+import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
 import { createApp } from "../../packages/server/src/http/app.js";
+import { temporaryFolder } from "../support/folder.js";
 import { freshDatabase } from "../support/servers.js";
+import { gate } from "../support/world.js";
 
 /** One call of everything that a type offers, however deep: a new method does not compile before it is here. */
 type Calls<T, Of> = {
@@ -11,6 +14,7 @@ type Calls<T, Of> = {
     : Calls<T[K], Of>;
 };
 
+const native = nativePostgres();
 const greet = task("greet", () => "hello");
 const SOMEBODY = { tenant: "acme" } as const;
 const BREAKER = { tenant: "acme", task: "greet" } as const;
@@ -235,6 +239,30 @@ describe.each([
     expect(Object.fromEntries(wrong)).toEqual({});
   });
 
+  test("says `closed` to what was made of it before, and to what was under way", async () => {
+    const pawl = await opening();
+    const mine = pawl.as(SOMEBODY);
+    await mine.enqueueMany("greet", [1, 2, 3]);
+    const later = gate();
+    async function* inputs() {
+      yield 1;
+      await later.opened;
+      yield 2;
+    }
+    const streamed = endOf(() => pawl.enqueueStream("greet", inputs()));
+    const exported = pawl.tenants.export("acme")[Symbol.asyncIterator]();
+    await exported.next();
+    await pawl.close();
+    later.open();
+    const restOfExport = async () => {
+      for (let step = await exported.next(); step.done !== true; step = await exported.next());
+    };
+    const ends = [endOf(() => mine.enqueue(greet)), endOf(() => mine.jobs.list()), endOf(() => mine.as(SOMEBODY).counts()), streamed];
+    expect(await Promise.all(ends)).toEqual(ends.map(() => "closed"));
+    // Of a service's, the end of a small one has arrived by then.
+    expect(where === "through a service" ? ["closed", "an answer"] : ["closed"]).toContain(await endOf(restOfExport));
+  });
+
   test("ends with `closed` what waits when it is closed, and what begins to wait while it closes", async () => {
     const pawl = await opening();
     const job = await pawl.enqueue(greet);
@@ -252,6 +280,20 @@ describe.each([
     await pawl.close();
     const ends = new Set(await Promise.all(asked));
     expect([...ends].filter((end) => end !== "an answer" && end !== "closed")).toEqual([]);
+  });
+});
+
+describe.each([
+  { where: "on PGlite", engine: "pglite" },
+  { where: "on the embedded Postgres", engine: "native" },
+] as const)("what is closed, in a folder $where,", ({ engine }) => {
+  test.skipIf(engine === "native" && !native.ok)("says `closed` to every call there is", async () => {
+    using folder = temporaryFolder();
+    const pawl = await open(folder.path, { ...OPTIONS, engine });
+    const job = await pawl.enqueue(greet);
+    await pawl.close();
+    const wrong = Object.entries(await endsOf({ pawl, job })).filter(([name, end]) => end !== "closed" && !FREE.includes(name));
+    expect(Object.fromEntries(wrong)).toEqual({});
   });
 });
 
