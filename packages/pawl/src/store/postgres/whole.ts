@@ -1,6 +1,6 @@
 import type { JobId, LeaseId } from "../../core/id.js";
 import type { ParkReason, State } from "../../core/job.js";
-import type { Lane } from "../../core/lane.js";
+import { type Lane, laneKey } from "../../core/lane.js";
 import type { GateKey } from "../../core/limit.js";
 import type { Scope } from "../port.js";
 import type { PageRequest, WholeJob, WholePage } from "../port-jobs.js";
@@ -9,6 +9,7 @@ import { levelOf, outcomeCode, stateCode } from "./codes.js";
 import { type Db, ms, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { type FactsRow, recordOf } from "./facts.js";
+import { HISTORY_SPAN } from "./history.js";
 import { walked } from "./list.js";
 import { bytesOf } from "./pages.js";
 import { SEQ_STEP } from "./parcels.js";
@@ -22,15 +23,21 @@ import { readInside } from "./wall.js";
  */
 const SNAPSHOT = statement("whole_snapshot", "set transaction isolation level repeatable read");
 
+/**
+ * Of what may be large: inputs, lines, and attempts in rows of their own. Those that share a row have outputs of a few kilobytes and
+ * failures within their bounds.
+ */
 const SIZES = statement(
   "whole_sizes",
   `select job, sum(bytes)::float8 as bytes from (
      select id as job, ${bytesOf("input")} as bytes from pawl.any_job where id = any($1::uuid[])
-     union all select job, ${bytesOf("output", "failure")} from pawl.attempt where job = any($1::uuid[])
-     union all select job, ${bytesOf("output", "failure")} from pawl.attempt_kept where job = any($1::uuid[])
+     union all select h.first, ${bytesOf("h.outputs[1]", "h.failures[1]")} from pawl.history h
+       where h.home = any($2::bigint[]) and h.jobs is null and h.first = any($1::uuid[])
+     union all select h.first, ${bytesOf("h.outputs[1]", "h.failures[1]")} from pawl.history_kept h where h.first = any($1::uuid[])
      union all select job, ${bytesOf("message", "data")} from pawl.any_log where job = any($1::uuid[])
    ) s group by job`,
 );
+const HOMES = statement("whole_homes", "select id, home::text from pawl.any_job where id = any($1::uuid[])");
 const JOBS = statement(
   "whole_jobs",
   `select id, queue, band, tenant, task, input::text, options::text, ${ms("created_at")} as created_at, ${ms("due_at")} as due_at, home::text
@@ -50,23 +57,21 @@ const PARENTS = statement(
   "whole_parents",
   "select child, string_agg(parent::text, ',' order by parent) as parents from pawl.dependency where child = any($1::uuid[]) group by child",
 );
-const ATTEMPT = `a.job, a.lease::text, a.outcome, a.next, a.spent, a.crashes, w.name as worker, ${ms("a.started_at")} as started_at,
-  ${ms("a.finished_at")} as finished_at, a.output::text, a.failure::text`;
-const ATTEMPTS = statement(
-  "whole_attempts",
-  ["attempt", "attempt_kept"]
-    .map((table) => `select ${ATTEMPT} from pawl.${table} a left join pawl.worker w on w.id = a.worker where a.job = any($1::uuid[])`)
-    .join(" union all "),
+/** Entries of arrays as one text: no JSON has this character in it. */
+const BETWEEN = "\u0001";
+const ATTEMPTS_OF = `h.lease::text, w.name as worker, ${ms("h.since")} as since, ${ms("h.ended")} as ended, h.first, array_to_string(h.jobs, ',') as jobs,
+  array_to_string(h.started, ',') as started, array_to_string(h.finished, ',') as finished, array_to_string(h.odd, ',') as odd,
+  array_to_string(h.failures, chr(1), '') as failures, array_to_string(h.outputs, chr(1), '') as outputs`;
+/** Rows whose jobs have numbers around those that are asked for; whose jobs they are is looked at here. */
+const HISTORY = statement(
+  "whole_history",
+  `select ${ATTEMPTS_OF} from unnest($1::bigint[], $2::bigint[]) as g(low, high)
+   join pawl.history h on h.home > g.low and h.home <= g.high left join pawl.worker w on w.id = h.worker
+   where int8range(h.home, h.last, '[]') && $3::int8multirange`,
 );
-/** The one that has a number is the nearest below it: they hold consecutive numbers, and overlap nowhere. */
-const BUNDLES = statement(
-  "whole_bundles",
-  `with found as materialized (
-     select distinct (select max(b.seq) from pawl.bundle b where b.seq <= h.home and b.seq > h.home - ${SEQ_STEP}) as seq from unnest($1::bigint[]) as h(home)
-   )
-   select b.lease::text, w.name as worker, ${ms("b.since")} as since, array_to_string(b.jobs, ',') as jobs, array_to_string(b.started, ',') as started,
-     array_to_string(b.finished, ',') as finished
-   from found f join pawl.bundle b on b.seq = f.seq left join pawl.worker w on w.id = b.worker`,
+const HISTORY_KEPT = statement(
+  "whole_history_kept",
+  `select ${ATTEMPTS_OF} from pawl.history_kept h left join pawl.worker w on w.id = h.worker where h.first = any($1::uuid[])`,
 );
 /** What is left of parcels between these numbers. */
 const PARCELS = statement(
@@ -94,13 +99,18 @@ interface TriedRow extends AttemptRow {
   readonly spent: number;
   readonly crashes: number;
 }
-interface BundleRow {
+interface HistoryRow {
   readonly lease: LeaseId;
   readonly worker: string | null;
   readonly since: number;
-  readonly jobs: string;
-  readonly started: string;
-  readonly finished: string;
+  readonly ended: number | null;
+  readonly first: JobId;
+  readonly jobs: string | null;
+  readonly started: string | null;
+  readonly finished: string | null;
+  readonly odd: string | null;
+  readonly failures: string | null;
+  readonly outputs: string | null;
 }
 
 /** As `list` without a filter. A page that its bytes cut short goes on with the first job that did not fit. */
@@ -120,7 +130,8 @@ export async function whole(db: Db, scope: Scope, page: PageRequest): Promise<Wh
 
 /** Up to the one that fills these bytes. */
 async function within(on: Queryable, ids: readonly JobId[], most: number): Promise<readonly JobId[]> {
-  const rows = await on.query<{ job: JobId; bytes: number }>(SIZES, [plainArray(ids)]);
+  const homes = await on.query<{ id: JobId; home: string }>(HOMES, [plainArray(ids)]);
+  const rows = await on.query<{ job: JobId; bytes: number }>(SIZES, [plainArray(ids), plainArray(homes.map(({ home }) => home))]);
   const sizes = new Map(rows.map(({ job, bytes }) => [job, bytes]));
   let before = 0;
   const end = ids.findIndex((id) => {
@@ -138,13 +149,11 @@ async function readWhole(on: Queryable, ids: readonly JobId[]): Promise<readonly
   const waiting = new Map((await on.query<WaitingRow>(WAITING, asked)).map((row) => [row.id, row]));
   const intents = new Map((await on.query<{ job: JobId; kind: NonNullable<FactsRow["intent"]> }>(INTENTS, asked)).map((row) => [row.job, row.kind]));
   const parents = new Map((await on.query<{ child: JobId; parents: string }>(PARENTS, asked)).map((row) => [row.child, row.parents]));
-  const attempts = grouped(await on.query<TriedRow>(ATTEMPTS, asked));
+  const attempts = grouped(await readAttempts(on, jobs), ({ job }) => job);
   for (const tried of attempts.values()) tried.sort(byLease);
-  const untried = [...jobs.values()].filter(({ id }) => !attempts.has(id) && !waiting.has(id));
-  for (const row of await readBundles(on, untried)) attempts.set(row.job, [row]);
   const unplaced = [...jobs.values()].filter(({ id }) => !waiting.has(id) && !isEnded(attempts.get(id)?.at(-1)));
   const packed = await readParcels(on, unplaced);
-  const lines = grouped(await on.query<LineRow & { readonly job: JobId }>(LOGS, asked));
+  const lines = grouped(await on.query<LineRow & { readonly job: JobId }>(LOGS, asked), ({ job }) => job);
   return ids.flatMap((id) => {
     const job = jobs.get(id);
     if (job === undefined) return [];
@@ -189,11 +198,11 @@ function isEnded(last: TriedRow | undefined): boolean {
 }
 const ENDED: ReadonlySet<number> = new Set([stateCode("succeeded"), stateCode("cancelled")]);
 
-function grouped<Row extends { readonly job: JobId }>(rows: readonly Row[]): Map<JobId, Row[]> {
-  const groups = new Map<JobId, Row[]>();
+function grouped<Key, Row>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>();
   for (const row of rows) {
-    const group = groups.get(row.job);
-    if (group === undefined) groups.set(row.job, [row]);
+    const group = groups.get(keyOf(row));
+    if (group === undefined) groups.set(keyOf(row), [row]);
     else group.push(row);
   }
   return groups;
@@ -204,59 +213,93 @@ function byLease(a: TriedRow, b: TriedRow): number {
   return a.lease.length - b.lease.length || (a.lease < b.lease ? -1 : 1);
 }
 
-/** The attempts of these jobs that are recorded together with those of others. */
-async function readBundles(on: Queryable, jobs: readonly JobRow[]): Promise<readonly TriedRow[]> {
-  if (jobs.length === 0) return [];
-  const asked = new Set(jobs.map(({ id }) => id));
-  const rows = await on.query<BundleRow>(BUNDLES, [plainArray(jobs.map(({ home }) => home))]);
-  return rows.flatMap(({ lease, worker, since, jobs, started, finished }) => {
-    const starts = started.split(",");
-    const ends = finished.split(",");
-    // In whole microseconds, so that it comes to the very number that the server's arithmetic would.
-    const at = (micros: string | undefined) => (Math.round(since * 1_000) + Number(micros)) / 1_000;
-    return (jobs.split(",") as JobId[]).flatMap((job, place): TriedRow[] => {
-      if (!asked.has(job)) return [];
-      return [{ job, lease, worker, started_at: at(starts[place]), finished_at: at(ends[place]), ...BUNDLED }];
-    });
+async function readAttempts(on: Queryable, jobs: ReadonlyMap<JobId, JobRow>): Promise<readonly TriedRow[]> {
+  if (jobs.size === 0) return [];
+  const homes = [...jobs.values()].map(({ home }) => Number(home)).sort((a, b) => a - b);
+  const ranges = rangesOf(homes, HISTORY_SPAN);
+  const numbers = `{${[...new Set(homes)].map((home) => `[${home},${home + 1})`).join(",")}}`;
+  const columns = [plainArray(ranges.map(({ low }) => low)), plainArray(ranges.map(({ high }) => high))];
+  const rows = await on.query<HistoryRow>(HISTORY, [...columns, numbers]);
+  const kept = await on.query<HistoryRow>(HISTORY_KEPT, [plainArray([...jobs.keys()])]);
+  return [...rows, ...kept].flatMap((row) => attemptsIn(row, jobs));
+}
+
+/** The attempts of a row of history that are of these jobs. */
+function attemptsIn(row: HistoryRow, asked: ReadonlyMap<JobId, unknown>): readonly TriedRow[] {
+  const { lease, worker, since, ended, first } = row;
+  const jobs = row.jobs === null ? [first] : (row.jobs.split(",") as JobId[]);
+  if (!jobs.some((job) => asked.has(job))) return [];
+  const [started, finished, failures, outputs] = [
+    listOf(row.started, ","),
+    listOf(row.finished, ","),
+    listOf(row.failures, BETWEEN),
+    listOf(row.outputs, BETWEEN),
+  ];
+  const odd = oddOf(row.odd);
+  // In whole microseconds, so that it comes to the very number that the server's arithmetic would.
+  const at = (micros: string | undefined) => (Math.round(since * 1_000) + Number(micros)) / 1_000;
+  return jobs.flatMap((job, place): TriedRow[] => {
+    if (!asked.has(job)) return [];
+    const times =
+      row.jobs === null ? { started_at: since, finished_at: ended ?? since } : { started_at: at(started[place]), finished_at: at(finished[place]) };
+    const { entry, ...how } = odd.get(place + 1) ?? USUAL;
+    return [{ job, lease, worker, ...times, ...how, output: outputs[place] || null, failure: failures[entry] || null }];
   });
 }
 
-/** What every attempt in a bundle has in common. */
-const BUNDLED = { outcome: outcomeCode("succeeded"), next: stateCode("succeeded"), spent: 1, crashes: 0, output: null, failure: null } as const;
+interface Odd extends Pick<TriedRow, "outcome" | "next" | "spent" | "crashes"> {
+  /** its place among the failures */
+  readonly entry: number;
+}
+
+/** A first attempt that succeeded has no numbers of its own. */
+const USUAL: Odd = { outcome: outcomeCode("succeeded"), next: stateCode("succeeded"), spent: 1, crashes: 0, entry: -1 };
+
+/** By place from 1: five numbers for each. */
+function oddOf(text: string | null): ReadonlyMap<number, Odd> {
+  const numbers = listOf(text, ",").map(Number);
+  const odd = new Map<number, Odd>();
+  for (let at = 0; at + 4 < numbers.length; at += 5) {
+    const [place = 0, outcome = 0, next = 0, spent = 0, crashes = 0] = numbers.slice(at, at + 5);
+    odd.set(place, { outcome, next, spent, crashes, entry: at / 5 });
+  }
+  return odd;
+}
+
+function listOf(text: string | null, between: string): readonly string[] {
+  return text === null ? [] : text.split(between);
+}
 
 /** Those of these jobs that are ready, together with others. */
 async function readParcels(on: Queryable, jobs: readonly JobRow[]): Promise<ReadonlySet<JobId>> {
   if (jobs.length === 0) return new Set();
-  const ranges = rangesOf(jobs);
-  const column = (value: (range: Range) => string | number) => plainArray(ranges.map(value));
+  const ranges = [...grouped(jobs, laneKey).values()].flatMap((ofLane) => {
+    const homes = ofLane.map(({ home }) => Number(home)).sort((a, b) => a - b);
+    return rangesOf(homes, SEQ_STEP).map((range) => ({ ...range, lane: ofLane[0] as Lane }));
+  });
   const rows = await on.query<{ jobs: string }>(PARCELS, [
     textArray(ranges.map(({ lane }) => lane.queue)),
-    column(({ lane }) => lane.band),
+    plainArray(ranges.map(({ lane }) => lane.band)),
     textArray(ranges.map(({ lane }) => lane.tenant)),
     textArray(ranges.map(({ lane }) => lane.task)),
-    column(({ low }) => low),
-    column(({ high }) => high),
+    plainArray(ranges.map(({ low }) => low)),
+    plainArray(ranges.map(({ high }) => high)),
   ]);
   return new Set(rows.flatMap((row) => row.jobs.split(",") as JobId[]));
 }
 
 interface Range {
-  readonly lane: Lane;
   readonly low: number;
   high: number;
 }
 
-/** Where their parcels are, lane by lane: jobs whose numbers are near each other share a range. */
-function rangesOf(jobs: readonly JobRow[]): readonly Range[] {
-  const numbered = jobs.map((lane) => ({ lane, key: JSON.stringify([lane.queue, lane.band, lane.tenant, lane.task]), home: Number(lane.home) }));
-  numbered.sort((a, b) => (a.key === b.key ? a.home - b.home : a.key < b.key ? -1 : 1));
+/** Where rows may begin that reach up to these numbers, by at most `span`. Ranges that would overlap are one. In order. */
+function rangesOf(numbers: readonly number[], span: number): readonly Range[] {
   const ranges: Range[] = [];
-  let key: string | undefined;
-  for (const one of numbered) {
+  for (const number of numbers) {
     const last = ranges.at(-1);
-    if (last !== undefined && key === one.key && one.home - last.high <= SEQ_STEP) last.high = one.home;
-    else ranges.push({ lane: one.lane, low: one.home - SEQ_STEP, high: one.home });
-    key = one.key;
+    if (last !== undefined && number - last.high <= span) last.high = number;
+    else ranges.push({ low: number - span, high: number });
   }
   return ranges;
 }
