@@ -52,9 +52,18 @@ describe("doubt", () => {
     expect(observe(doubted, RULE, saw(0, 1), START + DOUBT)).toMatchObject({ state: "open", turn: 1, probeAt: START + DOUBT + RULE.probe });
   });
 
-  test("successes of some minutes ago count, and those older than the window do not", () => {
-    expect(observe(doubted, RULE, saw(3, 0, 240_000), START).state).toBe("closed");
-    expect(observe(doubted, RULE, saw(3, 0, 300_000), START).state).toBe("doubted");
+  test("successes of the last minute count; those from before do not, where the minute has outcomes enough by itself", () => {
+    expect(observe(doubted, RULE, saw(3, 0, 29_000), START).state).toBe("closed");
+    for (const ago of [91_000, 240_000, 300_000]) expect(observe(doubted, RULE, saw(3_000, 0, ago), START).state, `${ago}`).toBe("doubted");
+  });
+
+  test("with little traffic, successes of some minutes ago count, and those older than the window do not", () => {
+    const slowly = (ago: number) => {
+      const some = observe(newBreaker(START), RULE, saw(0, 10, 200_000), START);
+      return observe(observe(some, RULE, saw(3, 0, ago), START), RULE, saw(0, 12), START).state;
+    };
+    expect(slowly(240_000)).toBe("closed");
+    expect(slowly(330_000)).toBe("doubted");
   });
 
   test("failures are forgotten when their window has passed", () => {

@@ -30,7 +30,7 @@ export type BreakerState = (typeof BREAKER_STATES)[number];
 
 /** When it opens and when it tries again; ms. */
 export interface BreakerRule {
-  /** the share of failures, above 0 and up to 1 */
+  /** the share of failures, above 0 and up to 1: of the last fifth of the window, or of all of it where that has too few outcomes */
   readonly failures: number;
   readonly window: number;
   /** outcomes in the window below which it never opens */
@@ -57,6 +57,7 @@ export interface Observed {
 }
 
 const PARTS = 10;
+const LATELY = 1 / 5;
 /** ms of one part of a window */
 export function partOf(window: number): number {
   return window / PARTS;
@@ -83,7 +84,7 @@ function watch(breaker: Breaker, rule: BreakerRule, { samples, passes }: Observe
   const all = passes === undefined ? samples : [...samples, { ...passes, ago: 0 }];
   const added = all.reduce((counts, { ago, ...tally }) => add(counts, tally, now - ago, rule.window), breaker.counts);
   const counts = recent(added, rule.window, now);
-  const bad = isBad(total(counts), rule, rule.minimum);
+  const bad = isBad(judged(counts, rule, now), rule, rule.minimum);
   if (breaker.state === "closed") return bad ? { ...breaker, state: "doubted", since: now, counts } : { ...breaker, counts };
   if (!bad) return { ...breaker, state: "closed", since: now, counts };
   return now - breaker.since < DOUBT ? { ...breaker, counts } : opened(breaker, rule, now);
@@ -159,6 +160,15 @@ export function add(counts: readonly Counted[], { succeeded, failed }: Tally, wh
   const known = counts.find((part) => part.at === at);
   const part = { at, succeeded: (known?.succeeded ?? 0) + succeeded, failed: (known?.failed ?? 0) + failed };
   return [...counts.filter((other) => other !== known), part].sort((a, b) => a.at - b.at);
+}
+
+/**
+ * What is judged: the last fifth of the window, where there is traffic. The successes from before an outage would outnumber its
+ * failures for minutes otherwise. With little traffic, all of it.
+ */
+function judged(counts: readonly Counted[], { window, minimum }: BreakerRule, now: number): Tally {
+  const lately = total(recent(counts, window * LATELY, now));
+  return lately.succeeded + lately.failed >= minimum ? lately : total(counts);
 }
 
 function isBad({ succeeded, failed }: Tally, { failures }: BreakerRule, minimum: number): boolean {

@@ -7,10 +7,19 @@ export const DEFAULTS = {
     queue: "default",
     priority: 5,
     tenant: "default",
-    retries: 3,
+    /** they last for longer than ten minutes, whatever chance does: so long a job survives what it depends on being down */
+    retries: 10,
     /** ms for one attempt */
     timeout: 5 * 60_000,
     crashLimit: 3,
+  },
+  backoff: {
+    /** ms before the first retry; each next one waits `factor` times as long, up to `max` */
+    min: 1_000,
+    max: 5 * 60_000,
+    factor: 2,
+    /** the share of a delay that chance may take away, so that jobs that failed together return apart */
+    jitter: 0.2,
   },
   lease: {
     /** ms a lease lasts unless it is renewed */

@@ -11,6 +11,14 @@ const wrong = (retry: unknown) =>
   expect(() => checkRetry(retry as Retry), JSON.stringify(retry)).toThrow(expect.objectContaining({ code: "option_invalid" }));
 
 describe("a number of retries", () => {
+  it("is ten by default, which last longer than ten minutes and up to fourteen, whatever chance does", () => {
+    expect(DEFAULTS.job.retries).toBe(10);
+    const lasts = (chance: number) =>
+      delays(DEFAULTS.job.retries, DEFAULTS.job.retries, chance).reduce<number>((sum, delay) => sum + Number(delay), 0);
+    expect([lasts(0), lasts(0.999_999)].map((ms) => Math.round(ms / 1_000))).toEqual([811, 649]);
+    expect([exponential().retries, rules({}).otherwise]).toEqual([10, 10]);
+  });
+
   it("uses the default backoff, from a second to five minutes", () => {
     expect(delays(3, 4)).toEqual([1_000, 2_000, 4_000, "stop"]);
     expect(delays(12, 12).at(-1)).toBe(300_000);

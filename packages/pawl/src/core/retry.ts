@@ -42,19 +42,17 @@ export type StoredRetry = number | readonly number[] | Exponential;
 /** What can be published with a task: its rules too, as long as no function is among them. */
 export type PublishedRetry = StoredRetry | RetryRules;
 
-export const DEFAULT_RETRIES = 3;
-
 const EXPONENTIAL_KEYS: ReadonlySet<string> = new Set<keyof Exponential>(["kind", "retries", "min", "max", "factor", "jitter"]);
 
 export function exponential(options: { retries?: number; min?: Duration; max?: Duration; factor?: number; jitter?: number } = {}): Exponential {
   checkKeys(checkObject("retry", options), EXPONENTIAL_KEYS, "retry.");
   const policy: Exponential = {
     kind: "exponential",
-    retries: options.retries ?? DEFAULT_RETRIES,
-    min: milliseconds(options.min ?? "1s"),
-    max: milliseconds(options.max ?? "5m"),
-    factor: options.factor ?? 2,
-    jitter: options.jitter ?? 0.5,
+    retries: options.retries ?? DEFAULTS.job.retries,
+    min: milliseconds(options.min ?? DEFAULTS.backoff.min),
+    max: milliseconds(options.max ?? DEFAULTS.backoff.max),
+    factor: options.factor ?? DEFAULTS.backoff.factor,
+    jitter: options.jitter ?? DEFAULTS.backoff.jitter,
   };
   checkRetries(policy.retries);
   if (!(policy.factor >= 1 && policy.factor <= 100)) throw invalid(`factor ${policy.factor} is not between 1 and 100`);
@@ -64,7 +62,7 @@ export function exponential(options: { retries?: number; min?: Duration; max?: D
 }
 
 /** `rules({ HttpError: ["1m"], RangeError: "stop" }, 5)` */
-export function rules(byClass: Readonly<Record<string, SimpleRetry | "stop">>, otherwise: SimpleRetry = DEFAULT_RETRIES): RetryRules {
+export function rules(byClass: Readonly<Record<string, SimpleRetry | "stop">>, otherwise: SimpleRetry = DEFAULTS.job.retries): RetryRules {
   return { kind: "rules", rules: Object.entries(byClass).map(([on, retry]) => ({ on, retry })), otherwise };
 }
 
