@@ -49,8 +49,9 @@ test("what may be longer than memory waits until its reader has room", async () 
     },
   };
   const out = new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }, true);
+  const { signal } = new AbortController();
   let went = false;
-  const first = out.flowing({ n: 1 }).then(() => {
+  const first = out.flowing({ n: 1 }, signal).then(() => {
     went = true;
   });
   await Promise.resolve();
@@ -58,6 +59,16 @@ test("what may be longer than memory waits until its reader has room", async () 
   drain();
   await first;
   full = false;
-  await out.flowing({ n: 2 });
+  await out.flowing({ n: 2 }, signal);
   expect(said).toHaveLength(2);
+});
+
+test("what waits for its reader ends when the command is stopped, since a reader that has gone never has room again", async () => {
+  const stdout = { write: () => false, once: () => {} };
+  const out = new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }, true);
+  const stop = new AbortController();
+  const waiting = out.flowing({ n: 1 }, stop.signal);
+  stop.abort();
+  await waiting;
+  await out.flowing({ n: 2 }, stop.signal);
 });

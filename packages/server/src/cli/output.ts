@@ -53,12 +53,21 @@ export class Output {
     else words();
   }
 
-  /** The same of a stream that may be longer than memory: resolves when its reader has room for the next. */
-  async flowing(value: unknown): Promise<void> {
+  /**
+   * The same of a stream that may be longer than memory: resolves when its reader has room for the next, or when `signal` is aborted.
+   * A reader that has gone never has room again: then the signal is aborted.
+   */
+  async flowing(value: unknown, signal: AbortSignal): Promise<void> {
     const { stdout } = this.io;
-    if (stdout.write(`${JSON.stringify(value)}\n`) !== false || stdout.once === undefined) return;
-    // Whoever has gone never has room again: the command is cut short then, and nobody waits for this.
-    await new Promise<void>((resolve) => void stdout.once?.("drain", resolve));
+    if (stdout.write(`${JSON.stringify(value)}\n`) !== false || stdout.once === undefined || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const goOn = () => {
+        signal.removeEventListener("abort", goOn);
+        resolve();
+      };
+      signal.addEventListener("abort", goOn);
+      stdout.once?.("drain", goOn);
+    });
   }
 
   line(...cells: readonly Cell[]): void {

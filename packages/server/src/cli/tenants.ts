@@ -22,7 +22,7 @@ async function exportTenant({ out, pawl, signal }: Session, _: object, tenant = 
   const { tenants } = await oneAction(await pawl(), "tenants.export", about);
   for await (const entry of tenants.export(tenant)) {
     signal.throwIfAborted();
-    await out.flowing(entry);
+    await out.flowing(entry, signal);
   }
 }
 
