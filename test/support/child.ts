@@ -75,19 +75,25 @@ class Running implements AsyncDisposable {
 
 const printing = { stdio: ["ignore", "pipe", "pipe"] } as const satisfies SpawnOptions;
 
+/** Without colours: where they are wanted in CI, Vitest asks for them in the environment that processes inherit. */
+function plain(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { FORCE_COLOR, ...inherited } = process.env;
+  return { ...inherited, ...env };
+}
+
 /** One of our files. */
 export class Child extends Running {
   /** `file` is relative to the repository; JavaScript is run as it is. */
   constructor(file: string, args: readonly string[] = [], env: NodeJS.ProcessEnv = {}) {
     const loader = file.endsWith(".ts") ? ["--import", "tsx"] : [];
-    super(spawn(process.execPath, [...loader, file, ...args], { ...printing, cwd: root, env: { ...process.env, ...env } }));
+    super(spawn(process.execPath, [...loader, file, ...args], { ...printing, cwd: root, env: plain(env) }));
   }
 }
 
 /** A line somebody types in a terminal: signals reach all that it started, as Ctrl-C does there. */
 export class Shell extends Running {
   constructor(command: string, cwd: string, env: NodeJS.ProcessEnv = {}) {
-    super(spawn("bash", ["-c", command], { ...printing, cwd, detached: true, env: { ...process.env, ...env } }));
+    super(spawn("bash", ["-c", command], { ...printing, cwd, detached: true, env: plain(env) }));
   }
 
   override signal(signal: NodeJS.Signals): void {
