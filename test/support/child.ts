@@ -75,10 +75,10 @@ class Running implements AsyncDisposable {
 
 const printing = { stdio: ["ignore", "pipe", "pipe"] } as const satisfies SpawnOptions;
 
-/** Without colours: where they are wanted in CI, Vitest asks for them in the environment that processes inherit. */
+/** Without colours: in CI, Vitest asks for them in the environment that processes inherit, and picocolors turns them on. */
 function plain(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const { FORCE_COLOR, ...inherited } = process.env;
-  return { ...inherited, ...env };
+  return { ...inherited, NO_COLOR: "1", ...env };
 }
 
 /** One of our files. */
