@@ -31,8 +31,8 @@ function hollowStore(): Store {
     lanes: { ...real.lanes, live: async () => ({ lanes: left > 0 ? [lane] : [], suspects: false, mark: "0" }) },
     leases: {
       ...real.leases,
-      async claim({ limit }) {
-        const count = Math.min(limit, left);
+      async claim({ quotas }) {
+        const count = Math.min(quotas[0]?.quota ?? 0, left);
         if (count === 0) return undefined;
         const from = left;
         left -= count;

@@ -12,7 +12,6 @@ import { KEYS, Site, TENANTS } from "./site.js";
 const ROWS = [
   "insert into pawl.job_kept select * from pawl.job where id = $2 and tenant = $1",
   "insert into pawl.suspect (id, band, spent, crashes, queue, tenant, task) values ($2, 5, 0, 2, 'q', $1, 't')",
-  "insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs) values (nextval('pawl.ready_seq'), 1, 5, 'q', $1, 't', array[$2::uuid])",
   "insert into pawl.scheduled (run_at, id, band, spent, crashes, queue, tenant, task) values (now(), $2, 5, 0, 0, 'q', $1, 't')",
   "insert into pawl.parked (id, band, spent, crashes, reason, queue, tenant, task) values ($2, 5, 0, 0, 'paused', 'q', $1, 't')",
   "insert into pawl.blocked (run_at, id, band, queue, tenant, task) values (now(), $2, 5, 'q', $1, 't')",
@@ -129,7 +128,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       expect(rows.filter(({ kind, invoker }) => kind === "v" && !invoker)).toEqual([]);
       for (const view of named("v")) {
         expect(await site.as("tenant", `select from pawl.${view}`)).toBe(0);
-        // The bundled attempt is no other's than that of its job, which is in no parcel.
+        // An attempt is no other's than that of its job.
         expect(await site.as("tenant", NAMED("acme"), `select from pawl.${view}`)).toBe(view === "any_job" ? JOBS + 1 : 2);
       }
       expect(await site.as("tenant", "select boot from pawl.worker")).toBe(DENIED);

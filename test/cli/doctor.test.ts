@@ -121,7 +121,7 @@ describeOn("embedded18", () => {
     const store = await openPostgres({ url: at.database.url });
     const worker = { name: "gone", boot: "00000000-0000-4000-8000-00000000000a" as BootId };
     const lane = { queue: "default", band: 5, tenant: "default", task: "endless" } as const;
-    expect(await store.leases.claim({ worker, quotas: [{ lane, quota: 1 }], limit: 1, duration: 100 })).toMatchObject({ jobs: [{}] });
+    expect(await store.leases.claim({ worker, quotas: [{ lane, quota: 1 }], duration: 100 })).toMatchObject({ jobs: [{}] });
     await store.close();
     expect((await finds(at.database.url, "leases")).found).toMatch(/^1 lease with 1 job ended up to .* ago, and nobody renews or takes them back/);
   });

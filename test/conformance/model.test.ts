@@ -14,7 +14,7 @@ describeOn("embedded18", () => {
   let stores: ReturnType<typeof emptiedStores>;
   beforeAll(async () => {
     database = await testClockDatabase("embedded18", plannedOnce("embedded18"));
-    stores = emptiedStores(pgDriver({ config: { ...database.config, max: 2 }, prepare: "auto", statementTimeout: 30_000 }), { from: 2, most: 3 });
+    stores = emptiedStores(pgDriver({ config: { ...database.config, max: 2 }, prepare: "auto", statementTimeout: 30_000 }), 3);
   });
   afterAll(async () => {
     await stores?.close();

@@ -78,7 +78,7 @@ describeOn("embedded18", () => {
 
   test.each<[string, (scene: SeatScene) => Promise<unknown>]>([
     ["in a row", (scene) => scene.producer.leases.transaction((tx) => scene.producer.jobs.enqueue([newJob()], tx))],
-    ["in a parcel", (scene) => scene.producer.jobs.enqueue(Array.from({ length: 100 }, () => newJob()))],
+    ["in a batch", (scene) => scene.producer.jobs.enqueue(Array.from({ length: 100 }, () => newJob()))],
   ])("a job is not handed over past others of its lane that wait %s", async (_, enqueue) => {
     await using database = await migratedDatabase();
     await using scene = await SeatScene.open(database.url);

@@ -249,7 +249,7 @@ export function reasonTests(make: (now: () => number) => Promise<Store>): void {
     await w.store.policies.put({ kind: "tenant", name: "acme" }, { rate: { limit: 1, per: 10 * SECOND, burst: 2 } }, 0);
     const jobs = await ids(w, {}, {}, {});
     expect((await why(w, jobs[0] as JobId)).reasons).toEqual([{ kind: "behind", ahead: 0 }]);
-    await w.store.leases.claimLimited({ worker: ANA, quotas: [{ lane: lane(), quota: 5 }], limit: 5, duration: LEASE });
+    await w.store.leases.claimLimited({ worker: ANA, quotas: [{ lane: lane(), quota: 5 }], duration: LEASE });
     expect((await why(w, jobs[2] as JobId)).reasons).toEqual([
       { kind: "capped", what: "queue", name: "default", limit: "concurrency", most: 2, held: 2 },
       { kind: "capped", what: "tenant", name: "acme", limit: "rate", most: 1, until: START + 10 * SECOND },

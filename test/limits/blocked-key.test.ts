@@ -19,7 +19,7 @@ const under = (key: string, rule: LimitRule): JobOptions => ({ limits: [{ limit:
 const blocked = under("blocked", { concurrency: 1 });
 
 /** Everything that a job under a limit has a row in, and what claims take from. */
-const TABLES = "^(ready|parcel|suspect|parked|ticket|slot|gate|knock)$";
+const TABLES = "^(ready|suspect|parked|ticket|slot|gate|knock)$";
 const WAITING = "^(parked|ticket)$";
 /** Pages that were touched: what a call costs, whatever else the machine is doing. */
 const PAGES = `select coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) + coalesce(idx_blks_read, 0) + coalesce(idx_blks_hit, 0)), 0)::int as pages
@@ -48,7 +48,7 @@ describeOn("embedded18", () => {
     const tail = tailSource((size) => randomBytes(size));
     const enqueue = (count: number, options: (index: number) => JobOptions | undefined) =>
       store.jobs.enqueue(Array.from({ length: count }, (_, index) => ({ tail: tail(), lane: LANE, input: "1", options: options(index) })));
-    const claim = () => store.leases.claim({ worker: WORKER, quotas: [{ lane: LANE, quota: 2 * FEW }], limit: 2 * FEW, duration: 600_000 });
+    const claim = () => store.leases.claim({ worker: WORKER, quotas: [{ lane: LANE, quota: 2 * FEW }], duration: 600_000 });
 
     async function pages(tables: string): Promise<number> {
       await driver.script("select pg_stat_force_next_flush()");

@@ -12,11 +12,11 @@ const STEP = 500;
 const tail = tailSource((size) => randomBytes(size));
 
 const READ = `select
-  (select seq_scan::int from pg_stat_user_tables where schemaname = 'pawl' and relname = 'parcel') as scans,
+  (select seq_scan::int from pg_stat_user_tables where schemaname = 'pawl' and relname = 'ready') as scans,
   (select sum(idx_tup_fetch)::int from pg_stat_user_tables where schemaname = 'pawl' and relname ~ '^job_') as jobs`;
 
 describeOn("embedded18", () => {
-  test("a step of a purge reads neither all parcels nor more jobs than it needs, however many there are", { timeout: 120_000 }, async () => {
+  test("a step of a purge reads neither all ready rows nor more jobs than it needs, however many there are", { timeout: 120_000 }, async () => {
     await using database = await migratedDatabase();
     const driver = pgDriver({ config: { ...database.config, max: 1 }, prepare: "auto", statementTimeout: 60_000 });
     const store = await finish(driver, { engine: "postgres", place: "test", durability: "process" }, {});

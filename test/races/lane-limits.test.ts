@@ -15,13 +15,13 @@ async function limited(w: World, limits: Limits, jobs: number): Promise<void> {
 
 async function claim(w: World, worker = ANA, count = 10): Promise<readonly JobId[]> {
   const quotas = [{ lane: lane(), quota: count }];
-  const { claimed } = await w.store.leases.claimLimited({ worker, quotas, limit: count, duration: LEASE });
+  const { claimed } = await w.store.leases.claimLimited({ worker, quotas, duration: LEASE });
   return claimed?.jobs.map(({ id }) => id) ?? [];
 }
 
 async function holdOne(w: World): Promise<Held> {
   const quotas = [{ lane: lane(), quota: 1 }];
-  const { claimed } = await w.store.leases.claimLimited({ worker: ANA, quotas, limit: 1, duration: LEASE });
+  const { claimed } = await w.store.leases.claimLimited({ worker: ANA, quotas, duration: LEASE });
   const job = claimed?.jobs[0];
   if (claimed === undefined || job === undefined) throw new Error("nothing to claim");
   return { worker: ANA, claimed, job };

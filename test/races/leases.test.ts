@@ -102,7 +102,7 @@ races((race) => {
     [
       {
         clause: "pick … for update skip locked",
-        without: [{ statement: "claim_rows", from: "for update skip locked", to: "" }],
+        without: [{ statement: "claim", from: "for update skip locked", to: "" }],
         because: /is in lease \d+ and lease/,
       },
     ],

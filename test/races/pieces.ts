@@ -1,11 +1,10 @@
 import { type Mutation, type Pieces, type Split, splitBefore } from "../support/racing-session.js";
 
 /** How the verbs are cut: where a statement's snapshot is taken and nothing is locked yet, and between statements. */
-export const CLAIM_SNAPSHOT: Split = splitBefore("claim_rows", "r.queue = $5::text");
-export const CLAIM_PARCELS: Split = splitBefore("claim", "q.queue = o.queue");
-/** What it may take is locked. */
-export const CLAIM_HOLDING: Split = splitBefore("claim", "upto - count < quota");
-export const OPEN_SNAPSHOT: Split = splitBefore("open_parcels", "p.ctid = any(");
+export const CLAIM_SNAPSHOT: Split = splitBefore("claim", "r.queue = o.queue");
+/** What it takes is locked. */
+export const CLAIM_HOLDING: Split = splitBefore("claim", "given < size");
+export const SPLIT_SNAPSHOT: Split = splitBefore("split_rows", "r.ctid = any(");
 export const SETTLE_SNAPSHOT: Split = splitBefore("settle", "l.id = c.lease and l.worker = $2");
 /** All is locked and about to be written. */
 export const SETTLE_LOCKED: Split = {

@@ -10,7 +10,7 @@ const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 const PRUNE: Pieces = { stops: ["raise_floor", "watch_holders", "take_out_of_history", "tally_2026_01"] };
 const DROP: Pieces = { stops: ["facts", "take_out_of_history", "commit"] };
 
-/** Jobs that came in one parcel, under one lease. */
+/** Jobs that came in one ready row, under one lease. */
 async function together(w: World): Promise<readonly Held[]> {
   await w.store.jobs.enqueue(Array.from({ length: SIX }, () => w.newJob()));
   return w.holdAll();

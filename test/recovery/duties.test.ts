@@ -113,7 +113,7 @@ describeOn("embedded18", () => {
     }
   });
 
-  it("of fifty jobs in a batch, one that cannot be decoded dies alone, also where its parcel brought the input (B3)", async () => {
+  it("of fifty jobs in a batch, one that cannot be decoded dies alone, also where its ready row carried the input (B3)", async () => {
     const { url } = await database();
     const strict = task("strict", { input: z.object({ n: z.number() }), retry: 0 }, ({ n }) => `ran ${n}`);
     const pawl = await open(url, { tasks: [strict], maintenance: PACE });
@@ -124,8 +124,11 @@ describeOn("embedded18", () => {
     );
     const client = await connected(url);
     expect(
-      (await client.query(`update pawl.parcel set inputs[1] = '{"n": "seven"}' where jobs[1] = $1 and cardinality(inputs) = 50`, [corrupt?.id]))
-        .rowCount,
+      (
+        await client.query(`update pawl.ready set inputs = replace(inputs, '{"n":0}', '{"n": "seven"}') where jobs[1] = $1 and size = 50`, [
+          corrupt?.id,
+        ])
+      ).rowCount,
     ).toBe(1);
     await pawl.work({ concurrency: 50 });
     for (const job of fine) expect(await job.result(WAIT)).toMatch(/^ran/);

@@ -52,7 +52,7 @@ describe.skipIf(!native.ok)(`a transaction of the caller's on a quiet server${na
 
   async function claim({ leases }: Store, task: string): Promise<number> {
     const quotas = [{ lane: { ...LANE, task }, quota: 5 }];
-    return (await leases.claim({ worker, quotas, limit: 5, duration: LEASE }))?.jobs.length ?? 0;
+    return (await leases.claim({ worker, quotas, duration: LEASE }))?.jobs.length ?? 0;
   }
 
   it.each<[string, string, number]>([

@@ -77,7 +77,7 @@ describeOn("embedded18", () => {
   });
 
   describe("a release from before a migration that shuts it out", () => {
-    // Parcels and bundles: who does not know them would lose the jobs in them.
+    // Rows of several jobs: who does not know them would lose the jobs in them.
     const shutOut = readMigrations().find(({ number, oldest }) => oldest === number && number > 5);
     const old = shutOut === undefined ? undefined : before(shutOut);
 

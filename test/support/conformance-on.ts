@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe } from "vitest";
 import { storeConformance, type Topic } from "../../packages/pawl/src/store/conformance/index.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { openPglite } from "../../packages/pawl/src/store/postgres/drivers/pglite.js";
-import type { ParcelSize } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { emptiedStores } from "./emptied-store.js";
 import { type Database, describeOn, PLANNED_AS_WRITTEN, plannedOnce, type ServerName, testClockDatabase } from "./servers.js";
 
@@ -10,7 +9,7 @@ import { type Database, describeOn, PLANNED_AS_WRITTEN, plannedOnce, type Server
 export const HEART: readonly Topic[] = ["enqueue", "claim", "settle", "renew and reap"];
 
 /** The suite on one server. Each has a file of its own, so that they run side by side. */
-export function conformanceOn(server: ServerName, parcels?: ParcelSize, topics?: readonly Topic[], walled = false): void {
+export function conformanceOn(server: ServerName, jobsPerRow?: number, topics?: readonly Topic[], walled = false): void {
   describeOn(server, () => {
     let database: Database;
     let stores: ReturnType<typeof emptiedStores>;
@@ -18,7 +17,7 @@ export function conformanceOn(server: ServerName, parcels?: ParcelSize, topics?:
       database = await testClockDatabase(server, plannedOnce(server));
       stores = emptiedStores(
         pgDriver({ config: { ...database.config, max: 4 }, listenConfig: database.directConfig, prepare: "auto", statementTimeout: 30_000 }),
-        parcels,
+        jobsPerRow,
         walled,
       );
     });
@@ -39,7 +38,7 @@ export function conformanceOnPglite(topics?: readonly Topic[]): void {
     beforeAll(async () => {
       const driver = await openPglite();
       for (const [setting, value] of Object.entries(PLANNED_AS_WRITTEN)) await driver.script(`set ${setting} = ${value}`);
-      stores = emptiedStores(driver, { from: 1, most: 3 });
+      stores = emptiedStores(driver, 3);
     });
     afterAll(() => stores?.close());
     storeConformance({ name: "pglite", make: (now) => stores.make(now) }, topics);

@@ -4,7 +4,6 @@ import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driv
 import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
 import { migrate } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
-import type { ParcelSize } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { existingMonths, monthOf, PARTITIONED, partitionStatements, startOf } from "../../packages/pawl/src/store/postgres/partitions.js";
 import { rolesScript } from "../../packages/pawl/src/store/postgres/roles.js";
 
@@ -26,11 +25,11 @@ const EMPTY = statement("test_empty", "select pawl.test_empty() as span");
 
 /**
  * Hands out the same Postgres store again and again, emptied, each time under the clock it is asked for. Partitions that
- * a test moved are put back. With `parcels` of a few jobs, even small batches are put together.
+ * a test moved are put back. With a few `jobsPerRow`, small batches make several rows.
  */
 export function emptiedStores(
   driver: Driver,
-  parcels?: ParcelSize,
+  jobsPerRow?: number,
   /** with database roles, so that what is read for a tenant is read behind the wall */
   walled = false,
 ): { make(now: () => number): Promise<Store>; close(): Promise<void> } {
@@ -61,7 +60,7 @@ export function emptiedStores(
       db,
       engine,
       self: place,
-      ...(parcels === undefined ? {} : { parcels }),
+      ...(jobsPerRow === undefined ? {} : { jobsPerRow }),
     });
   }
 

@@ -5,7 +5,6 @@ import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { postgresStore } from "../../packages/pawl/src/store/postgres/index.js";
-import { PARCELS } from "../../packages/pawl/src/store/postgres/parcels.js";
 import { emptiedStores } from "./emptied-store.js";
 import { everyOrder, Interleaver, type Told } from "./interleave.js";
 import { duties, look, type Race, RacingWorld, type SerialEnd, serialEnds } from "./race-model.js";
@@ -89,7 +88,6 @@ export class RaceTrack {
     const database = await testClockDatabase(server, { ...plannedOnce(server), ...PLANNED_AS_WRITTEN });
     const stores = emptiedStores(
       pgDriver({ config: { ...database.config, max: 2, options: "-c synchronous_commit=off" }, prepare: "auto", statementTimeout: 20_000 }),
-      PARCELS,
     );
     return new RaceTrack(await Interleaver.open(database), stores, database.drop);
   }

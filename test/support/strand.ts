@@ -17,7 +17,7 @@ export async function strand(store: Store, task: string, count: number, { lease 
   }
   const worker = { name: "vanished", boot: randomUUID() as BootId };
   while (ids.length < count) {
-    const claimed = await store.leases.claim({ worker, quotas: [{ lane, quota: 500 }], limit: 500, duration: lease });
+    const claimed = await store.leases.claim({ worker, quotas: [{ lane, quota: 500 }], duration: lease });
     if (claimed === undefined) throw new Error(`only ${ids.length} of ${count} could be claimed`);
     ids.push(...claimed.jobs.map(({ id }) => id));
   }

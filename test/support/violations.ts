@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { STATES } from "../../packages/pawl/src/core/job.js";
 import { outcomeCode, stateCode } from "../../packages/pawl/src/store/postgres/codes.js";
+import { JOBS_PER_ROW, SEPARATOR } from "../../packages/pawl/src/store/postgres/ready-rows.js";
 
 const SUCCEEDED = stateCode("succeeded");
 const DEAD = stateCode("dead");
@@ -10,9 +11,8 @@ const COLUMNS = STATES.join(", ");
 /** Where each job is, from the tables alone. A job must be in exactly one place. */
 const PLACES = `
   place as (
-    select id, 'ready' as place, 'ready' as state from pawl.ready
+    select u.id, 'ready row ' || r.seq as place, 'ready' as state from pawl.ready r cross join lateral unnest(coalesce(r.jobs, array[r.id])) as u(id)
     union all select id, 'suspect', 'ready' from pawl.suspect
-    union all select u.id, 'parcel ' || p.seq, 'ready' from pawl.parcel p cross join lateral unnest(p.jobs) with ordinality as u(id, place)
     union all select id, 'scheduled', 'scheduled' from pawl.scheduled
     union all select id, 'parked', 'parked' from pawl.parked
     union all select id, 'blocked', 'blocked' from pawl.blocked
@@ -37,8 +37,15 @@ const STRUCTURE = `
   union all select 'job ' || p.id || ' is in ' || p.place || ' and has no row' from place p where not exists (select from pawl.any_job j where j.id = p.id)
   union all select 'job ' || id || ' has two rows' from pawl.any_job group by id having count(*) > 1
   union all select 'jobs ' || string_agg(id::text, ' and ') || ' have one number' from pawl.any_job group by home having count(*) > 1
-  union all select 'job ' || u.id || ' does not stand at its number' from pawl.parcel p cross join lateral unnest(p.jobs) with ordinality as u(id, place)
-    join pawl.any_job j on j.id = u.id where j.home <> p.seq + u.place - 1
+  union all select 'ready row ' || seq || ' does not say what it holds' from pawl.ready
+    where (id is null) = (jobs is null) or size <> coalesce(cardinality(jobs), 1) or (jobs is not null and size not between 2 and ${JOBS_PER_ROW})
+      or (inputs is not null and cardinality(string_to_array(inputs, E'${SEPARATOR}')) <> size)
+      or (options is not null and (inputs is null or cardinality(string_to_array(options || ' ', E'${SEPARATOR}')) <> size))
+  union all select 'job ' || u.id || ' does not stand at its number' from pawl.ready r cross join lateral unnest(coalesce(r.jobs, array[r.id])) with ordinality as u(id, place)
+    join pawl.any_job j on j.id = u.id where (r.jobs is not null or r.inputs is not null) and j.home <> r.seq + u.place - 1
+  union all select 'job ' || u.id || ' is not carried as it is' from pawl.ready r
+    cross join lateral unnest(coalesce(r.jobs, array[r.id]), string_to_array(r.inputs, E'${SEPARATOR}'), string_to_array(r.options, E'${SEPARATOR}')) as u(id, input, options)
+    join pawl.any_job j on j.id = u.id where u.input <> j.input::text or (r.inputs is not null and coalesce(u.options, '') <> coalesce(j.options::text, ''))
   union all select 'job ' || job || ' was settled twice under lease ' || lease from pawl.any_attempt group by job, lease having count(*) > 1
   union all select 'job ' || u.job || ' is settled in lease ' || l.id || ' and not in history' from pawl.lease l cross join lateral unnest(l.jobs) with ordinality as u(job, place)
     where u.place::int <@ l.settled and not exists (select from pawl.any_attempt a where a.job = u.job and a.lease = l.id) and exists (select from pawl.any_job j where j.id = u.job)

@@ -123,7 +123,7 @@ export const TROUBLES: Readonly<Record<string, Trouble>> = {
       const lane = { queue: "default", band: 5, tenant: "default", task: "idle" } as const;
       often(200, async () => {
         await pawl.enqueue(idle, 1);
-        await store.leases.claim({ worker: { name: "gone", boot: newBootId() }, quotas: [{ lane, quota: 1 }], limit: 1, duration: 100 });
+        await store.leases.claim({ worker: { name: "gone", boot: newBootId() }, quotas: [{ lane, quota: 1 }], duration: 100 });
       });
       return pawl;
     },

@@ -12,7 +12,7 @@ const quick = task("quick", async () => {});
 const lane = { queue: "default", band: 5 as Priority, tenant: "default", task: "quick" };
 const ghost = { name: "ghost", boot: "00000000-0000-4000-8000-000000000000" as never };
 /** A lease whose worker is gone. */
-const stranded = () => world.inner.leases.claim({ worker: ghost, quotas: [{ lane, quota: 1_000 }], limit: 1_000, duration: 15_000 });
+const stranded = () => world.inner.leases.claim({ worker: ghost, quotas: [{ lane, quota: 1_000 }], duration: 15_000 });
 
 describe("promoting", () => {
   test("a delayed job starts at its time, not before and not a pulse later", async () => {
@@ -178,7 +178,7 @@ describe("reaping", () => {
       quick,
       Array.from({ length: 400 }, () => ({})),
     );
-    for (let i = 0; i < 40; i++) await world.inner.leases.claim({ worker: ghost, quotas: [{ lane, quota: 10 }], limit: 10, duration: 1_000 });
+    for (let i = 0; i < 40; i++) await world.inner.leases.claim({ worker: ghost, quotas: [{ lane, quota: 10 }], duration: 1_000 });
     await world.upkeep({ batch: 5 });
     await world.clock.advance(3_000);
     expect((await world.inner.records.counts())[0]?.counts.ready).toBe(400);

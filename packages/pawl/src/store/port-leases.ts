@@ -11,7 +11,6 @@ import type { ForeignTransaction } from "./port.js";
 export interface ClaimRequest {
   readonly worker: WorkerRef;
   readonly quotas: readonly Quota[];
-  readonly limit: number;
   /** ms */
   readonly duration: number;
 }
@@ -24,7 +23,7 @@ export interface Claimed {
   readonly jobs: readonly ClaimedJob[];
   /**
    * Lanes of the request that may hold more, though they gave less than they were asked for. The others that did had no more to be
-   * claimed, unless the claim's limit was reached.
+   * claimed.
    */
   readonly more?: readonly Lane[];
 }
@@ -119,7 +118,7 @@ export interface Renewer {
 
 export interface LeaseStore {
   /**
-   * ready → running: up to `limit` jobs out of the lanes, each lane in order and within its quota, under one new lease. They
+   * ready → running: jobs out of the lanes, each lane in order and within its quota, under one new lease. They
    * come lane by lane, in the order these were offered.
    * Lanes of a paused queue, task or tenant give nothing, nor do lanes under a limit. Suspects are never among them.
    * `undefined`: there is nothing to be had now, which the next look for work will tell if that was not all.

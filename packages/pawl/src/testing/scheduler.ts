@@ -47,7 +47,7 @@ export function bareScheduler(options: SchedulerOptions = {}, around: (store: St
       const tasks = (await store.records.counts()).map(({ task }) => task);
       const { lanes } = await store.lanes.live(undefined, tasks);
       const quotas = lanes.map((lane) => ({ lane, quota: 1_000 }));
-      const claimed = await store.leases.claim({ worker: WORKER, quotas, limit: 1_000, duration: 60_000 });
+      const claimed = await store.leases.claim({ worker: WORKER, quotas, duration: 60_000 });
       if (claimed === undefined) return 0;
       const { lease, now, jobs } = claimed;
       await store.leases.settle(

@@ -238,12 +238,13 @@ export class Claimer implements Claims {
     const stamp = this.#stamp++;
     this.#sent = stamp;
     const request = this.#requestFor(offered);
+    const limit = sum(offered);
     this.#fly(
-      { offered, limit: request.limit, alone, limited: false, suspect: false },
+      { offered, limit, alone, limited: false, suspect: false },
       () => this.parts.store.leases.claim(request),
       (claimed) => {
-        this.offers.brought(offered.length, request.limit, claimed?.jobs.length ?? 0);
-        this.#backlog = isFull(claimed, request) || this.offers.gave(offered, claimed, stamp);
+        this.offers.brought(offered.length, limit, claimed?.jobs.length ?? 0);
+        this.#backlog = isFull(claimed, limit) || this.offers.gave(offered, claimed, stamp);
       },
     );
   }
@@ -251,23 +252,24 @@ export class Claimer implements Claims {
   #sendLimited(offered: readonly Offered[], alone: boolean): void {
     const stamp = this.#stamp++;
     const request = this.#requestFor(offered);
+    const limit = sum(offered);
     let answer: LimitedClaim = { claimed: undefined, reached: [] };
     this.#fly(
-      { offered, limit: request.limit, alone, limited: true, suspect: false },
+      { offered, limit, alone, limited: true, suspect: false },
       async () => {
         answer = await this.parts.store.leases.claimLimited(request);
         return answer.claimed;
       },
       (claimed) => {
         this.offers.reached(answer.reached);
-        if (!isFull(claimed, request)) this.offers.gave(offered, claimed, stamp);
+        if (!isFull(claimed, limit)) this.offers.gave(offered, claimed, stamp);
       },
     );
   }
 
   #requestFor(offered: readonly Offered[]): ClaimRequest {
     const { worker, settings } = this.parts;
-    return { worker, quotas: offered, limit: sum(offered), duration: settings.lease };
+    return { worker, quotas: offered, duration: settings.lease };
   }
 
   /** One at a time: if it takes this worker down again, it takes down nobody else's job with it, and is known by that. */
@@ -371,7 +373,7 @@ export class Claimer implements Claims {
   }
 }
 
-function isFull(claimed: Claimed | undefined, { limit }: ClaimRequest): boolean {
+function isFull(claimed: Claimed | undefined, limit: number): boolean {
   return claimed !== undefined && claimed.jobs.length >= limit;
 }
 

@@ -11,6 +11,9 @@ let world: World;
 afterEach(() => world.close());
 
 /** Notes every claim and every look for lanes. */
+/** How many jobs a claim may bring. */
+const asked = ({ quotas }: ClaimRequest) => quotas.reduce((sum, { quota }) => sum + quota, 0);
+
 function counted(requests: ClaimRequest[], looks: { count: number }) {
   return (store: Store): Store => ({
     ...store,
@@ -48,7 +51,7 @@ describe("how much is claimed", () => {
     );
     const worker = await world.work({ concurrency: 7 });
     expect(worker.status()).toMatchObject({ running: 7, buffered: 0, free: 0 });
-    expect(requests.map(({ limit }) => limit)).toEqual([7]);
+    expect(requests.map(asked)).toEqual([7]);
   });
 
   test("no-op handlers get full batches once they are known to be quick", async () => {
@@ -61,8 +64,8 @@ describe("how much is claimed", () => {
     await world.work({ concurrency: 10 });
     await world.clock.quiet();
     expect((await world.inner.records.counts())[0]?.counts.succeeded).toBe(5_000);
-    expect(requests[0]?.limit).toBe(10);
-    expect(requests.slice(1, 5).map(({ limit }) => limit)).toEqual(Array.from({ length: 4 }, () => DEFAULTS.worker.claimBatch));
+    expect(requests.slice(0, 1).map(asked)).toEqual([10]);
+    expect(requests.slice(1, 5).map(asked)).toEqual(Array.from({ length: 4 }, () => DEFAULTS.worker.claimBatch));
   });
 
   test("a task nobody has seen yet is claimed into free slots only, however quick the others are", async () => {
@@ -244,7 +247,7 @@ describe("what is claimed", () => {
     const note = task("note", () => {});
     const asked: (readonly string[])[] = [];
     const looks = { count: 0 };
-    // At first another holds the parcels of one lane.
+    // At first another holds the rows of one lane.
     const held = (store: Store): Store => ({
       ...store,
       leases: {
@@ -491,7 +494,7 @@ describe("suspects", () => {
     const ghost = { name: "ghost", boot: "00000000-0000-4000-8000-000000000000" as never };
     const lane = { queue: "default", band: 5 as Priority, tenant: "default", task: "suspect" };
     for (let crash = 0; crash < 2; crash++) {
-      await world.inner.leases.claim({ worker: ghost, quotas: [{ lane, quota: 3 }], limit: 3, duration: 1_000 });
+      await world.inner.leases.claim({ worker: ghost, quotas: [{ lane, quota: 3 }], duration: 1_000 });
       world.clock.leap(1_001);
       await world.inner.leases.reap(10);
     }

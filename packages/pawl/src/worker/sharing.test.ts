@@ -51,7 +51,7 @@ async function set(kind: PolicyKind, name: string, policy: Policy): Promise<void
 async function vanishWith(lane: { tenant?: string } = {}): Promise<void> {
   const ghost = { name: "ghost", boot: "00000000-0000-4000-8000-00000000000f" as never };
   const full = { queue: "default", band: 5, tenant: "default", task: "last", ...lane } as const;
-  await world.inner.leases.claimLimited({ worker: ghost, quotas: [{ lane: full, quota: 2 }], limit: 2, duration: 5_000 });
+  await world.inner.leases.claimLimited({ worker: ghost, quotas: [{ lane: full, quota: 2 }], duration: 5_000 });
 }
 
 /** Two workers vanish with the job of a lane. */

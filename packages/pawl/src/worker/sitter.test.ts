@@ -50,7 +50,7 @@ class FakeSeats {
   /** Hands over the next job of the lane. */
   async hand(lane: Lane): Promise<void> {
     const { worker, duration, onHanded } = this.asked.at(-1) as SeatOptions;
-    const claimed = await this.store.leases.claim({ worker, quotas: [{ lane, quota: 1 }], limit: 1, duration });
+    const claimed = await this.store.leases.claim({ worker, quotas: [{ lane, quota: 1 }], duration });
     if (claimed === undefined) throw new Error("there is no job");
     this.taken = false;
     onHanded({ claimed, since: world.clock.monotonic() });

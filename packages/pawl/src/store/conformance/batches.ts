@@ -6,7 +6,7 @@ import type { Test } from "./suite.js";
 import { DAY, HOUR, NOBODY, type Spec, type World } from "./world.js";
 
 const REQUEST: BatchRequest = { tenant: "acme", id: "r1", digest: "d1" };
-/** Enough for parcels, on any store. */
+/** Enough for rows of several jobs, on any store. */
 const MANY = Array.from({ length: 600 }, (_, n): Spec => ({ input: String(n) }));
 
 /** Every time with tails of their own, as if the caller had forgotten the first. */

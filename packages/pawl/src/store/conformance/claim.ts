@@ -4,7 +4,7 @@ import type { Test } from "./suite.js";
 import { ANA, BOB, FAILED, LEASE, lane, MINUTE, RELEASED, START } from "./world.js";
 
 export function claimTests(test: Test): void {
-  test("a claim takes the jobs of a lane in order, up to its limit", async (w) => {
+  test("a claim takes the jobs of a lane in order, up to its quota", async (w) => {
     const ids = [await w.add(), await w.add(), await w.add()];
     expect(await w.claimIds({ limit: 2 })).toEqual(ids.slice(0, 2));
     expect(await w.claimIds({ limit: 2 })).toEqual(ids.slice(2));
@@ -35,11 +35,11 @@ export function claimTests(test: Test): void {
     expect(await w.claimSuspect()).toBeUndefined();
   });
 
-  test("nothing is taken without a lane, a quota or a limit", async (w) => {
+  test("nothing is taken without a lane or a quota", async (w) => {
     await w.add();
     expect(await w.claim({ lanes: [] })).toBeUndefined();
     expect(await w.claim({ limit: 0 })).toBeUndefined();
-    expect(await w.store.leases.claim({ worker: ANA, quotas: [{ lane: lane(), quota: 0 }], limit: 5, duration: LEASE })).toBeUndefined();
+    expect(await w.store.leases.claim({ worker: ANA, quotas: [{ lane: lane(), quota: 0 }], duration: LEASE })).toBeUndefined();
   });
 
   test("jobs come lane by lane in the order these were offered, whenever they became ready", async (w) => {
@@ -61,26 +61,32 @@ export function claimTests(test: Test): void {
       { lane: lane({ task: "b" }), quota: 1 },
       { lane: lane(), quota: 1 },
     ];
-    const claim = async () => (await w.store.leases.claim({ worker: ANA, quotas, limit: 10, duration: LEASE }))?.jobs.map(({ id }) => id);
+    const claim = async () => (await w.store.leases.claim({ worker: ANA, quotas, duration: LEASE }))?.jobs.map(({ id }) => id);
     expect(await claim(), "lanes in the order they were offered").toEqual([b1, a1]);
     expect(await claim()).toEqual([b2, a2]);
     expect(await claim()).toBeUndefined();
   });
 
-  test("the limit rules over the sum of quotas, in the order lanes were offered", async (w) => {
-    const [a1, a2, b1] = [await w.add(), await w.add(), await w.add({ task: "b" })];
-    expect(await w.claimIds({ lanes: [lane({ task: "b" }), lane()], limit: 2 })).toEqual([b1, a1]);
-    expect(await w.claimIds({ lanes: [lane({ task: "b" }), lane()], limit: 2 })).toEqual([a2]);
-  });
-
   test("a batch in a lane offered later does not come before a job alone in one offered earlier", async (w) => {
     const ids = (await w.enqueue({ task: "b" }, { task: "b" }, {})).map((one) => (one as { id: JobId }).id);
     const [b1, b2, alone] = ids as [JobId, JobId, JobId];
-    const offered = { lanes: [lane(), lane({ task: "b" }), lane({ task: "c" })] };
+    const lanes = [lane(), lane({ task: "b" }), lane({ task: "c" })];
     const last = await w.add({ task: "c" });
-    expect(await w.claimIds({ ...offered, limit: 1 })).toEqual([alone]);
-    expect(await w.claimIds({ ...offered, limit: 1 })).toEqual([b1]);
-    expect(await w.claimIds({ ...offered, limit: 2 })).toEqual([b2, last]);
+    expect(await w.claimIds({ lanes, limit: 1 })).toEqual([alone, b1, last]);
+    expect(await w.claimIds({ lanes, limit: 1 })).toEqual([b2]);
+  });
+
+  test("a lane that gives some of a batch gives the others next, in their order and before what came later", async (w) => {
+    const ids = (await w.enqueue(...Array.from({ length: 150 }, () => ({})))).map((one) => (one as { id: JobId }).id);
+    ids.push(await w.add());
+    const lanes = [lane({ task: "b" }), lane()];
+    await w.enqueue({ task: "b" }, { task: "b" }, { task: "b" });
+    const seen: JobId[] = [];
+    for (const limit of [1, 70, 1, 5, 63, 64]) {
+      const claimed = await w.claim({ lanes, limit });
+      seen.push(...(claimed?.jobs ?? []).flatMap((job) => (job.lane.task === lane().task ? job.id : [])));
+    }
+    expect(seen).toEqual(ids);
   });
 
   test("every job comes with its own input and options, however it was enqueued and whatever else is claimed with it", async (w) => {
@@ -185,7 +191,7 @@ export function claimTests(test: Test): void {
     const [many, few] = [lane({ task: "x" }), lane({ task: "y" })];
     await w.enqueue(...Array.from({ length: 9 }, () => ({ task: "x" })));
     await w.enqueue({ task: "y" });
-    const claim = () => w.store.leases.claim({ worker: ANA, quotas: [many, few].map((of) => ({ lane: of, quota: 2 })), limit: 4, duration: LEASE });
+    const claim = () => w.store.leases.claim({ worker: ANA, quotas: [many, few].map((of) => ({ lane: of, quota: 2 })), duration: LEASE });
     expect((await claim())?.jobs).toHaveLength(3);
     // Where it was likely to have more first, then where it may have.
     expect((await claim())?.jobs).toHaveLength(2);
@@ -200,7 +206,7 @@ export function claimTests(test: Test): void {
     for (let round = 0; round < 10; round++) await w.enqueue(...tenants.map((tenant) => ({ tenant })));
     const lanes = tenants.map((tenant) => lane({ tenant }));
     const seen = new Set<string>();
-    for (let ids = await w.claimIds({ lanes, limit: 333 }); ids.length > 0; ids = await w.claimIds({ lanes, limit: 333 })) {
+    for (let ids = await w.claimIds({ lanes, limit: 3 }); ids.length > 0; ids = await w.claimIds({ lanes, limit: 3 })) {
       for (const id of ids) seen.add(id);
     }
     expect(seen.size).toBe(1_000);

@@ -14,7 +14,7 @@ import { DAY, HOUR, MINUTE, SECOND } from "./world.js";
  */
 export type Command =
   | { readonly do: "enqueue"; readonly jobs: readonly RandomJob[] }
-  | { readonly do: "claim"; readonly worker: Who; readonly first: number; readonly quota: number; readonly limit: number; readonly duration: number }
+  | { readonly do: "claim"; readonly worker: Who; readonly first: number; readonly quota: number; readonly duration: number }
   | { readonly do: "claimSuspect"; readonly worker: Who; readonly queues: readonly string[]; readonly tasks: readonly string[] }
   | { readonly do: "settle"; readonly as: "holder" | Who; readonly items: readonly RandomSettlement[] }
   /** one at most: leases renewed together end together, and which is reaped first is each store's own affair */
@@ -134,7 +134,7 @@ const of = <C extends Command>(weight: number, arbitrary: fc.Arbitrary<C>) => ({
 
 const command: fc.Arbitrary<Command> = fc.oneof(
   of(10, record({ do: fc.constant("enqueue"), jobs: fc.array(job, { minLength: 1, maxLength: 4 }) })),
-  of(10, record({ do: fc.constant("claim"), worker: who, first: pick, quota: oneOf(1, 2, 5), limit: oneOf(1, 3, 10), duration })),
+  of(10, record({ do: fc.constant("claim"), worker: who, first: pick, quota: oneOf(1, 2, 5), duration })),
   of(4, record({ do: fc.constant("claimSuspect"), worker: who, queues: fc.constant([...QUEUES]), tasks: fc.subarray([...TASKS], { minLength: 1 }) })),
   of(12, record({ do: fc.constant("settle"), as, items: fc.array(settlement, { minLength: 1, maxLength: 4 }) })),
   of(2, record({ do: fc.constant("renew"), worker: who, leases: fc.array(pick, { maxLength: 1 }), duration })),

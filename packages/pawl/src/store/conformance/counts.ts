@@ -84,7 +84,7 @@ export function countTests(test: Test): void {
     expect(await w.store.records.standing("nobody")).toEqual([]);
   });
 
-  test("what a tenant has standing in parcels and bundles is counted job by job", async (w) => {
+  test("what a tenant has standing in batches and leases is counted job by job", async (w) => {
     await w.enqueue(...Array.from({ length: 200 }, () => ({ tenant: "umbrella" })));
     const held = await w.holdAll({ lanes: [lane({ tenant: "umbrella" })], limit: 60 });
     await w.settleAll(held.slice(0, 50), SUCCEEDED);

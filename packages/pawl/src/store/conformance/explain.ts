@@ -172,7 +172,7 @@ export function explainTests(test: Test): void {
     await w.store.policies.put({ kind: "tenant", name: "acme" }, { rate }, 0);
     await w.store.policies.put({ kind: "task", name: "other" }, { concurrency: 1 }, 0);
     const ids = (await w.enqueue({}, {}, {})).map((answer) => (answer as { id: JobId }).id);
-    const request = { worker: BOB, quotas: [{ lane: lane(), quota: 10 }], limit: 10, duration: LEASE };
+    const request = { worker: BOB, quotas: [{ lane: lane(), quota: 10 }], duration: LEASE };
     expect((await w.store.leases.claimLimited(request)).claimed?.jobs).toHaveLength(2);
     expect((await look(w, ids[2] as JobId)).limits).toEqual([
       { kind: "queue", name: "default", concurrency: 2, used: 2 },

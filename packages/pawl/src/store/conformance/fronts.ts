@@ -61,7 +61,7 @@ export function frontTests(test: Test): void {
     await w.settleAll(await w.holdAll({ limit: 2 }), SUCCEEDED);
     const claim = (quota: number) => {
       const quotas = [lane(), lane({ task: "b" })].map((of) => ({ lane: of, quota }));
-      return w.store.leases.claim({ worker: ANA, quotas, limit: 2 * quota, duration: LEASE });
+      return w.store.leases.claim({ worker: ANA, quotas, duration: LEASE });
     };
     expect((await claim(1))?.jobs.map((job) => job.lane.task)).toEqual([lane().task, "b"]);
     const second = await claim(5);
@@ -77,19 +77,19 @@ export function frontTests(test: Test): void {
     expect(await oneByOne(w, 3)).toEqual([ids[2], ids[3], undefined]);
   });
 
-  test("the front is within the quota of its lane, and within the limit of a claim", async (w) => {
+  test("the front is within the quota of its lane", async (w) => {
     const ids = await addMany(w, 4, TWO);
     const [other] = await w.enqueue({ task: "b" });
     const plain = await addMany(w, 2);
     await w.settleAll(await w.holdAll({ limit: 2 }), SUCCEEDED);
-    const claim = async (quota: number, limit: number) => {
+    const claim = async (quota: number) => {
       const quotas = [lane(), lane({ task: "b" })].map((of) => ({ lane: of, quota }));
-      return (await w.store.leases.claim({ worker: ANA, quotas, limit, duration: LEASE }))?.jobs.map(({ id }) => id);
+      return (await w.store.leases.claim({ worker: ANA, quotas, duration: LEASE }))?.jobs.map(({ id }) => id);
     };
-    expect(await claim(1, 1)).toEqual([ids[2]]);
-    expect(await claim(1, 5), "the rest's turn").toEqual([plain[0], (other as { id: JobId }).id]);
-    expect(await claim(2, 5)).toEqual([ids[3], plain[1]]);
-    expect(await claim(2, 5)).toBeUndefined();
+    expect(await claim(1)).toEqual([ids[2], (other as { id: JobId }).id]);
+    expect(await claim(1), "the rest's turn").toEqual([plain[0]]);
+    expect(await claim(2)).toEqual([ids[3], plain[1]]);
+    expect(await claim(2)).toBeUndefined();
   });
 
   test("a job at the front can be cancelled, paused and resumed", async (w) => {

@@ -103,9 +103,9 @@ async function perform(twins: Twins, command: Command): Promise<void> {
     case "enqueue":
       return enqueue(twins, command.jobs);
     case "claim": {
-      const { worker, first, quota, limit, duration } = command;
+      const { worker, first, quota, duration } = command;
       const lanes = [...LANES.slice(first % LANES.length), ...LANES.slice(0, first % LANES.length)];
-      const request = { worker: WORKERS[worker], quotas: lanes.map((lane) => ({ lane, quota })), limit, duration: twins.apart(duration) };
+      const request = { worker: WORKERS[worker], quotas: lanes.map((lane) => ({ lane, quota })), duration: twins.apart(duration) };
       return twins.claim(request.worker, (store) => store.leases.claim(request));
     }
     case "claimSuspect": {

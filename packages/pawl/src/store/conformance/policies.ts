@@ -13,7 +13,7 @@ async function limit(w: World, kind: PolicyKind, name: string, limits: Limits): 
 
 async function claim(w: World, specs: readonly Spec[] = [{}], { worker = ANA, count = 100 } = {}): Promise<LimitedClaim> {
   const quotas = specs.map((spec) => ({ lane: lane(spec), quota: count }));
-  return w.store.leases.claimLimited({ worker, quotas, limit: count, duration: LEASE });
+  return w.store.leases.claimLimited({ worker, quotas, duration: LEASE });
 }
 
 const idsOf = (claimed: Claimed | undefined): readonly JobId[] => claimed?.jobs.map(({ id }) => id) ?? [];

@@ -127,7 +127,7 @@ export class World {
   }
 
   async claim({ worker = ANA, lanes = [lane()], limit = 100, duration = LEASE }: ClaimSpec = {}): Promise<Claimed | undefined> {
-    return this.store.leases.claim({ worker, quotas: lanes.map((of) => ({ lane: of, quota: limit })), limit, duration });
+    return this.store.leases.claim({ worker, quotas: lanes.map((of) => ({ lane: of, quota: limit })), duration });
   }
 
   /** The ids a claim gives out, in order. */

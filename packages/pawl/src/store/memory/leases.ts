@@ -96,13 +96,13 @@ export function heldBy(tables: Tables, worker: WorkerRef, id: LeaseId): LeaseRow
  * Claims of a lane take in turns from its front and from the rest, so that neither keeps the other waiting: from the front
  * with the rest behind it, then from the rest alone, unless there is none. Of a front that was passed over there may be more.
  */
-function next(tables: Tables, { quotas, limit }: ClaimRequest): { readonly rows: readonly JobRow[]; readonly more: readonly Lane[] } {
+function next(tables: Tables, { quotas }: ClaimRequest): { readonly rows: readonly JobRow[]; readonly more: readonly Lane[] } {
   const taken = quotas.map((): JobId[] => []);
   let count = 0;
   const take = (from: "front" | "line", quota: Quota, own: JobId[]): void => {
     if (isPaused(tables, quota.lane)) return;
     for (const id of tables.lanes.get(laneKey(quota.lane))?.[from] ?? []) {
-      if (own.length >= quota.quota || count >= limit) return;
+      if (own.length >= quota.quota) return;
       own.push(id);
       count++;
     }
@@ -125,7 +125,7 @@ function next(tables: Tables, { quotas, limit }: ClaimRequest): { readonly rows:
   const hasMore = ({ lane, quota }: Quota, index: number) => {
     const own = taken[index] as JobId[];
     const front = tables.lanes.get(laneKey(lane))?.front ?? [];
-    return own.length < quota && count < limit && !isPaused(tables, lane) && [...front].some((id) => !own.includes(id));
+    return own.length < quota && !isPaused(tables, lane) && [...front].some((id) => !own.includes(id));
   };
   return { rows: taken.flat().map((id) => jobOf(tables, id)), more: quotas.filter(hasMore).map(({ lane }) => lane) };
 }

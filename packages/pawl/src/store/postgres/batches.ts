@@ -5,9 +5,8 @@ import type { BatchRequest, KnownBatch } from "../port-batches.js";
 import { plainArray } from "./arrays.js";
 import { type Db, NOW, statement } from "./db.js";
 import type { Queryable, Transaction } from "./drivers/driver.js";
-import { enqueueBulkOnce, enqueuePlain, isBulk } from "./enqueue.js";
+import { enqueuePlain } from "./enqueue.js";
 import { enqueueApart, isGuarded } from "./enqueue-apart.js";
-import type { ParcelSize } from "./parcels.js";
 
 /** Takes the request id before anything is stored: whoever meets it waits, and then finds what became of it. */
 const BEGIN = statement(
@@ -35,24 +34,14 @@ interface Row {
 /** What was stored now, or what is known of it. */
 type Once = { readonly kind: "stored"; readonly answers: readonly Enqueued[]; readonly now: number } | KnownBatch;
 
-export async function enqueueOnce(db: Db, request: BatchRequest, jobs: readonly NewJob[], parcels: ParcelSize): Promise<Once> {
-  if (jobs.some(isGuarded) || !isBulk(jobs, parcels)) return db.transaction((tx) => enqueueOnceInside(db, tx, request, jobs, parcels));
-  for (;;) {
-    const stored = await enqueueBulkOnce(db, request, jobs, parcels);
-    const once = stored === undefined ? await findBatch(db, db, request) : ({ kind: "stored", ...stored } as const);
-    // Forgotten since: then it is free.
-    if (once !== undefined) return once;
-  }
-}
-
-/** The same for jobs of any kind, in a transaction. */
-export async function enqueueOnceInside(db: Db, tx: Transaction, request: BatchRequest, jobs: readonly NewJob[], parcels: ParcelSize): Promise<Once> {
+/** Jobs of any kind, once. */
+export async function enqueueOnce(db: Db, tx: Transaction, request: BatchRequest, jobs: readonly NewJob[], perRow: number): Promise<Once> {
   const { tenant, id, digest, note } = request;
   while ((await tx.query(BEGIN, [db.now(), tenant, id, digest, note ?? null, DEFAULTS.keep.request])).length === 0) {
     const known = await findBatch(db, tx, request);
     if (known !== undefined) return known;
   }
-  const stored = jobs.some(isGuarded) ? await enqueueApart(db, tx, jobs, parcels) : await enqueuePlain(db, tx, jobs, parcels);
+  const stored = jobs.some(isGuarded) ? await enqueueApart(db, tx, jobs, perRow) : await enqueuePlain(db, tx, jobs, perRow);
   await tx.query(SAVE, [tenant, id, ...kept(stored.answers)]);
   return { kind: "stored", ...stored };
 }

@@ -3,7 +3,6 @@ import { type PolicyRef, policyKey, refsOf } from "../../core/policy.js";
 import type { Claimed, ClaimRequest, LimitedClaim, SuspectRequest } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Claiming, claim, claimSuspect } from "./claim.js";
-import { CLAIM_LIMITED } from "./claim-statements.js";
 import { type Db, ms, NOW, statement } from "./db.js";
 import type { Transaction } from "./drivers/driver.js";
 import { type LimitRow, limitStateOf } from "./lane-limit-row.js";
@@ -59,7 +58,7 @@ export async function claimLimited(claiming: Claiming, request: ClaimRequest): P
     const refs = [...new Map(request.quotas.flatMap(({ lane }) => refsOf(lane)).map((ref) => [policyKey(ref), ref])).values()];
     const locked = await standing(tx, await tx.query<LockedRow>(LOCK, [db.now(), ...namesOf(refs)]));
     const { quotas, reached } = withinLimits(request.quotas, locked.limits, locked.now);
-    const claimed = await claim({ ...claiming, db: inside(db, tx) }, { ...request, quotas }, CLAIM_LIMITED);
+    const claimed = await claim({ ...claiming, db: inside(db, tx) }, { ...request, quotas }, true);
     if (claimed === undefined) return { claimed, reached };
     await take(tx, locked, claimed);
     return { claimed: counted(claimed), reached };

@@ -1,33 +1,31 @@
 import { dueTimes, type JobId } from "../../core/id.js";
-import type { JobOptions } from "../../core/job.js";
+import type { Intent, JobOptions } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
-import type { Quota } from "../../core/offer.js";
 import type { PolicyRef } from "../../core/policy.js";
 import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../port-leases.js";
 import { plainArray, textArray } from "./arrays.js";
-import { type AnswerRow, leftOf, nothingOf, read, type Taken } from "./claim-answer.js";
-import { CLAIM, CLAIM_FRONTS, CLAIM_LANES, CLAIM_ROWS, CLAIM_SUSPECT } from "./claim-statements.js";
+import { type AnswerRow, heldOf, nothingOf, read, type Taken, type TakenJob } from "./claim-answer.js";
+import { CLAIM, CLAIM_SUSPECT } from "./claim-statements.js";
 import type { Db } from "./db.js";
-import type { Statement } from "./drivers/driver.js";
 import { type Facts, readApart } from "./facts-apart.js";
 import type { From, LaneBounds } from "./lane-bounds.js";
 import { laneParameters } from "./lanes-table.js";
-import type { ParcelGuess } from "./parcels.js";
+import { laneOf } from "./pending.js";
 import type { Workers } from "./workers.js";
 
-/** Others may be taking out of the only parcels there are: what they leave is there a moment later. */
+/** Others may hold the only rows there are: what they put back is there a moment later. */
 const LOOKS_WHEN_LOCKED_OUT = 4;
 
 export interface Claiming {
   readonly db: Db;
   readonly workers: Workers;
   readonly bounds: LaneBounds;
-  readonly guess: ParcelGuess;
 }
 
-export async function claim({ db, workers, bounds, guess }: Claiming, request: ClaimRequest, limited?: Statement): Promise<Claimed | undefined> {
+/** `limitsChecked`: the caller has seen to the limits that the lanes are under. */
+export async function claim({ db, workers, bounds }: Claiming, request: ClaimRequest, limitsChecked = false): Promise<Claimed | undefined> {
   const { quotas } = request;
-  if (quotas.length === 0 || request.limit <= 0) return undefined;
+  if (quotas.length === 0) return undefined;
   const worker = await workers.id(request.worker);
   let lockedOut = 0;
   for (let sweep = false; ; sweep = true) {
@@ -35,60 +33,57 @@ export async function claim({ db, workers, bounds, guess }: Claiming, request: C
     if (sweep) for (const { lane } of quotas) bounds.wake(lane);
     const now = bounds.monotonic();
     const from = quotas.map(({ lane }) => bounds.from(lane, now));
-    const [row] = await ask({ db, guess }, worker, request, from, limited);
+    const [row] = await ask(db, worker, request, from, limitsChecked);
     const taken = read(row, quotas);
-    if (row !== undefined) guess.saw(row.parcels, row.packed);
-    const left = leftOf(row, quotas);
-    if (quotas.length === 1) for (const { lane } of quotas) bounds.hasParcels(lane, left.length > 0 || (row?.parcels ?? 0) > 0);
-    const count = taken?.jobs.length ?? 0;
-    const offers = taken?.offers ?? quotas.map(nothingOf);
-    const atFronts = offers.reduce((sum, { front }) => sum + front, 0);
-    for (const lane of taken?.unpacked ?? []) bounds.unpacked(lane);
-    // A parcel may have come after what this claim saw of the lane, and its wake-up before the answer.
-    for (const lane of left) bounds.packed(lane);
-    const more = new Set(left);
-    offers.forEach((offer, index) => {
+    const held = heldOf(row, quotas);
+    const more = new Set(held);
+    (taken?.offers ?? quotas.map(nothingOf)).forEach((offer, index) => {
       const { sure, front, passed } = from[index] as From;
-      if (front !== undefined) bounds.frontGave(offer.lane, { count: offer.front, more: offer.front >= offer.quota || atFronts >= request.limit });
+      if (front !== undefined) bounds.frontGave(offer.lane, { count: offer.front, more: offer.front >= offer.quota });
       if (offer.last !== undefined) bounds.claimed(offer.lane, offer.last, offer.count, now);
-      if (count >= request.limit || offer.count >= offer.quota) return;
-      if (sure && !passed) return;
+      if (offer.count >= offer.quota || (sure && !passed)) return;
       more.add(offer.lane);
       // It gave less than asked for from where rows were likely, not from where they may be.
       if (!sure) bounds.wake(offer.lane);
     });
     if (taken !== undefined) return { ...(await claimedOf(db, taken)), ...(more.size === 0 ? {} : { more: [...more] }) };
-    if (left.length > 0 ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more.size === 0 || sweep) return undefined;
+    if (held.length > 0 ? ++lockedOut >= LOOKS_WHEN_LOCKED_OUT : more.size === 0 || sweep) return undefined;
   }
 }
 
-/** By the statement that does no more than is needed: for one lane that had no parcels when last looked at, the light one. */
 function ask(
-  { db, guess }: Pick<Claiming, "db" | "guess">,
+  db: Db,
   worker: number,
-  { quotas, limit, duration }: ClaimRequest,
+  { quotas, duration }: ClaimRequest,
   from: readonly From[],
-  limited: Statement | undefined,
+  limitsChecked: boolean,
 ): Promise<readonly AnswerRow[]> {
-  const [{ lane, quota }] = quotas as [Quota];
-  const [{ seq, parcels }] = from as [From];
-  const fronts = from.some(({ front }) => front !== undefined);
-  if (quotas.length === 1 && limited === undefined && !parcels && !fronts) {
-    const { queue, band, tenant, task } = lane;
-    return db.query<AnswerRow>(CLAIM_ROWS, [db.now(), worker, duration, Math.min(limit, quota), queue, band, tenant, task, seq]);
-  }
-  return db.query<AnswerRow>(limited ?? (fronts ? CLAIM_FRONTS : quotas.length > 1 ? CLAIM_LANES : CLAIM), [
-    db.now(),
-    worker,
-    duration,
-    limit,
-    ...laneParameters(quotas.map((one) => one.lane)),
-    plainArray(from.map((one) => one.seq)),
-    plainArray(quotas.map((one) => one.quota)),
-    plainArray(from.map((one) => one.packed)),
-    guess.jobs,
-    ...(fronts || limited !== undefined ? [plainArray(from.map(({ front }) => front))] : []),
-  ]);
+  const [queue, band, tenant, task] = laneParameters(quotas.map(({ lane }) => lane));
+  return db.query<AnswerRow>(
+    CLAIM.statement,
+    CLAIM.values({
+      now: db.now(),
+      worker,
+      duration,
+      limits_checked: limitsChecked,
+      queue,
+      band,
+      tenant,
+      task,
+      front: plainArray(from.map(({ front }) => front)),
+      bound: plainArray(from.map(({ seq }) => seq)),
+      quota: plainArray(quotas.map(({ quota }) => quota)),
+    }),
+  );
+}
+
+interface SuspectRow extends Lane {
+  readonly lease: Claimed["lease"];
+  readonly now: number;
+  readonly job: JobId;
+  readonly spent: number;
+  readonly crashes: number;
+  readonly intent: Intent | null;
 }
 
 export async function claimSuspect(
@@ -99,7 +94,7 @@ export async function claimSuspect(
   open: readonly PolicyRef[] = [],
 ): Promise<Claimed | undefined> {
   const worker = await workers.id(request.worker);
-  const [row] = await db.query<AnswerRow>(CLAIM_SUSPECT, [
+  const [row] = await db.query<SuspectRow>(CLAIM_SUSPECT, [
     db.now(),
     worker,
     request.duration,
@@ -110,45 +105,39 @@ export async function claimSuspect(
     textArray(open.map(({ kind }) => kind)),
     textArray(open.map(({ name }) => name)),
   ]);
-  const taken = read(row, []);
-  return taken === undefined ? undefined : claimedOf(db, taken);
+  if (row === undefined) return undefined;
+  const { lease, now, job: id, spent, crashes, intent } = row;
+  const job = { id, lane: laneOf(row), spent, crashes, carried: undefined };
+  const intents = intent === null ? undefined : ({ [id]: intent } as Record<JobId, Intent>);
+  return claimedOf(db, { lease, now, jobs: [job], facts: new Map(), intents });
 }
 
-async function claimedOf(db: Db, taken: Taken): Promise<Claimed> {
-  const { jobs, facts, inputs } = taken;
-  const missing = jobs.filter((id, place) => inputs[place] === undefined && !facts.has(id));
+async function claimedOf(db: Db, { lease, now, jobs, facts, intents }: Omit<Taken, "offers">): Promise<Claimed> {
+  const missing = jobs.flatMap(({ id, carried }) => (carried === undefined && !facts.has(id) ? id : []));
   const apart = missing.length === 0 ? undefined : await readApart(db, missing);
-  const claimed: ClaimedJob[] = [];
   const dueOf = dueTimes();
-  for (const { lane, start, count } of taken.offers) {
-    for (let place = start; place < start + count; place++) claimed.push(claimedJob(taken, place, lane, apart, dueOf));
-  }
-  return { lease: taken.lease, now: taken.now, jobs: claimed };
+  const claimed = jobs.map((job, index) =>
+    claimedJob(job, index + 1, job.carried ?? facts.get(job.id) ?? apart?.get(job.id), dueOf, intents?.[job.id]),
+  );
+  return { lease, now, jobs: claimed };
 }
 
 function claimedJob(
-  { jobs, facts, inputs, options, homes, intents, spent, crashes }: Taken,
+  { id, lane, spent, crashes }: TakenJob,
   place: number,
-  lane: Lane,
-  apart: ReadonlyMap<JobId, Facts> | undefined,
+  facts: Facts | undefined,
   dueOf: (id: JobId) => number,
+  intent: Intent | undefined,
 ): ClaimedJob {
-  const id = jobs[place] as JobId;
-  const carried = inputs[place];
-  const known = carried === undefined ? (facts.get(id) ?? apart?.get(id)) : undefined;
-  const said = known?.options ?? options[place];
-  const home = known?.home ?? homes[place];
   const job: ClaimedJob = {
     id,
     lane,
-    input: carried ?? known?.input,
-    // Of one without, where others of its parcel have some, nothing is said.
-    options: said === undefined || said === "" ? undefined : (JSON.parse(said) as JobOptions),
-    dueAt: known?.at ?? dueOf(id),
-    spent: spent?.[place] ?? 0,
-    crashes: crashes?.[place] ?? 0,
-    at: home === undefined ? undefined : { place: place + 1, home },
+    input: facts?.input,
+    options: facts?.options == null ? undefined : (JSON.parse(facts.options) as JobOptions),
+    dueAt: facts?.at ?? dueOf(id),
+    spent,
+    crashes,
+    at: facts === undefined ? undefined : { place, home: facts.home },
   };
-  const intent = intents?.[id];
   return intent === undefined ? job : { ...job, intent };
 }

@@ -4,7 +4,7 @@ import type { Enqueued, NewJob } from "../../core/job.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { DriverError } from "./errors.js";
-import { optionsText } from "./options-text.js";
+import { carrying, optionsText } from "./options-text.js";
 import { TAKE_SEAT, TELL_SEAT } from "./seat-statements.js";
 
 /** A wake-up that goes out with the commit of the enqueue, instead of after it. Never in a transaction of somebody else's. */
@@ -14,8 +14,8 @@ export interface Ride {
 }
 
 /**
- * Stores one job that is due at once, has no timer and can meet no conflict: what `enqueue_now` does, without the arrays
- * and parcels whose set-up costs more than one job does.
+ * Stores one job that is due at once, has no timer and can meet no conflict: what `enqueue_now` does, without the arrays,
+ * whose set-up costs more than one job does. $9: its ready row carries its input and options.
  */
 const ENQUEUE_ONE = hotStatement(
   "enqueue",
@@ -23,14 +23,15 @@ const ENQUEUE_ONE = hotStatement(
   `
   with ${storing()},
   readied as (
-    insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task) select home, id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored
+    insert into pawl.ready (seq, id, band, queue, tenant, task, inputs, options)
+    select home, id, $3::int2, $2::text, $4::text, $5::text, case when $9::bool then $7::json::text end, case when $9::bool then $8::json::text end from stored
   ),
   counted as (insert into pawl.delta (queue, task, ready) values ($2::text, $5::text, 1))
   select id, ${ms("created_at")} as now, false as handed from stored`,
 );
 
 /**
- * The same with its wake-up ($9, $10), unless a worker sits and waits for it: then it is that one's ($11: if it may be), who begins
+ * The same with its wake-up ($10, $11), unless a worker sits and waits for it: then it is that one's ($12: if it may be), who begins
  * it at once. Whoever enqueued it waits for the disk after that (`Flusher`), instead of both.
  */
 const ENQUEUE_AND_TELL = hotStatement(
@@ -40,13 +41,14 @@ const ENQUEUE_AND_TELL = hotStatement(
   with ${storing()},
   ${TAKE_SEAT},
   readied as (
-    insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task)
-    select home, id, $3::int2, 0, 0, $2::text, $4::text, $5::text from stored where not exists (select from seat)
+    insert into pawl.ready (seq, id, band, queue, tenant, task, inputs, options)
+    select home, id, $3::int2, $2::text, $4::text, $5::text, case when $9::bool then $7::json::text end, case when $9::bool then $8::json::text end from stored
+    where not exists (select from seat)
   ),
   counted as (insert into pawl.delta (queue, task, ready, running) select $2::text, $5::text, 1 - n, n from (select count(*) as n from seat) s)
   select id, ${ms("created_at")} as now, exists (select from seat) as handed,
     case when exists (select from seat) then set_config('synchronous_commit', 'off', true) end as lazily,
-    case when exists (select from seat) then ${TELL_SEAT} else pg_notify($9::text, $10::text)::text end as told from stored`,
+    case when exists (select from seat) then ${TELL_SEAT} else pg_notify($10::text, $11::text)::text end as told from stored`,
 );
 
 /** The number of a job, by which it stands in its lane, is drawn after the transaction's id: `SafePoint` relies on that order. */
@@ -77,7 +79,7 @@ export async function enqueueOne(db: Db, on: Queryable, job: NewJob, ride?: Ride
 
 async function store(db: Db, on: Queryable, job: NewJob, ride?: Ride): Promise<StoredRow> {
   const { queue, band, tenant, task } = job.lane;
-  const values = [db.now(), queue, band, tenant, task, job.tail, job.input, optionsText(job) ?? null];
+  const values = [db.now(), queue, band, tenant, task, job.tail, job.input, optionsText(job) ?? null, carrying([job])];
   const [row] = await (ride === undefined
     ? on.query<StoredRow>(ENQUEUE_ONE, values)
     : on.query<StoredRow>(ENQUEUE_AND_TELL, [...values, ride.channel, ride.payload, job.options?.atMostOnce !== true]));

@@ -1,15 +1,13 @@
-import { DEFAULTS } from "../../core/defaults.js";
 import { idsDueAt, jobId } from "../../core/id.js";
 import type { Enqueued, NewJob } from "../../core/job.js";
 import type { Lane } from "../../core/lane.js";
-import type { BatchRequest } from "../port-batches.js";
 import { ALL_NULL, plainArray, textArray } from "./arrays.js";
 import { type Db, hotStatement, ms, NOW } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { enqueueOne, type Ride, type StoredJobs } from "./enqueue-one.js";
 import { LanesTable } from "./lanes-table.js";
-import { optionsText } from "./options-text.js";
-import { PARCELS, type Parcel, type ParcelSize, pack } from "./parcels.js";
+import { carrying, optionsText } from "./options-text.js";
+import { inRows, JOBS_PER_ROW, type RowOfMany, SEPARATOR } from "./ready-rows.js";
 import { clampDue, type Span } from "./span.js";
 
 /**
@@ -52,8 +50,8 @@ const ENQUEUE = hotStatement(
     returning home, id, due_at, band, queue, tenant, task
   ),
   readied as (
-    insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task)
-    select s.home, s.id, s.band, 0, 0, s.queue, s.tenant, s.task from stored s cross join clock c where s.due_at <= c.now
+    insert into pawl.ready (seq, id, band, queue, tenant, task)
+    select s.home, s.id, s.band, s.queue, s.tenant, s.task from stored s cross join clock c where s.due_at <= c.now
   ),
   calendared as (
     insert into pawl.scheduled (run_at, id, band, spent, crashes, queue, tenant, task)
@@ -79,37 +77,33 @@ const CLOCK = `clock as materialized (
     from pawl.span, (select ${NOW} as now) at limit 1
   )`;
 
-/** A number for each parcel, and for each job that is in none, drawn after the transaction's id. */
-function numbers(count: string, clock = "clock"): string {
+/** A number for each ready row, drawn after the transaction's id. */
+function numbers(count: string): string {
   return `numbers as materialized (
-    select array(select nextval('pawl.ready_seq') from generate_series(1, ${count}) where c.xact is not null) as seq from ${clock} c cross join given a
+    select array(select nextval('pawl.ready_seq') from generate_series(1, ${count}) where c.xact is not null) as seq from clock c cross join given a
   )`;
 }
 
 /** Stands in an unstamped id where its time goes. */
 const UNSTAMPED = "@";
 
-/** What is carried: columns of `parcel`. */
-const INPUTS = "inputs";
-const FACTS = "facts";
-
-/** The ids and inputs of all jobs, out of which each parcel has those of its own. Ids are stamped all at once, as one text. */
+/** The ids and inputs of all jobs, out of which each row has those of its own. Ids are stamped all at once, as one text. */
 function given(unstamped: string, inputs: string): string {
   return `given as materialized (
     select replace(${unstamped}::text, '${UNSTAMPED}', c.prefix)::uuid[] as ids, array(select json_array_elements(${inputs}::json)) as inputs from clock c
   )`;
 }
 
-/** What a parcel (`p`) carries of its jobs: their inputs, or those and their options (see `carrying`). */
-function carried(what: string, options: string): string {
-  return `case when ${what}::text = '${INPUTS}' then a.inputs[p.first : p.last] end,
-      case when ${what}::text = '${FACTS}' then a.inputs[p.first : p.last] || ((${options}::text[])[p.first : p.last])::json[] end`;
+/** What a row of several jobs (`p`) carries of them, if it does: their inputs, and their options if any of the batch has some. */
+function carried(whether: string, options: string): string {
+  return `case when ${whether}::bool then array_to_string(a.inputs[p.first : p.last], E'${SEPARATOR}') end,
+      case when ${whether}::bool and cardinality(${options}::text[]) > 0 then array_to_string((${options}::text[])[p.first : p.last], E'${SEPARATOR}', '') end`;
 }
 
 /**
- * The same for a batch of which every job is due at once and none has a timer: most batches. Many jobs of one lane go
- * into parcels, the others become rows of `ready`. The numbers of parcels are drawn before the jobs are stored, so the
- * transaction is given its id before that.
+ * The same for a batch of which every job is due at once and none has a timer: most batches. The numbers of the ready rows are drawn
+ * before the jobs are stored, so the transaction is given its id before that. Rows of several jobs come first ($11 to $13: first and
+ * last job, and lane of each; $10: of each of their jobs, which row it is in), then those of one job.
  */
 const ENQUEUE_NOW = hotStatement(
   "enqueue",
@@ -119,21 +113,22 @@ const ENQUEUE_NOW = hotStatement(
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, home)
     select c.now, c.now, g.id, ($3::int2[])[coalesce(g.lane, 1)], ($2::text[])[coalesce(g.lane, 1)], ($4::text[])[coalesce(g.lane, 1)],
-      ($5::text[])[coalesce(g.lane, 1)], g.input, g.options::json, coalesce(n.seq[g.parcel] + g.place - ($11::int[])[g.parcel], n.seq[cardinality($13::int[]) + g.place - cardinality($10::int[])])
+      ($5::text[])[coalesce(g.lane, 1)], g.input, g.options::json, coalesce(n.seq[g.row] + g.place - ($11::int[])[g.row], n.seq[cardinality($13::int[]) + g.place - cardinality($10::int[])])
     from clock c cross join numbers n cross join given a
-      cross join lateral unnest(a.ids, a.inputs, $7::int[], $9::text[], $10::int[]) with ordinality as g(id, input, lane, options, parcel, place)
-  ),
-  packed as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs, facts)
-    select n.seq[p.no], p.last - p.first + 1, ($3::int2[])[p.lane], ($2::text[])[p.lane], ($4::text[])[p.lane], ($5::text[])[p.lane],
-      a.ids[p.first : p.last], ${carried("$15", "$9")}
-    from numbers n cross join given a cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
+      cross join lateral unnest(a.ids, a.inputs, $7::int[], $9::text[], $10::int[]) with ordinality as g(id, input, lane, options, row, place)
   ),
   readied as (
-    insert into pawl.ready (seq, id, band, spent, crashes, queue, tenant, task)
-    select s.seq, s.id, ($3::int2[])[coalesce(s.lane, 1)], 0, 0, ($2::text[])[coalesce(s.lane, 1)], ($4::text[])[coalesce(s.lane, 1)], ($5::text[])[coalesce(s.lane, 1)]
-    from numbers n cross join given a
-      cross join lateral unnest(n.seq[cardinality($13::int[]) + 1 :], a.ids[cardinality($10::int[]) + 1 :], ($7::int[])[cardinality($10::int[]) + 1 :]) as s(seq, id, lane)
+    insert into pawl.ready (seq, size, band, queue, tenant, task, id, jobs, inputs, options)
+    select n.seq[p.no], p.last - p.first + 1, ($3::int2[])[p.lane], ($2::text[])[p.lane], ($4::text[])[p.lane], ($5::text[])[p.lane],
+      null::uuid, a.ids[p.first : p.last], ${carried("$15", "$9")}
+    from numbers n cross join given a cross join unnest($11::int[], $12::int[], $13::int[]) with ordinality as p(first, last, lane, no)
+    union all
+    select s.seq, 1, ($3::int2[])[coalesce(s.lane, 1)], ($2::text[])[coalesce(s.lane, 1)], ($4::text[])[coalesce(s.lane, 1)], ($5::text[])[coalesce(s.lane, 1)],
+      s.id, null, case when $15::bool then s.input::text end, case when $15::bool then s.options end
+    from numbers n cross join given a cross join lateral unnest(
+      n.seq[cardinality($13::int[]) + 1 :], a.ids[cardinality($10::int[]) + 1 :], a.inputs[cardinality($10::int[]) + 1 :],
+      ($7::int[])[cardinality($10::int[]) + 1 :], ($9::text[])[cardinality($10::int[]) + 1 :]
+    ) as s(seq, id, input, lane, options)
   ),
   counted as (
     insert into pawl.delta (queue, task, ready) select queue, task, sum(jobs) from unnest($2::text[], $5::text[], $14::int[]) as l(queue, task, jobs) group by queue, task
@@ -142,84 +137,50 @@ const ENQUEUE_NOW = hotStatement(
 );
 
 /**
- * The same for jobs of one lane that all go into parcels, $10 to each: what callers with thousands of jobs send. Nothing is
- * looked up per job, nothing is handed on from one step to the next, and jobs are unpacked as they are stored, not before.
- * Without an instant in `clock` nothing is stored.
+ * The same for jobs of one lane, $10 to each row: what callers with thousands of jobs send. Nothing is looked up per job, nothing is
+ * handed on from one step to the next, and jobs are unpacked as they are stored, not before.
  */
-function bulk(clock: string): string {
-  return `${numbers("($9::int + $10::int - 1) / $10::int", clock)},
+const ENQUEUE_BULK = hotStatement(
+  "enqueue",
+  "enqueue_bulk",
+  `
+  with ${CLOCK}, ${given("$6", "$7")}, ${numbers("($9::int + $10::int - 1) / $10::int")},
   stored as (
     insert into pawl.job (created_at, due_at, id, band, queue, tenant, task, input, options, home)
     select g.now, g.now, g.id, $3::int2, $2::text, $4::text, $5::text, g.input, g.options::json,
       g.seq[(g.place - 1) / $10::int + 1] + (g.place - 1) % $10::int
     from (
       select c.now, n.seq, unnest(a.ids) as id, unnest(a.inputs) as input, unnest($8::text[]) as options, generate_series(1, $9::int) as place
-      from ${clock} c cross join numbers n cross join given a
+      from clock c cross join numbers n cross join given a
     ) g
   ),
-  packed as (
-    insert into pawl.parcel (seq, size, band, queue, tenant, task, jobs, inputs, facts)
-    select p.seq, cardinality(a.ids[p.first : p.last]), $3::int2, $2::text, $4::text, $5::text, a.ids[p.first : p.last], ${carried("$11", "$8")}
+  readied as (
+    insert into pawl.ready (seq, size, band, queue, tenant, task, id, jobs, inputs, options)
+    select p.seq, p.last - p.first + 1, $3::int2, $2::text, $4::text, $5::text,
+      case when p.last = p.first then a.ids[p.first] end, case when p.last > p.first then a.ids[p.first : p.last] end, ${carried("$11", "$8")}
     from numbers n cross join given a cross join lateral (
-      select u.seq, (u.no - 1) * $10::int + 1 as first, u.no * $10::int as last from unnest(n.seq) with ordinality as u(seq, no)
+      select u.seq, (u.no - 1) * $10::int + 1 as first, least(u.no * $10::int, $9::int) as last from unnest(n.seq) with ordinality as u(seq, no)
     ) p
   ),
-  counted as (insert into pawl.delta (queue, task, ready) select $2::text, $5::text, $9::int from ${clock})
-  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from ${clock}`;
-}
-
-const ENQUEUE_BULK = hotStatement("enqueue", "enqueue_bulk", `with ${CLOCK}, ${given("$6", "$7")}, ${bulk("clock")}`);
-
-/** The same once per request id: who finds it taken stores nothing, after waiting for whoever is taking it. */
-const ENQUEUE_BULK_ONCE = hotStatement(
-  "enqueue",
-  "enqueue_bulk_once",
-  `with ${CLOCK}, ${given("$6", "$7")},
-  opened as (
-    insert into pawl.batch as b (tenant, id, digest, note, until, jobs)
-    select $12::text, $13::text, $14::text, $15::text, c.now + $16::float8 * interval '1 millisecond', a.ids from clock c cross join given a
-    on conflict (tenant, id) do update set digest = excluded.digest, note = excluded.note, until = excluded.until, jobs = excluded.jobs, fates = null, replaced = null
-      where b.until <= ${NOW}
-    returning 1
-  ),
-  begun as materialized (select c.* from clock c cross join opened),
-  ${bulk("begun")}`,
+  counted as (insert into pawl.delta (queue, task, ready) values ($2::text, $5::text, $9::int))
+  select ${ms("now")} as now, floor_ms as floor, ceiling_ms as ceiling from clock`,
 );
 
-export async function enqueuePlain(db: Db, on: Queryable, jobs: readonly NewJob[], size: ParcelSize = PARCELS, ride?: Ride): Promise<StoredJobs> {
+export async function enqueuePlain(db: Db, on: Queryable, jobs: readonly NewJob[], most = JOBS_PER_ROW, ride?: Ride): Promise<StoredJobs> {
   if (isOneNow(jobs)) return enqueueOne(db, on, jobs[0], ride);
   if (jobs.every(isPlainNow)) {
-    const [at] = (await askNow(db, on, jobs, size)) as [Span];
+    const [at] = (await askNow(db, on, jobs, most)) as [Span];
     return { now: at.now, answers: createdAt(at, jobs) };
   }
   const [at] = (await on.query<Span>(ENQUEUE, [db.now(), ...plainFacts(jobs), ...times(jobs)])) as [Span];
   return { now: at.now, answers: jobs.map((job) => ({ kind: "created", id: jobId(clampDue(dueTime(job, at.now), at), job.tail) })) };
 }
 
-/** `undefined`: the request is known, and nothing was stored. */
-export async function enqueueBulkOnce(
-  db: Db,
-  { tenant, id, digest, note }: BatchRequest,
-  jobs: readonly NewJob[],
-  size: ParcelSize,
-): Promise<{ answers: readonly Enqueued[]; now: number } | undefined> {
+function askNow(db: Db, on: Queryable, jobs: readonly NewJob[], most: number): Promise<readonly Span[]> {
   const [{ lane }] = jobs as readonly [NewJob];
-  const request = [tenant, id, digest, note ?? null, DEFAULTS.keep.request];
-  const [at] = await db.query<Span>(ENQUEUE_BULK_ONCE, [db.now(), ...bulkFacts(lane, jobs, size), ...request]);
-  return at === undefined ? undefined : { now: at.now, answers: createdAt(at, jobs) };
-}
-
-/** Many jobs of one lane that are due at once. (Those of one plan share the very lane.) */
-export function isBulk(jobs: readonly NewJob[], size: ParcelSize): boolean {
-  return jobs.length >= size.from && jobs.every((job) => job.lane === jobs[0]?.lane && isPlainNow(job));
-}
-
-function askNow(db: Db, on: Queryable, jobs: readonly NewJob[], size: ParcelSize): Promise<readonly Span[]> {
-  const [{ lane }] = jobs as readonly [NewJob];
-  const alike = jobs.length >= size.from && jobs.every((job) => job.lane === lane);
-  return alike
-    ? on.query<Span>(ENQUEUE_BULK, [db.now(), ...bulkFacts(lane, jobs, size)])
-    : on.query<Span>(ENQUEUE_NOW, [db.now(), ...packedFacts(jobs, size)]);
+  return jobs.length > 1 && jobs.every((job) => job.lane === lane)
+    ? on.query<Span>(ENQUEUE_BULK, [db.now(), ...bulkFacts(lane, jobs, most)])
+    : on.query<Span>(ENQUEUE_NOW, [db.now(), ...factsInRows(jobs, most)]);
 }
 
 function createdAt(at: Span, jobs: readonly NewJob[]): readonly Enqueued[] {
@@ -251,48 +212,31 @@ function plainFacts(jobs: readonly NewJob[]): readonly string[] {
   return facts(lanes, plainArray(jobs.map((job) => job.tail)), jobs, numbers);
 }
 
-function packedFacts(given: readonly NewJob[], size: ParcelSize): readonly unknown[] {
+function factsInRows(given: readonly NewJob[], most: number): readonly unknown[] {
   const table = new LanesTable();
   const numbers = given.map((job) => table.number(job.lane));
-  const { jobs, lanes, parcels } = pack(given, numbers, table.size, size);
+  const { jobs, lanes, rows } = inRows(given, numbers, table.size, most);
   const counts = new Array<number>(table.size).fill(0);
   for (const lane of lanes) (counts[lane - 1] as number)++;
   return [
     ...facts(table, unstamped(jobs), jobs, table.size === 1 ? [] : lanes),
-    ...parcelFacts(parcels),
-    plainArray(parcels.map(({ lane }) => lane)),
+    ...rowFacts(rows),
+    plainArray(rows.map(({ lane }) => lane)),
     plainArray(counts),
     carrying(jobs),
   ];
 }
 
-function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[], { most }: ParcelSize): readonly unknown[] {
+function bulkFacts({ queue, band, tenant, task }: Lane, jobs: readonly NewJob[], most: number): readonly unknown[] {
   return [queue, band, tenant, task, unstamped(jobs), inputsOf(jobs), sparse(jobs, textArray, optionsText), jobs.length, most, carrying(jobs)];
 }
 
-/** Characters of an input, and of what is carried of a job on average, up to which a parcel of them is a row of a modest size. */
-const SMALL = 64;
-const SMALL_OPTIONS = 4 * SMALL;
-
-/** What parcels carry of their jobs, so that who claims them need not look them up; nothing if one of them has too much. */
-function carrying(jobs: readonly NewJob[]): typeof INPUTS | typeof FACTS | null {
-  let size = 0;
-  let plain = true;
-  for (const job of jobs) {
-    const options = optionsText(job)?.length ?? 0;
-    if (job.input.length > SMALL || options > SMALL_OPTIONS) return null;
-    size += job.input.length + options;
-    plain &&= options === 0;
-  }
-  return plain ? INPUTS : size <= SMALL * jobs.length ? FACTS : null;
-}
-
-/** The parcel of each job, and the first and last of each parcel. */
-function parcelFacts(parcels: readonly Parcel[]): readonly string[] {
+/** Of jobs in rows of several: which row each is in; and the first and last of each row. */
+function rowFacts(rows: readonly RowOfMany[]): readonly string[] {
   return [
-    plainArray(parcels.flatMap(({ first, last }, index) => new Array<number>(last - first + 1).fill(index + 1))),
-    plainArray(parcels.map(({ first }) => first)),
-    plainArray(parcels.map(({ last }) => last)),
+    plainArray(rows.flatMap(({ first, last }, index) => new Array<number>(last - first + 1).fill(index + 1))),
+    plainArray(rows.map(({ first }) => first)),
+    plainArray(rows.map(({ last }) => last)),
   ];
 }
 

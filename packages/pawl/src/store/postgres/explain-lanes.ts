@@ -4,20 +4,19 @@ import { MOST_RIVALS } from "../port-explain.js";
 import { type Db, statement } from "./db.js";
 
 /** The lanes of one queue and task, found by leaps from one band and tenant to the next. */
-const leaps = (table: "ready" | "parcel") => `
-  select f.band, f.tenant from (
-    with recursive pair as (
-      (select r.band, r.tenant from pawl.${table} r where r.queue = $1 order by r.band, r.tenant limit 1)
-      union all
-      select n.band, n.tenant from pair p
-      cross join lateral (select r.band, r.tenant from pawl.${table} r where r.queue = $1 and (r.band, r.tenant) > (p.band, p.tenant) order by r.band, r.tenant limit 1) n
-    )
-    select band, tenant from pair limit ${5 * MOST_RIVALS}
-  ) f where exists (select from pawl.${table} r where r.queue = $1 and r.band = f.band and r.tenant = f.tenant and r.task = $2)`;
-
 const LANES = statement(
   "explain_lanes",
-  `select band, tenant from (${leaps("ready")} union ${leaps("parcel")}) l order by band, tenant limit ${MOST_RIVALS}`,
+  `
+  select f.band, f.tenant from (
+    with recursive pair as (
+      (select r.band, r.tenant from pawl.ready r where r.queue = $1 order by r.band, r.tenant limit 1)
+      union all
+      select n.band, n.tenant from pair p
+      cross join lateral (select r.band, r.tenant from pawl.ready r where r.queue = $1 and (r.band, r.tenant) > (p.band, p.tenant) order by r.band, r.tenant limit 1) n
+    )
+    select band, tenant from pair limit ${5 * MOST_RIVALS}
+  ) f where exists (select from pawl.ready r where r.queue = $1 and r.band = f.band and r.tenant = f.tenant and r.task = $2)
+  order by band, tenant limit ${MOST_RIVALS}`,
 );
 
 export async function lanesOf(db: Db, { queue, task }: Pick<Lane, "queue" | "task">): Promise<readonly Lane[]> {
@@ -26,20 +25,18 @@ export async function lanesOf(db: Db, { queue, task }: Pick<Lane, "queue" | "tas
 }
 
 /** The first job of each lane, lane by lane, up to so many lanes. */
-const leapsOfAll = (table: "ready" | "parcel", first: string) => `
+const HEADS = statement(
+  "explain_heads",
+  `
   with recursive lane as (
-    (select r.queue, r.band, r.tenant, r.task, ${first} as id from pawl.${table} r order by r.queue, r.band, r.tenant, r.task, r.seq limit 1)
+    (select r.queue, r.band, r.tenant, r.task, coalesce(r.id, r.jobs[1]) as id from pawl.ready r order by r.queue, r.band, r.tenant, r.task, r.seq limit 1)
     union all
     select n.* from lane l cross join lateral (
-      select r.queue, r.band, r.tenant, r.task, ${first} as id from pawl.${table} r
+      select r.queue, r.band, r.tenant, r.task, coalesce(r.id, r.jobs[1]) as id from pawl.ready r
       where (r.queue, r.band, r.tenant, r.task) > (l.queue, l.band, l.tenant, l.task) order by r.queue, r.band, r.tenant, r.task, r.seq limit 1
     ) n
   )
-  select queue, band, tenant, task, id from lane limit $1`;
-
-const HEADS = statement(
-  "explain_heads",
-  `select * from (${leapsOfAll("ready", "r.id")}) r union all select * from (${leapsOfAll("parcel", "r.jobs[1]")}) p`,
+  select queue, band, tenant, task, id from lane limit $1`,
 );
 
 export async function heads(db: Db, lanes: number): Promise<readonly (Lane & { readonly id: JobId })[]> {

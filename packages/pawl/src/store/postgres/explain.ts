@@ -14,41 +14,33 @@ import { keyHolders } from "./key-holders.js";
 import type { LaneBounds } from "./lane-bounds.js";
 import { type LimitRow, limitStateOf } from "./lane-limit-row.js";
 import type { LowWaters } from "./low-water.js";
-import { SEQ_STEP } from "./parcels.js";
 import { find } from "./read.js";
+import { SEQ_STEP } from "./ready-rows.js";
 import { readFor } from "./wall.js";
 
-/** Of a lane: where a job is in it, and what is before: its front, then rows and parcels, each counted up to a bound, from the lane's own. */
+/** Of a lane: how many jobs are before one, in its front and then in the rest, and whether there are more rows of them than are counted. */
 const LINE = statement(
   "explain_line",
   `
   with own as materialized (
     select coalesce(
       (select r.seq from pawl.ready r where r.id = $1::uuid),
-      (select p.seq + array_position(p.jobs, $1::uuid) - 1 from pawl.any_job j cross join lateral (
-        select p.seq, p.jobs from pawl.parcel p
-        where p.queue = j.queue and p.band = j.band and p.tenant = j.tenant and p.task = j.task and p.seq > j.home - ${SEQ_STEP} and p.seq <= j.home
-          and $1::uuid = any(p.jobs) limit 1
-      ) p where j.id = $1::uuid)
+      (select r.seq + array_position(r.jobs, $1::uuid) - 1 from pawl.any_job j cross join lateral (
+        select r.seq, r.jobs from pawl.ready r
+        where r.queue = j.queue and r.band = j.band and r.tenant = j.tenant and r.task = j.task and r.seq > j.home - ${SEQ_STEP} and r.seq <= j.home
+          and $1::uuid = any(r.jobs) limit 1
+      ) r where j.id = $1::uuid)
     ) as seq
+  ),
+  before as materialized (
+    select r.seq, r.size from (values ($7::bigint, least((select seq from own), 0)), ($6::bigint, coalesce((select seq from own), 9223372036854775807))) as s(low, below)
+    cross join lateral (
+      select r.seq, r.size from pawl.ready r where r.queue = $2 and r.band = $3 and r.tenant = $4 and r.task = $5 and r.seq >= s.low and r.seq < s.below
+      order by r.seq limit ${MOST_AHEAD} + 1
+    ) r limit ${MOST_AHEAD} + 1
   )
-  select
-    (select count(*)::int from (
-      select from pawl.ready r where r.queue = $2 and r.band = $3 and r.tenant = $4 and r.task = $5 and r.seq >= $7 and r.seq < least((select seq from own), 0) limit ${MOST_AHEAD} + 1
-    ) r) +
-    (select count(*)::int from (
-      select from pawl.ready r where r.queue = $2 and r.band = $3 and r.tenant = $4 and r.task = $5 and r.seq >= $6
-        and r.seq < coalesce((select seq from own), 9223372036854775807) limit ${MOST_AHEAD} + 1
-    ) r) as rows,
-    (select count(*)::int from (
-      select from pawl.parcel p where p.queue = $2 and p.band = $3 and p.tenant = $4 and p.task = $5 and p.seq > $6 - ${SEQ_STEP}
-        and p.seq < coalesce((select seq from own), 9223372036854775807) limit ${MOST_AHEAD} + 1
-    ) p) as parcels,
-    (select coalesce(sum(p.jobs), 0)::float8 from (
-      select least(p.size, coalesce((select seq from own), 9223372036854775807) - p.seq) as jobs from pawl.parcel p
-      where p.queue = $2 and p.band = $3 and p.tenant = $4 and p.task = $5 and p.seq > $6 - ${SEQ_STEP}
-        and p.seq < coalesce((select seq from own), 9223372036854775807) order by p.seq limit ${MOST_AHEAD}
-    ) p) as packed`,
+  select (select coalesce(sum(least(b.size, (select seq from own) - b.seq)), 0)::float8 from (select * from before limit ${MOST_AHEAD}) b) as ahead,
+    (select count(*) > ${MOST_AHEAD} from before) as more`,
 );
 
 /** What else decides: who holds it, how fast its queue and task start, how the limits on its lane stand. */
@@ -133,17 +125,9 @@ const CLOCK = statement("explain_clock", `select ${ms(NOW)} as now`);
 
 async function ahead(on: Queryable, bounds: LaneBounds, id: JobId, lane: Lane): Promise<Pick<Look, "ahead" | "more">> {
   const { queue, band, tenant, task } = lane;
-  const [row] = await on.query<{ rows: number; parcels: number; packed: number }>(LINE, [
-    id,
-    queue,
-    band,
-    tenant,
-    task,
-    bounds.boundOf(lane),
-    bounds.frontOf(lane),
-  ]);
-  const { rows = 0, parcels = 0, packed = 0 } = row ?? {};
-  return { ahead: Math.min(rows, MOST_AHEAD) + packed, more: rows > MOST_AHEAD || parcels > MOST_AHEAD };
+  const values = [id, queue, band, tenant, task, bounds.boundOf(lane), bounds.frontOf(lane)];
+  const [row] = await on.query<Pick<Look, "ahead" | "more">>(LINE, values);
+  return row ?? { ahead: 0, more: false };
 }
 
 async function rivalsOf(db: Db, lane: Lane): Promise<readonly Lane[]> {

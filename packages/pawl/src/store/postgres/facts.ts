@@ -8,8 +8,9 @@ import { stateOf } from "./codes.js";
 import { ms, statement } from "./db.js";
 import type { Queryable } from "./drivers/driver.js";
 import { bytesOf, withinBytes } from "./pages.js";
-import { SEQ_STEP } from "./parcels.js";
+
 import { laneOf } from "./pending.js";
+import { SEQ_STEP } from "./ready-rows.js";
 
 /**
  * Which table holds the row is the state (`waiting`); in none of them, the newest attempt says how it ended, or it is running.
@@ -29,8 +30,8 @@ const reading = (ids: string) => `
   left join pawl.ready r on r.id = g.id
   left join pawl.suspect u on u.id = g.id
   left join lateral (
-    select p.seq from pawl.parcel p
-    where p.queue = j.queue and p.band = j.band and p.tenant = j.tenant and p.task = j.task and p.seq > j.home - ${SEQ_STEP} and p.seq <= j.home and g.id = any(p.jobs)
+    select r.seq from pawl.ready r
+    where r.queue = j.queue and r.band = j.band and r.tenant = j.tenant and r.task = j.task and r.seq > j.home - ${SEQ_STEP} and r.seq <= j.home and g.id = any(r.jobs)
   ) k on true
   left join pawl.scheduled s on s.id = g.id
   left join pawl.parked p on p.id = g.id

@@ -8,7 +8,7 @@ import type { JobStore } from "../port-jobs.js";
 import { type Admitted, admit } from "./admit.js";
 import { postgresApiKeys } from "./api-keys.js";
 import { postgresAudit } from "./audit.js";
-import { enqueueOnce, enqueueOnceInside, findBatch } from "./batches.js";
+import { enqueueOnce, findBatch } from "./batches.js";
 import { postgresBreakers } from "./breakers.js";
 import { carryOut } from "./carry-out.js";
 import { postgresCheckup } from "./checkup.js";
@@ -35,7 +35,6 @@ import { postgresLimits } from "./limits.js";
 import { list } from "./list.js";
 import { live } from "./live.js";
 import { LowWaters } from "./low-water.js";
-import { PARCELS, ParcelGuess, type ParcelSize } from "./parcels.js";
 import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
 import { postgresPolicies } from "./policies.js";
 import { promote } from "./promote.js";
@@ -43,6 +42,7 @@ import { prune } from "./prune.js";
 import { pulse } from "./pulse.js";
 import { postgresPurges } from "./purges.js";
 import { get, history, lanes, logs } from "./read.js";
+import { JOBS_PER_ROW } from "./ready-rows.js";
 import { reap } from "./reap.js";
 import { log, recall, record } from "./records.js";
 import { intents, RENEW, renew } from "./renew.js";
@@ -68,17 +68,17 @@ export interface PostgresStoreOptions {
   /** a name no other process has */
   readonly self: string;
   readonly clock?: Clock;
-  /** how enqueued jobs are put together; tests make parcels of a few */
-  readonly parcels?: ParcelSize;
+  /** how many jobs of a lane that are enqueued together go into one ready row; tests make rows of a few */
+  readonly jobsPerRow?: number;
   /** called when everything else is closed: stops the embedded server */
   readonly onClose?: () => Promise<void>;
 }
 
 /** The store port on Postgres: a wiring diagram. Each verb is in the file of its name. */
-export function postgresStore({ db, engine, self, clock = systemClock, parcels = PARCELS, onClose }: PostgresStoreOptions): Store {
+export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRow = JOBS_PER_ROW, onClose }: PostgresStoreOptions): Store {
   const workers = new Workers(db);
   const bounds = new LaneBounds(clock.monotonic);
-  const claiming = { db, workers, bounds, guess: new ParcelGuess(parcels) };
+  const claiming = { db, workers, bounds };
   const low = new LowWaters();
   const flusher = new Flusher(db);
   const standings = new Standings((tenant) => readStanding(db, tenant));
@@ -159,8 +159,8 @@ export function postgresStore({ db, engine, self, clock = systemClock, parcels =
     async enqueue(request, batch, tx) {
       const once =
         tx === undefined
-          ? await unknownIfLost(batch, () => enqueueOnce(db, request, batch, parcels))
-          : await enqueueOnceInside(db, foreignDb(db, tx), request, batch, parcels);
+          ? await unknownIfLost(batch, () => db.transaction((own) => enqueueOnce(db, own, request, batch, jobsPerRow)))
+          : await enqueueOnce(db, foreignDb(db, tx), request, batch, jobsPerRow);
       if (once.kind !== "stored") return once;
       if (tx === undefined) await stored(batch, once.answers, once.now);
       return { kind: "stored", answers: once.answers };
@@ -173,11 +173,11 @@ export function postgresStore({ db, engine, self, clock = systemClock, parcels =
     const guarded = batch.some(isGuarded);
     if (tx !== undefined) {
       const own = foreignDb(db, tx);
-      return (await (guarded ? enqueueApart(db, own, batch, parcels) : enqueuePlain(db, own, batch, parcels))).answers;
+      return (await (guarded ? enqueueApart(db, own, batch, jobsPerRow) : enqueuePlain(db, own, batch, jobsPerRow))).answers;
     }
     const ride = !guarded && isOneNow(batch) ? hints.ride([batch[0].lane]) : undefined;
     const { answers, now, handed } = await unknownIfLost<StoredJobs>(batch, () =>
-      guarded ? db.transaction((own) => enqueueApart(db, own, batch, parcels)) : enqueuePlain(db, db, batch, parcels, ride),
+      guarded ? db.transaction((own) => enqueueApart(db, own, batch, jobsPerRow)) : enqueuePlain(db, db, batch, jobsPerRow, ride),
     );
     if (ride === undefined) await stored(batch, answers, now);
     else if (handed === undefined) hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });

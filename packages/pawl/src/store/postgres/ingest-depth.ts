@@ -16,7 +16,7 @@ const QUEUES = statement(
 
 /**
  * Nobody keeps count of tenants, so it is counted, no further than the limit: the tenant's part of each queue and band by the
- * index, parcels by their size, and the lines at gates, whose names begin with it (see `gateKey`). The pairs of queue and band are found by leaps, whatever is in them.
+ * index, and the lines at gates, whose names begin with it (see `gateKey`). The pairs of queue and band are found by leaps, whatever is in them.
  */
 const TENANTS = statement(
   "tenant_depths",
@@ -26,19 +26,10 @@ const TENANTS = statement(
     union all
     select n.queue, n.band from pair p
     cross join lateral (select r.queue, r.band from pawl.ready r where (r.queue, r.band) > (p.queue, p.band) order by r.queue, r.band limit 1) n
-  ),
-  packed as (
-    (select queue, band from pawl.parcel order by queue, band limit 1)
-    union all
-    select n.queue, n.band from packed p
-    cross join lateral (select r.queue, r.band from pawl.parcel r where (r.queue, r.band) > (p.queue, p.band) order by r.queue, r.band limit 1) n
   )
   select g.name, (
     (select coalesce(sum(c.jobs), 0) from pair p cross join lateral (
-      select count(*) as jobs from (select from pawl.ready r where r.queue = p.queue and r.band = p.band and r.tenant = g.name limit g.most) r
-    ) c)
-    + (select coalesce(sum(c.jobs), 0) from packed p cross join lateral (
-      select sum(r.size) as jobs from pawl.parcel r where r.queue = p.queue and r.band = p.band and r.tenant = g.name
+      select sum(r.size) as jobs from (select r.size from pawl.ready r where r.queue = p.queue and r.band = p.band and r.tenant = g.name limit g.most) r
     ) c)
     + (select count(*) from (select from pawl.suspect u where u.tenant = g.name limit g.most) u)
     + (select count(*) from (select from pawl.parked k where k.gate >= g.name || chr(1) and k.gate < g.name || chr(2) limit g.most) k)

@@ -13,7 +13,7 @@ function process() {
     bounds,
     look(live: readonly Lane[] = []) {
       const known = bounds.known();
-      const heads = known.map((one) => (live.includes(one.lane) ? { seq: ++seq, packed: false, front: undefined } : undefined));
+      const heads = known.map((one) => (live.includes(one.lane) ? { seq: ++seq, front: undefined } : undefined));
       bounds.saw({ known, heads, fresh: [], seq, horizon: { xmin: seq, xact: seq } });
     },
     claim(from: Lane, jobs: number) {

@@ -17,10 +17,6 @@ interface Entry {
   /** when `bound` was last used for a claim, so that stragglers below `hint` are found */
   sweptAt: number;
   live: boolean;
-  /** it may have parcels */
-  packed: boolean;
-  /** the last look found some */
-  parcels: boolean;
   /** the bound of its front */
   front: number;
   /** it may have jobs at its front that nobody was sent for */
@@ -33,10 +29,9 @@ interface Entry {
   jobs: number;
 }
 
-/** The smallest visible seq of a lane, whether it has parcels, and the smallest of its front. */
+/** The smallest visible seq of a lane, and the smallest of its front. */
 export interface Head {
   readonly seq: number | undefined;
-  readonly packed: boolean;
   readonly front: number | undefined;
 }
 /** Where to claim from. */
@@ -44,10 +39,6 @@ export interface From {
   readonly seq: number;
   /** nothing of the lane is below; otherwise something may be, seen by the next sweep */
   readonly sure: boolean;
-  /** it may have parcels */
-  readonly packed: boolean;
-  /** it had some when it was last looked at */
-  readonly parcels: boolean;
   /** where its front begins, if that is to be asked */
   readonly front: number | undefined;
   /** its front is passed over this time, and may have jobs */
@@ -55,8 +46,7 @@ export interface From {
 }
 export interface FreshLane {
   readonly lane: Lane;
-  readonly packed: boolean;
-  /** it has a front; of one that has parcels the next look says so */
+  /** it has a front */
   readonly front: boolean;
 }
 
@@ -83,7 +73,6 @@ export class LaneBounds {
 
   from(lane: Lane, now: number): From {
     const entry = this.#find(lane) ?? this.#enter(lane);
-    const { packed, parcels } = entry;
     const passed = entry.fronted && entry.restsTurn;
     const front = entry.fronted && !passed ? entry.front : undefined;
     // One claim is sent for the front at a time; what is heard of meanwhile is for the next.
@@ -91,7 +80,7 @@ export class LaneBounds {
     entry.restsTurn = false;
     const sure = !(entry.hint > entry.bound && now - entry.sweptAt < SWEEP);
     if (sure) entry.sweptAt = now;
-    return { seq: sure ? entry.bound : entry.hint, sure, packed, parcels, front, passed };
+    return { seq: sure ? entry.bound : entry.hint, sure, front, passed };
   }
 
   /** Below it nothing of the lane is left; changes nothing. */
@@ -127,29 +116,11 @@ export class LaneBounds {
     entry.jobs += jobs;
   }
 
-  hasParcels(lane: Lane, parcels: boolean): void {
-    const entry = this.#find(lane);
-    if (entry !== undefined) entry.parcels = parcels;
-  }
-
-  /** A claim asked it for parcels, and it had none. It is asked again when something is heard of it. */
-  unpacked(lane: Lane): void {
-    const entry = this.#find(lane);
-    if (entry !== undefined) entry.packed = false;
-  }
-
-  /** A claim saw that it has parcels, whether it asked for them or not. */
-  packed(lane: Lane): void {
-    const entry = this.#find(lane);
-    if (entry !== undefined) entry.packed = true;
-  }
-
   /** New rows may be anywhere from the bound on. (One that is not known has none: who never claims remembers nothing.) */
   wake(lane: Lane): void {
     const entry = this.#entries.get(laneKey(lane));
     if (entry === undefined) return;
     entry.sweptAt = Number.NEGATIVE_INFINITY;
-    entry.packed = true;
   }
 
   /** Every remembered lane in order, with the bounds to look from. */
@@ -178,8 +149,6 @@ export class LaneBounds {
       if (entry === undefined) return;
       const head = found.heads[index];
       entry.live = head?.seq !== undefined || head?.front !== undefined;
-      entry.packed = head?.seq === undefined || head.packed;
-      entry.parcels = head?.packed === true;
       if (entry.live) entry.seenAt = now;
       else if (!entry.fronted) empty.push(entry);
       entry.bound = Math.max(entry.bound, Math.min(head?.seq ?? safe, safe));
@@ -187,7 +156,7 @@ export class LaneBounds {
       if (head?.front !== undefined) entry.fronted = true;
     });
     this.#forgetSome(empty, now);
-    for (const { lane, packed, front } of found.fresh) Object.assign(this.#enter(lane), { live: true, packed, parcels: packed, fronted: front });
+    for (const { lane, front } of found.fresh) Object.assign(this.#enter(lane), { live: true, fronted: front });
   }
 
   /** Of empty lanes those are kept that were live of late, and of many the ones that most jobs went through. */
@@ -233,8 +202,6 @@ export class LaneBounds {
         hint: 0,
         sweptAt: Number.NEGATIVE_INFINITY,
         live: false,
-        packed: true,
-        parcels: false,
         front: FRONT,
         fronted: false,
         restsTurn: false,

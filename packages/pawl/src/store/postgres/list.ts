@@ -45,7 +45,7 @@ interface Source {
 
 const ALL = "select id, tenant, queue, task, options from pawl.any_job";
 const lane = (table: string) => `select id, tenant, queue, task from pawl.${table}`;
-/** Where the ids of a state are found. Those of parcels are in no index: what is not asked for is left out before they are sorted. */
+/** Where the ids of a state are found. Those of ready rows of several jobs are in no index: what is not asked for is left out before they are sorted. */
 const SOURCES: Readonly<Record<State | "any", Source>> = {
   any: { from: ALL, fits: `${LANE("s")} and ${LABELS("s")} and ${NOT_DEAD}` },
   succeeded: { from: ALL, fits: `${LANE("s")} and ${LABELS("s")} and ${NOT_DEAD} and ${endedAs("succeeded")}` },
@@ -55,8 +55,8 @@ const SOURCES: Readonly<Record<State | "any", Source>> = {
   blocked: { from: lane("blocked"), fits: `${LANE("s")} and ${NOT_DEAD}`, apart: true },
   dead: { from: "select id, tenant, queue, task, kind, name, fingerprint from pawl.dead", fits: `${LANE("s")} and ${OF_DEATH}`, apart: true },
   ready: {
-    from: `select r.id from pawl.ready r where ${LANE("r")} union all select u.id from pawl.suspect u where ${LANE("u")}
-      union all select u.id from pawl.parcel p cross join lateral unnest(p.jobs) as u(id) where ${LANE("p")}`,
+    from: `select u.id from pawl.ready r cross join lateral unnest(coalesce(r.jobs, array[r.id])) as u(id) where ${LANE("r")}
+      union all select u.id from pawl.suspect u where ${LANE("u")}`,
     fits: NOT_DEAD,
     apart: true,
   },

@@ -2,17 +2,15 @@ import type { Lane } from "../../core/lane.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, hotStatement, SERVER } from "./db.js";
 import type { FreshLane, Head, LaneBounds } from "./lane-bounds.js";
-import { SEQ_STEP } from "./parcels.js";
 import { laneOf } from "./pending.js";
 import type { Looked } from "./rest.js";
 
 const LANE = "(r.queue, r.band, r.tenant, r.task)";
 
-/** The first lane between two others that has rows in either table; of one that is first in both, that it has parcels. */
+/** The first lane between two others that has rows, and whether it has a front. */
 function between(from: string, to: string): string {
-  const first = (table: string, packed: boolean, front: string) =>
-    `(select r.queue, r.band, r.tenant, r.task, ${packed} as packed, ${front} as front from ${table} r where ${LANE} > ${from} and ${LANE} < ${to} order by r.queue, r.band, r.tenant, r.task, r.seq limit 1)`;
-  return `${first("pawl.ready", false, "r.seq < 0")} union all ${first("pawl.parcel", true, "false")} order by queue, band, tenant, task, packed desc limit 1`;
+  return `select r.queue, r.band, r.tenant, r.task, r.seq < 0 as front from pawl.ready r
+      where ${LANE} > ${from} and ${LANE} < ${to} order by r.queue, r.band, r.tenant, r.task, r.seq limit 1`;
 }
 
 /** The last number given out; a sequence that has given out none says 1 all the same. */
@@ -46,30 +44,27 @@ const LIVE = hotStatement(
     from edges window w as (order by no)
   ),
   walk as (
-    select g.q2, g.b2, g.t2, g.k2, f.queue, f.band, f.tenant, f.task, f.packed, f.front from gap g cross join lateral (
+    select g.q2, g.b2, g.t2, g.k2, f.queue, f.band, f.tenant, f.task, f.front from gap g cross join lateral (
       ${between('(g.q1 collate "C", g.b1, g.t1 collate "C", g.k1 collate "C")', '(g.q2 collate "C", g.b2, g.t2 collate "C", g.k2 collate "C")')}
     ) f where g.q2 is not null and (select seq from mark) <> $6::bigint
     union all
-    select w.q2, w.b2, w.t2, w.k2, f.queue, f.band, f.tenant, f.task, f.packed, f.front from walk w cross join lateral (
+    select w.q2, w.b2, w.t2, w.k2, f.queue, f.band, f.tenant, f.task, f.front from walk w cross join lateral (
       ${between("(w.queue, w.band, w.tenant, w.task)", '(w.q2 collate "C", w.b2, w.t2 collate "C", w.k2 collate "C")')}
     ) f
   ),
   head as (
     select k.no,
-      (select r.seq from pawl.ready r where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq >= k.bound order by r.seq limit 1) as row,
-      (select r.seq from pawl.parcel r
-       where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq > k.bound - ${SEQ_STEP} order by r.seq limit 1) as parcel,
+      (select r.seq from pawl.ready r where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq >= k.bound order by r.seq limit 1) as seq,
       case when (select exists (select from pawl.ticket)) then (select r.seq from pawl.ready r
         where r.queue = k.queue and r.band = k.band and r.tenant = k.tenant and r.task = k.task and r.seq >= k.front and r.seq < 0 order by r.seq limit 1) end as front
     from known k
   )
-  select 'head' as what, no::int, least(row, parcel)::text as a, front::text as queue, null::int2 as band, null::text as tenant, null::text as task,
-    parcel is not null as packed, null::bool as front from head
-  union all select 'lane', null, null, queue, band, tenant, task, packed, front from walk
-  union all select 'pause', null, kind, name, null, null, null, null, null from pawl.pause
-  union all (select distinct 'suspect', null::int, null, queue, null::int2, tenant, task, null::bool, null::bool from pawl.suspect)
-  union all select 'policies', null, mark::text, null, null, null, null, null, null from pawl.policy_mark
-  union all select 'mark', null, m.seq::text, pg_snapshot_xmin(s)::text, null, coalesce(m.xact, ''), ${SERVER}, null, null from mark m cross join pg_current_snapshot() s`,
+  select 'head' as what, no::int, seq::text as a, front::text as queue, null::int2 as band, null::text as tenant, null::text as task, null::bool as front from head
+  union all select 'lane', null, null, queue, band, tenant, task, front from walk
+  union all select 'pause', null, kind, name, null, null, null, null from pawl.pause
+  union all (select distinct 'suspect', null::int, null, queue, null::int2, tenant, task, null::bool from pawl.suspect)
+  union all select 'policies', null, mark::text, null, null, null, null, null from pawl.policy_mark
+  union all select 'mark', null, m.seq::text, pg_snapshot_xmin(s)::text, null, coalesce(m.xact, ''), ${SERVER}, null from mark m cross join pg_current_snapshot() s`,
 );
 
 interface LiveRow {
@@ -81,12 +76,11 @@ interface LiveRow {
   readonly band: Lane["band"];
   readonly tenant: string;
   readonly task: string;
-  readonly packed: boolean;
   readonly front: boolean;
 }
 
-function headOf({ a, queue, packed }: Pick<LiveRow, "a" | "packed"> & { readonly queue: string | null }): Head {
-  return { seq: a === null ? undefined : Number(a), packed, front: queue === null ? undefined : Number(queue) };
+function headOf({ a, queue }: Pick<LiveRow, "a"> & { readonly queue: string | null }): Head {
+  return { seq: a === null ? undefined : Number(a), front: queue === null ? undefined : Number(queue) };
 }
 
 export interface LiveParts {
@@ -116,7 +110,7 @@ export async function live(parts: LiveParts, queues: readonly string[] | undefin
   const suspects: LiveRow[] = [];
   for (const row of rows) {
     if (row.what === "head") heads[(row.no as number) - 1] = headOf(row);
-    else if (row.what === "lane") fresh.push({ lane: laneOf(row), packed: row.packed, front: row.front });
+    else if (row.what === "lane") fresh.push({ lane: laneOf(row), front: row.front });
     else if (row.what === "pause") paused.add(`${row.a}:${row.queue}`);
     else if (row.what === "suspect") suspects.push(row);
     else if (row.what === "policies") policies = row.a as string;

@@ -14,3 +14,20 @@ function encodeOptions(options: object): string {
   }
   return text;
 }
+
+/** Characters of an input, and of what is carried of a job on average, up to which a row of many is of a modest size. */
+const SMALL = 64;
+const SMALL_OPTIONS = 4 * SMALL;
+
+/** Whether ready rows carry inputs and options of these jobs, so that who claims them need not look them up; not if one of them has too much. */
+export function carrying(jobs: readonly NewJob[]): boolean {
+  let size = 0;
+  let plain = true;
+  for (const job of jobs) {
+    const options = optionsText(job)?.length ?? 0;
+    if (job.input.length > SMALL || options > SMALL_OPTIONS) return false;
+    size += job.input.length + options;
+    plain &&= options === 0;
+  }
+  return plain || size <= SMALL * jobs.length;
+}

@@ -11,7 +11,7 @@ import { APPEND_SINGLES } from "./history.js";
 import { noteKnocks } from "./knocks.js";
 import { LanesTable, laneCte } from "./lanes-table.js";
 import { linedUp } from "./line-up.js";
-import { openParcels } from "./parcels.js";
+import { splitRows } from "./ready-rows.js";
 
 /**
  * The primitives of every change that is not on the hot path: take jobs out of the table they wait in, put them into
@@ -57,7 +57,7 @@ type TakenRow = LaneColumns & { state: PendingJob["state"]; id: JobId; spent: nu
  */
 export async function take(on: Queryable, ids: readonly JobId[], state?: PendingJob["state"]): Promise<readonly PendingJob[]> {
   if (ids.length === 0) return [];
-  await openParcels(on, ids);
+  await splitRows(on, ids);
   const rows = await on.query<TakenRow>(TAKE, [plainArray(ids), state ?? null]);
   return rows.map((row) => ({
     id: row.id,

@@ -2,7 +2,7 @@ import { checkSchemaName, invalid } from "../../core/option.js";
 
 /** Tables with a column `tenant` whose rows a tenant may be shown. */
 const OF_TENANTS = [
-  ...["job", "job_kept", "ready", "suspect", "parcel", "scheduled", "parked", "blocked", "dead"],
+  ...["job", "job_kept", "ready", "suspect", "scheduled", "parked", "blocked", "dead"],
   ...["schedule", "target", "api_key", "audit", "audit_head", "breaker"],
 ];
 /** Rows that are whose job they are of, by its id. The jobs of a row of history are of one lane. */

@@ -3,7 +3,7 @@ import type { Lane } from "../../core/lane.js";
 import { FIELD } from "./claim-answer.js";
 import { over } from "./claim-statements.js";
 import { hotStatement, ms, NOW, SERVER, statement } from "./db.js";
-import { SEQ_STEP } from "./parcels.js";
+import { SEQ_STEP } from "./ready-rows.js";
 
 /** The newest seats, which are all that an enqueue looks at: however many dead rows a pinned snapshot keeps, it passes by no more. */
 const NEWEST = 32;
@@ -61,24 +61,23 @@ export const HANDED = statement(
 );
 
 /**
- * The job's lane has nothing in the table that came after. As a value, by the index from there on: as a condition it would be a
- * join, which walks over all that the lane ever had.
+ * The job's lane has no ready row that came after what the worker of the seat has seen. As a value, by the index from there on: as a
+ * condition it would be a join, which walks over all that the lane ever had.
  */
-function noneIn(table: string, bound: string): string {
-  return `(select r.seq from ${table} r where r.queue = $2::text and r.band = $3::int2 and r.tenant = $4::text and r.task = $5::text and r.seq > ${bound} order by r.seq limit 1) is null`;
-}
+const NOTHING_SINCE = `(select r.seq from pawl.ready r where r.queue = $2::text and r.band = $3::int2 and r.tenant = $4::text and r.task = $5::text
+        and r.seq > s.bound - ${SEQ_STEP} order by r.seq limit 1) is null`;
 
-/** In the statement that stores one job ($2 to $5: its lane; `stored`): the seat it takes, if it may ($11), and its lease. */
+/** In the statement that stores one job ($2 to $5: its lane; `stored`): the seat it takes, if it may ($12), and its lease. */
 export const TAKE_SEAT = `
   near as materialized (
-    select s.id from pawl.seat s where $11::bool and s.id > (select last_value - ${NEWEST} from pawl.seat_seq) and s.lease is null and s.until > ${NOW}
+    select s.id from pawl.seat s where $12::bool and s.id > (select last_value - ${NEWEST} from pawl.seat_seq) and s.lease is null and s.until > ${NOW}
       and $5::text = any(s.tasks) and (s.queues is null or $2::text = any(s.queues))
       and (select not ${over("pawl.pause", "o")} and not ${over("pawl.lane_limit", "o")} from (values ($2::text, $4::text, $5::text)) as o(queue, tenant, task))
     order by s.id limit ${JUDGED}
   ),
   seat as materialized (
     select s.id, s.number, s.worker, s.channel, s.duration_ms from pawl.seat s
-    where s.id = any(array(select id from near)) and s.lease is null and ${noneIn("pawl.ready", "s.bound")} and ${noneIn("pawl.parcel", `s.bound - ${SEQ_STEP}`)}
+    where s.id = any(array(select id from near)) and s.lease is null and ${NOTHING_SINCE}
       and exists (select from pg_stat_get_activity(s.listener))
     order by s.id limit 1 for update of s skip locked
   ),

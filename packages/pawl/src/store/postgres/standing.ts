@@ -30,9 +30,8 @@ const COUNT = statement(
     ${[
       counted("blocked", "blocked"),
       counted("scheduled", "scheduled"),
-      counted("ready", "ready"),
+      counted("ready", "ready", "sum(size)"),
       counted("ready", "suspect"),
-      counted("ready", "parcel", "sum(size)"),
       counted("parked", "parked"),
       counted("dead", "dead"),
     ].join("\n    union all ")}

@@ -12,8 +12,8 @@ import { type FactsRow, recordOf } from "./facts.js";
 import { HISTORY_SPAN } from "./history.js";
 import { walked } from "./list.js";
 import { bytesOf } from "./pages.js";
-import { SEQ_STEP } from "./parcels.js";
 import { type AttemptRow, attemptOf, type LineRow, lineOf } from "./read.js";
+import { SEQ_STEP } from "./ready-rows.js";
 import { readInside } from "./wall.js";
 
 /**
@@ -73,11 +73,11 @@ const HISTORY_KEPT = statement(
   "whole_history_kept",
   `select ${ATTEMPTS_OF} from pawl.history_kept h left join pawl.worker w on w.id = h.worker where h.first = any($1::uuid[])`,
 );
-/** What is left of parcels between these numbers. */
-const PARCELS = statement(
-  "whole_parcels",
-  `select array_to_string(p.jobs, ',') as jobs from unnest($1::text[], $2::int2[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) as g(queue, band, tenant, task, low, high)
-   join pawl.parcel p on p.queue = g.queue and p.band = g.band and p.tenant = g.tenant and p.task = g.task and p.seq > g.low and p.seq <= g.high`,
+/** Ready rows of several jobs between these numbers. */
+const READY = statement(
+  "whole_ready",
+  `select array_to_string(r.jobs, ',') as jobs from unnest($1::text[], $2::int2[], $3::text[], $4::text[], $5::bigint[], $6::bigint[]) as g(queue, band, tenant, task, low, high)
+   join pawl.ready r on r.queue = g.queue and r.band = g.band and r.tenant = g.tenant and r.task = g.task and r.seq > g.low and r.seq <= g.high where r.jobs is not null`,
 );
 const LOGS = statement(
   "whole_logs",
@@ -152,14 +152,14 @@ async function readWhole(on: Queryable, ids: readonly JobId[]): Promise<readonly
   const attempts = grouped(await readAttempts(on, jobs), ({ job }) => job);
   for (const tried of attempts.values()) tried.sort(byLease);
   const unplaced = [...jobs.values()].filter(({ id }) => !waiting.has(id) && !isEnded(attempts.get(id)?.at(-1)));
-  const packed = await readParcels(on, unplaced);
+  const together = await readyTogether(on, unplaced);
   const lines = grouped(await on.query<LineRow & { readonly job: JobId }>(LOGS, asked), ({ job }) => job);
   return ids.flatMap((id) => {
     const job = jobs.get(id);
     if (job === undefined) return [];
     const tried = attempts.get(id) ?? [];
     const said = lines.get(id) ?? [];
-    const place = packed.has(id) ? PACKED : waiting.get(id);
+    const place = together.has(id) ? READY_PLACE : waiting.get(id);
     const last = tried.at(-1);
     const record = recordOf({
       id,
@@ -191,7 +191,7 @@ async function readWhole(on: Queryable, ids: readonly JobId[]): Promise<readonly
   });
 }
 
-const PACKED = { waiting: "ready", run_at: null, parked_for: null, gate: null } as const;
+const READY_PLACE = { waiting: "ready", run_at: null, parked_for: null, gate: null } as const;
 
 function isEnded(last: TriedRow | undefined): boolean {
   return last !== undefined && ENDED.has(last.next);
@@ -270,14 +270,14 @@ function listOf(text: string | null, between: string): readonly string[] {
   return text === null ? [] : text.split(between);
 }
 
-/** Those of these jobs that are ready, together with others. */
-async function readParcels(on: Queryable, jobs: readonly JobRow[]): Promise<ReadonlySet<JobId>> {
+/** Those of these jobs that are ready in one row with others. */
+async function readyTogether(on: Queryable, jobs: readonly JobRow[]): Promise<ReadonlySet<JobId>> {
   if (jobs.length === 0) return new Set();
   const ranges = [...grouped(jobs, laneKey).values()].flatMap((ofLane) => {
     const homes = ofLane.map(({ home }) => Number(home)).sort((a, b) => a - b);
     return rangesOf(homes, SEQ_STEP).map((range) => ({ ...range, lane: ofLane[0] as Lane }));
   });
-  const rows = await on.query<{ jobs: string }>(PARCELS, [
+  const rows = await on.query<{ jobs: string }>(READY, [
     textArray(ranges.map(({ lane }) => lane.queue)),
     plainArray(ranges.map(({ lane }) => lane.band)),
     textArray(ranges.map(({ lane }) => lane.tenant)),
