@@ -1,3 +1,4 @@
+import { FROM_READY } from "../../packages/pawl/src/store/postgres/pending.js";
 import { type Mutation, type Pieces, type Split, splitBefore } from "../support/racing-session.js";
 
 /** How the verbs are cut: where a statement's snapshot is taken and nothing is locked yet, and between statements. */
@@ -33,7 +34,7 @@ export const ASK: Pieces = { stops: ["facts", "commit"] };
 export function takeBelieving(table: "ready" | "scheduled", columns: string) {
   const name = table === "ready" ? "r" : "s";
   const all = `id, queue, band, tenant, task, ${columns}`;
-  const there = `id = any($1::uuid[]) and coalesce($2::text, '${table}') = '${table}'`;
+  const there = table === "ready" ? FROM_READY : `id = any($1::uuid[]) and coalesce($2::text, '${table}') = '${table}'`;
   return {
     statement: "take",
     from: `${name} as (delete from pawl.${table} where ${there} returning ${all})`,

@@ -34,10 +34,17 @@ export function laneOf(row: LaneColumns): Lane {
 const COLUMNS = "id, queue, band, tenant, task";
 /** $2: only from there. A state, or null: wherever they are. */
 const from = (state: PendingJob["state"]) => `id = any($1::uuid[]) and coalesce($2::text, '${state}') = '${state}'`;
+/**
+ * Ready rows of one job are looked for one by one: those of several have no ids, and by its estimates Postgres would rather read all of them.
+ * A row is never updated, so it stays where it is.
+ */
+export const FROM_READY = `ctid = any(array(
+      select r.ctid from unnest($1::uuid[]) as g(id) cross join lateral (select r.ctid from pawl.ready r where r.id = g.id limit 1) r
+    )) and ${from("ready")}`;
 const TAKE = statement(
   "take",
   `
-  with r as (delete from pawl.ready where ${from("ready")} returning ${COLUMNS}, spent, crashes),
+  with r as (delete from pawl.ready where ${FROM_READY} returning ${COLUMNS}, spent, crashes),
   u as (delete from pawl.suspect where ${from("ready")} returning ${COLUMNS}, spent, crashes),
   s as (delete from pawl.scheduled where ${from("scheduled")} returning ${COLUMNS}, spent, crashes, run_at),
   p as (delete from pawl.parked where ${from("parked")} returning ${COLUMNS}, spent, crashes, run_at),

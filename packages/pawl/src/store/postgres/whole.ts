@@ -45,7 +45,8 @@ const JOBS = statement(
 );
 const WAITING = statement(
   "whole_waiting",
-  `select id, 'ready' as waiting, null::float8 as run_at, null as parked_for, null as gate from pawl.ready where id = any($1::uuid[])
+  `select r.id, 'ready' as waiting, null::float8 as run_at, null as parked_for, null as gate
+     from unnest($1::uuid[]) as g(id) cross join lateral (select r.id from pawl.ready r where r.id = g.id limit 1) r
    union all select id, 'ready', null, null, null from pawl.suspect where id = any($1::uuid[])
    union all select id, 'scheduled', ${ms("run_at")}, null, null from pawl.scheduled where id = any($1::uuid[])
    union all select id, 'parked', ${ms("run_at")}, reason, gate from pawl.parked where id = any($1::uuid[])
