@@ -53,7 +53,6 @@ const REST = [
   // What is made of the sources, or goes around them: packages, releases, backups, clones, terminals, a real Prometheus.
   "test/dist.test.ts",
   "test/examples.test.ts",
-  "test/store/last-release.test.ts",
   "test/bench.test.ts",
   "test/recovery/backup.test.ts",
   "test/readme/*.test.ts",

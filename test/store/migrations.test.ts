@@ -188,6 +188,39 @@ describeOn("embedded18", () => {
     expect(await times()).toEqual([1]);
   });
 
+  test("the next migration goes forward and back on a store with data, which is worked on all the while", async () => {
+    const store = await finish(connect().driver, { engine: "postgres", place: "test", durability: "process" }, {});
+    const moving = await withRows(store, 1_000);
+    const before = await catalogue();
+    const stop = churn(store);
+    for (let round = 1; round <= 2; round++) {
+      await migrate(db, moving);
+      expect(await times("task = 'old'"), `round ${round}`).toEqual([1]);
+      await rollback(db, SHIPS, moving);
+      expect(await catalogue()).toEqual(before);
+    }
+    expect((await stop()).settled).toBeGreaterThan(0);
+    await store.close();
+  });
+
+  test("a store that an earlier edit of the first migration made is refused, and left as it is", async () => {
+    await migrate(db);
+    await onClient((client) => client.query("update pawl.migration set digest = 'earlier'"));
+    for (const refused of [migrate(db), checkSchema(db), migrate(db, withNext("alter table pawl.job add column note text;"))])
+      await expect(refused).rejects.toMatchObject({ code: "schema_unreleased", message: expect.stringContaining("drop schema pawl cascade") });
+    expect(await schemaOf(db)).toMatchObject({ number: SHIPS });
+  });
+
+  test("so is one from before there were digests", async () => {
+    await onClient((client) =>
+      client.query(
+        "create schema pawl; create table pawl.migration (number int primary key, name text not null, oldest int not null, applied_at timestamptz not null default now()); insert into pawl.migration values (1, 'engine', 0), (33, 'history', 33)",
+      ),
+    );
+    await expect(migrate(db)).rejects.toMatchObject({ code: "schema_unreleased" });
+    await expect(openPostgres({ url: database.url }, {})).rejects.toMatchObject({ code: "schema_unreleased" });
+  });
+
   test("what a migration waits for may take longer than a statement's time-out, here and on the server", async () => {
     const client = new pg.Client(database.config);
     await client.connect();

@@ -127,6 +127,10 @@ const table = {
   ],
   schema_newer: ["the database is at schema {found}, this Pawl knows {known}", "upgrade this process: an older one could corrupt data"],
   schema_missing: ["the database has no Pawl schema, or an old one ({found} of {known})", "run migrations, or open with migrate: true"],
+  schema_unreleased: [
+    "the schema {schema} was made by a Pawl from before the first release, and cannot be brought up to date",
+    "drop it (drop schema {schema} cascade), or delete the embedded folder; export what you need first, with the Pawl that made it",
+  ],
   roles_outdated: [
     "the database's role {role} is of an older Pawl: it does not keep all tables apart by tenant",
     "run `pawl migrate --roles | psql` again, as the owner of the schema",

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { CHECKS, type Check, type Finding, isPawlError } from "pawl";
+import { CHECKS, type Check, type Finding, isPawlError, type PawlError } from "pawl";
 import { EXIT, type ExitCode } from "./exit.js";
 import type { Act, Session } from "./session.js";
 
@@ -45,22 +45,23 @@ async function doctor(session: Session, { patience, quiet }: Flags): Promise<Exi
   return healthy ? EXIT.done : EXIT.unwell;
 }
 
+function schemaFinding({ code, details, help }: PawlError): Pick<Finding, "found" | "costs" | "mend"> | undefined {
+  const found = `the database is at schema ${details.found}, this version of Pawl knows ${details.known}`;
+  if (code === "schema_newer") return { found, costs: "this version cannot work on it", mend: "upgrade this machine's Pawl" };
+  if (code === "schema_missing") return { found, costs: "this version cannot work on it before it is migrated", mend: "run pawl migrate" };
+  if (code === "schema_unreleased")
+    return { found: "its schema was made by a Pawl from before the first release", costs: "this version cannot work on it", mend: help };
+  return undefined;
+}
+
 /** A schema that is behind or ahead is a finding too, and the only one that can be had then. */
 async function findingsOf({ pawl }: Session, patience: string): Promise<readonly Finding[]> {
   try {
     return await (await pawl()).checkup({ patience });
   } catch (error) {
-    if (!isPawlError(error, "schema_missing") && !isPawlError(error, "schema_newer")) throw error;
-    const newer = error.code === "schema_newer";
-    return [
-      {
-        check: "versions",
-        level: "critical",
-        found: `the database is at schema ${error.details.found}, this version of Pawl knows ${error.details.known}`,
-        costs: newer ? "this version cannot work on it" : "this version cannot work on it before it is migrated",
-        mend: newer ? "upgrade this machine's Pawl" : "run pawl migrate",
-      },
-    ];
+    const finding = isPawlError(error) ? schemaFinding(error) : undefined;
+    if (finding === undefined) throw error;
+    return [{ check: "versions", level: "critical", ...finding }];
   }
 }
 

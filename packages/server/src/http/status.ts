@@ -81,6 +81,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   enqueue_unknown: 503,
   schema_newer: 503,
   schema_missing: 503,
+  schema_unreleased: 503,
   roles_outdated: 503,
   driver_missing: 500,
   embedded_unavailable: 503,

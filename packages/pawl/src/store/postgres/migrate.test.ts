@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -21,6 +21,14 @@ function write(...stems: readonly string[]): URL {
 
 test("migrations are read in the order of their numbers", () => {
   expect(readMigrations(write("0002_b", "0001_a")).map(({ name }) => name)).toEqual(["a", "b"]);
+});
+
+test("a folder is one migration, of its files in the order of their names", () => {
+  mkdirSync(join(folder, "0001_first"));
+  for (const name of ["02-b", "01-a", "down"]) writeFileSync(join(folder, "0001_first", `${name}.sql`), `-- ${name}\n`);
+  const [first, second] = readMigrations(write("0002_b"));
+  expect(first).toMatchObject({ number: 1, name: "first", up: "-- 01-a\n\n-- 02-b\n", down: "-- down\n", oldest: 0 });
+  expect(second).toMatchObject({ number: 2, name: "b", oldest: 1 });
 });
 
 test("two migrations of one number are refused, as a build leaves them that forgot to take away a renamed one", () => {

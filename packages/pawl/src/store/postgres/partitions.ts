@@ -67,8 +67,8 @@ export async function makePartitions(db: Db): Promise<readonly string[]> {
   });
 }
 
-export function partitionStatements(month: Month, tables: readonly string[] = PARTITIONED): readonly string[] {
-  return tables.flatMap((table) => [
+export function partitionStatements(month: Month): readonly string[] {
+  return PARTITIONED.flatMap((table) => [
     `create table pawl.${table}_${month.name} (like pawl.${table} including defaults including constraints including indexes including storage)`,
     // The arrays of a row of history stay in it.
     ...(table === "history" ? [`alter table pawl.${table}_${month.name} set (toast_tuple_target = 8160)`] : []),

@@ -1,7 +1,6 @@
--- oldest: 11
--- Who may do what, and who did: API keys, the audit log, and the answers kept for requests with an idempotency key.
+-- Who may do what, and who did: API keys, the audit log, answers kept for idempotency keys, keys that encrypt, purges.
 
--- `tenant` null: it acts for the whole store. Rows are never removed: the audit log speaks of them.
+-- `tenant` null: the key acts for the whole store. Rows are never removed: the audit log speaks of them.
 create table pawl.api_key (
   id text collate "C" primary key,
   tenant text collate "C",
@@ -22,7 +21,7 @@ create table pawl.api_secret (
   primary key (key, digest)
 );
 
--- One row, once there was one, that counts rotations and revocations, so that a process which knows some keys need not ask for each again.
+-- One row that counts rotations and revocations, so that a process which knows some keys need not ask for each again.
 create table pawl.api_key_mark (
   only_one bool primary key default true check (only_one),
   mark bigint not null
@@ -34,8 +33,8 @@ create function pawl.api_secret_good(asked text, presented text) returns table (
   language sql stable security definer set search_path = ''
   as 'select s.until from pawl.api_secret s where s.key = asked and s.digest = presented';
 
--- Append only. `body` is the note in canonical form; the other columns of it are read out of it, and cannot differ.
--- `tenant` is empty for the chain of the store as a whole. `at` is ms.
+-- Append only. `body` is the entry in canonical form; the generated columns are read out of it, and cannot differ. `tenant` is empty for the
+-- chain of the store as a whole. `at` is ms.
 create table pawl.audit (
   tenant text collate "C" not null,
   seq bigint not null,
@@ -55,7 +54,7 @@ create index audit_actor on pawl.audit (tenant, actor, seq);
 create index audit_action on pawl.audit (tenant, action, seq);
 create index audit_subject on pawl.audit (tenant, subject, seq) where subject is not null;
 
--- The newest entry of each chain. Whoever appends locks the row, so that a chain is one line.
+-- The newest entry of each chain. An append locks the row, so that a chain has one end.
 create table pawl.audit_head (
   tenant text collate "C" primary key,
   seq bigint not null,
@@ -69,8 +68,8 @@ create function pawl.append_only() returns trigger language plpgsql
 create trigger append_only before update or delete or truncate on pawl.audit for each statement execute function pawl.append_only();
 create trigger append_only before delete or truncate on pawl.audit_head for each statement execute function pawl.append_only();
 
--- `tenant` is empty for a credential of the whole store. Until it has a status, `until` is when its request is taken
--- for dead; then, when it is forgotten.
+-- Answers to requests with an idempotency key. `tenant` is empty for a credential of the whole store. Until it has a status, `until` is when
+-- its request is taken for dead; then, when it is deleted.
 create table pawl.reply (
   tenant text collate "C" not null,
   credential text collate "C" not null,
@@ -84,3 +83,22 @@ create table pawl.reply (
   primary key (tenant, credential, key)
 );
 create index reply_until on pawl.reply (until);
+
+-- A tenant's data keys, each encrypted by a master key that is not in the store. The newest one encrypts, all of them decrypt, and without
+-- their rows nothing that was encrypted can be read again.
+create table pawl.data_key (
+  id text collate "C" primary key,
+  tenant text collate "C" not null,
+  version int not null,
+  master text collate "C" not null,
+  wrapped text not null,
+  created_at timestamptz not null,
+  unique (tenant, version)
+);
+
+-- Purges of tenants that are not done. The job that carries one out knows its id only, so that no tenant's name outlives it.
+create table pawl.purge (
+  id uuid primary key,
+  tenant text collate "C" not null,
+  asked_at timestamptz not null
+);

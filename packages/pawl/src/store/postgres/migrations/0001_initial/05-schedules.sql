@@ -1,7 +1,8 @@
 -- Schedules, and what became of each of their ticks.
 
--- `next` is the first tick that is not accounted for, `looks_at` when somebody is to see to it: never before the moment it is
--- written, and null while the schedule is paused or over. `open`: jobs of its ticks that may be unfinished.
+-- `next` is the first tick that is not accounted for; `looks_at` is when the schedule is to be looked at, null while it is paused or over.
+-- `open`: jobs of its ticks that may be unfinished. `declared`: what the code says of a schedule that was changed at run time; null: the
+-- same.
 create table pawl.schedule (
   id bigint generated always as identity primary key,
   next timestamptz,
@@ -17,14 +18,15 @@ create table pawl.schedule (
   app text collate "C",
   open uuid[] not null default '{}',
   definition json not null,
+  declared json,
   unique (tenant, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 create index schedule_looks_at on pawl.schedule (looks_at) where looks_at is not null;
 create index schedule_app on pawl.schedule (app) where app is not null;
 create index schedule_keeps on pawl.schedule (id) where keeps;
 
--- One row per tick that has a job: the index is what makes it the only one. (What people trigger has a time of its own, which
--- may be that of a tick.) `dropped`: its job is gone.
+-- Ticks that have a job; the index makes it the only one. A tick that a person triggered has a time of its own, which may be that of a
+-- regular tick. `dropped`: its job is deleted.
 create table pawl.tick (
   schedule bigint not null,
   at timestamptz not null,
@@ -37,7 +39,7 @@ create table pawl.tick (
 create unique index tick_once on pawl.tick (schedule, at, (way = 'triggered'));
 create index tick_fired_at on pawl.tick (fired_at);
 
--- One row per run of ticks that have none.
+-- Ticks that have no job: one row for those that follow each other.
 create table pawl.tick_gap (
   schedule bigint not null,
   from_at timestamptz not null,

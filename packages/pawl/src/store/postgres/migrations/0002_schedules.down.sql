@@ -1,1 +1,0 @@
-drop table pawl.schedule, pawl.tick, pawl.tick_gap;

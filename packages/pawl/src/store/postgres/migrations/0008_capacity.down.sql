@@ -1,2 +1,0 @@
-drop table pawl.breaker;
-drop table pawl.serving;

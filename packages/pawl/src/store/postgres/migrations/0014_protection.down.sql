@@ -1,2 +1,0 @@
-drop table pawl.purge;
-drop table pawl.data_key;

@@ -1,1 +1,0 @@
-drop table pawl.target_secret, pawl.target;

@@ -1,2 +1,0 @@
-drop table pawl.seat;
-drop sequence pawl.seat_seq;

@@ -1,1 +1,0 @@
-alter table pawl.schedule drop column declared;

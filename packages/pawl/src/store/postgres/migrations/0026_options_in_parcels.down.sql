@@ -1,1 +1,0 @@
-alter table pawl.parcel drop column facts;

@@ -1,1 +1,0 @@
-alter table pawl.request drop column digest;
