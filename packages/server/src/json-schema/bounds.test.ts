@@ -29,6 +29,7 @@ const PATTERNS = [
   "[a-z]{900}",
   "a?".repeat(60),
   "\\p{L}*\\p{N}",
+  `(?i)${"[a-\u{fffff}]".repeat(60)}`,
   "(.*)*=",
 ];
 const FORMATS = Object.keys(fullFormats);

@@ -95,6 +95,9 @@ describe("a schema that would cost too much is refused", () => {
     ["of too many schemas", alternatives(5_001), "more than 5000 schemas"],
     ["with a pattern that is written out", { pattern: "(a[b-z]{100}){100}" }, "its patterns come to"],
     ["with too many patterns", { anyOf: Array.from({ length: 20 }, (_, at) => ({ pattern: `^${at}[a-z]{700}$` })) }, "its patterns come to"],
+    ["with ranges of which each sign is looked up", { pattern: `(?i)${"[a-\u{fffff}]".repeat(100)}` }, "its patterns come to"],
+    ["with such ranges by number", { pattern: `(?s-U:a)(?si:${"[--\\x{1e000}]".repeat(100)})` }, "its patterns come to"],
+    ["with such ranges after others", { pattern: `(?i)${"[a-b--\u{fffff}]".repeat(100)}` }, "its patterns come to"],
     ["with classes of Unicode without end", { pattern: `[${"\\p{L}".repeat(1_000)}]` }, "its patterns come to"],
   ])("%s", (_, schema, reason) => {
     expect(() => new CompiledSchema(schema)).toThrow(expect.objectContaining({ name: "TooCostly", message: expect.stringContaining(reason) }));
@@ -105,6 +108,7 @@ describe("a schema that would cost too much is refused", () => {
     ["a union of many", alternatives(4_000)],
     ["a chain of some", { $defs: { ...chain(50), d50: true }, $ref: "#/$defs/d0" }],
     ["patterns as they are", { anyOf: Array.from({ length: 50 }, (_, at) => ({ pattern: `^k${at}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$` })) }],
+    ["ranges of letters of either case", { pattern: `(?i)${"[a-z0-9_.-][à-þ]".repeat(300)}` }],
     ["a pattern whose brackets and braces mean nothing", { pattern: "[]{9999}[(]\\{9999\\}\\Q({9999}\\E[[:alpha:]{999}]x{a}" }],
   ])("but not %s", (_, schema) => {
     expect(() => new CompiledSchema(schema)).not.toThrow();
