@@ -7,6 +7,8 @@ import { serve } from "./service.js";
 const HEAP = 512;
 /** Answers of somebody else that come while it is attacked. */
 const ANSWERS = 60;
+/** Of 5 MB, at the same time. */
+const BATCHES = 24;
 /** ms; on an idle machine it is some milliseconds. Before, an answer took minutes. */
 const HARM = 5_000;
 
@@ -73,4 +75,32 @@ test("inputs that cost all time and memory are judged or refused, and meanwhile 
   expect([...said]).toContain("tree: 422 input_invalid");
   expect(slowest).toBeLessThan(HARM);
   expect(peakOf(service.pid)).toBeLessThan(2 * HEAP);
+});
+
+test("many large batches of one caller, whose values take twenty times their text, do not end the process, and others are answered", {
+  timeout: 300_000,
+}, async () => {
+  await using service = serve("memory:", ["--log-requests", "false"], { NODE_OPTIONS: `--max-old-space-size=${HEAP}` });
+  const url = await service.up();
+  const post = (path: string, body: string) =>
+    fetch(`${url}${path}`, { method: "POST", body, headers: { "content-type": "application/json" } }).then(async (response) => {
+      await response.text();
+      return response.status;
+    });
+  const input = `[${Array.from({ length: 330_000 }, () => "[]").join()}]`;
+  const batch = `{"task":"plain","options":{"delay":"1h"},"inputs":[${Array.from({ length: 5 }, () => input).join()}]}`;
+  const attack = Promise.all(Array.from({ length: BATCHES }, () => post("/v1/jobs/batch", batch)));
+  let underAttack = true;
+  const others = async () => {
+    do {
+      expect((await fetch(`${url}/livez`)).status).toBe(200);
+      expect(await post("/v1/jobs", '{"task":"plain","delay":"1h","input":{"a":1}}')).toBe(201);
+    } while (underAttack);
+  };
+  const answered = others();
+  const statuses = await attack;
+  underAttack = false;
+  await answered;
+  expect(statuses).toContain(200);
+  for (const status of statuses) expect([200, 429]).toContain(status);
 });

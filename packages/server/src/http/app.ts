@@ -20,7 +20,7 @@ import { whyForeign } from "./foreign.js";
 import { goneOrStopping, willStop } from "./gone.js";
 import { type AuditLog, denialIn, denialOf, type Told } from "./guard.js";
 import type { Handled, Parts } from "./handler.js";
-import { parseJson } from "./json.js";
+import { parseJson, shapeOf } from "./json.js";
 import { type LongPollLimits, LongPolls } from "./long-polls.js";
 import { type Answered, pipeline } from "./pipeline.js";
 import { asPawlError, isFault, problemOf, retryAfterOf } from "./problem.js";
@@ -30,6 +30,7 @@ import { noteOf, pathOf, type RequestFollower } from "./request-facts.js";
 import { whyAmbiguous } from "./request-head.js";
 import { inTrace, type RequestTracing, requestTrace } from "./request-trace.js";
 import { routes as CONTRACTED } from "./routes/index.js";
+import { ValueBudget, type ValueLimits } from "./value-budget.js";
 
 export interface AppOptions {
   readonly pawl: Pawl;
@@ -47,6 +48,7 @@ export interface AppOptions {
   readonly claims?: LongPollLimits;
   readonly exports?: ExportLimits;
   readonly bodies?: BodyLimits;
+  readonly values?: ValueLimits;
   /** what it serves; left out: the contract */
   readonly routes?: readonly Handled[];
   /** follows requests; left out: only what callers' headers say of their trace goes with what they enqueue */
@@ -102,11 +104,23 @@ export function createApp(options: AppOptions): App {
   /** their bodies were read in part: the connection cannot be used again */
   const unread = new WeakSet<FastifyRequest>();
   const bodies = new Bodies(options.bodies);
+  const values = new ValueBudget(options.values);
+  /** gives back what the value of the body was counted for, once nothing is done with it any more */
+  const valued = new WeakMap<FastifyRequest, () => void>();
+  const leave = (request: FastifyRequest) => {
+    valued.get(request)?.();
+    valued.delete(request);
+  };
   const app = makeServer(options.tls, async (request, payload) => {
     const limit = request.routeOptions.bodyLimit ?? BODY_LIMIT;
     try {
       const whose = bodyCaller(principals.get(request) ?? NOBODY, addressOf(request));
-      return await bodies.read(payload, { limit, ...whose }, (body) => (body.length === 0 ? undefined : parseJson(body)));
+      return await bodies.read(payload, { limit, ...whose }, async (body, signal) => {
+        if (body.length === 0) return undefined;
+        const shape = shapeOf(body);
+        valued.set(request, await values.enter(whose.owner, shape.heap, signal));
+        return parseJson(body, shape);
+      });
     } catch (error) {
       if (payload.readableDidRead && !payload.readableEnded) unread.add(request);
       throw error;
@@ -156,6 +170,7 @@ export function createApp(options: AppOptions): App {
   };
 
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+    leave(request);
     const known = asPawlError(error);
     const problem = problemOf(known, request.id);
     const note = noteOf(request.raw);
@@ -226,6 +241,8 @@ export function createApp(options: AppOptions): App {
         } catch (error) {
           await deny(asPawlError(error), route, request);
           throw error;
+        } finally {
+          leave(request);
         }
       },
     });

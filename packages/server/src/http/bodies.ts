@@ -23,6 +23,9 @@ export interface BodyLimits {
 const MEGABYTE = 1_048_576;
 const DEFAULTS = { overall: 32 * MEGABYTE, perCaller: 4 * MEGABYTE, small: 16_384, minPace: 16_384, grace: 5, wait: 5, second: 1_000 };
 
+/** `signal`: aborted when the memory of the body is needed for others. */
+type Use<T> = (body: Buffer, signal: AbortSignal) => T | Promise<T>;
+
 /**
  * Reads bodies within a bounded memory: see `BodyBudget` for who gets how much of it. A body that arrives too slowly is
  * refused, so that nobody keeps memory and connections for long with few bytes.
@@ -45,8 +48,8 @@ export class Bodies {
     return this.#small.bytes + this.#large.bytes;
   }
 
-  /** The body of a request, of no more than `limit` bytes, as `use` makes something of it. */
-  async read<T>(request: IncomingMessage, { limit, ...caller }: BodyCaller & { readonly limit: number }, use: (body: Buffer) => T): Promise<T> {
+  /** The body of a request, of no more than `limit` bytes, as `use` makes something of it. It may wait, as long as the body may be kept. */
+  async read<T>(request: IncomingMessage, { limit, ...caller }: BodyCaller & { readonly limit: number }, use: Use<T>): Promise<T> {
     const length = request.headers["content-length"];
     if (length !== undefined && Number(length) > limit) throw pawlError("body_too_large", { limit });
     // A request that was cut off before is silent: it would be waited for without end.
@@ -85,6 +88,7 @@ class Reading implements Upload {
   /** undefined: it is not paused */
   #pausedFor: number | undefined;
   #end: (error?: PawlError) => void = () => {};
+  readonly #refused = new AbortController();
 
   constructor(
     private readonly request: IncomingMessage,
@@ -111,12 +115,12 @@ class Reading implements Upload {
   }
 
   /** Its memory is given back as soon as it was used. */
-  async use<T>(use: (body: Buffer) => T): Promise<T> {
+  async use<T>(use: Use<T>): Promise<T> {
     const body = joined(await this.#body);
+    this.#chunks = [body];
     try {
-      return use(body);
+      return await use(body, this.#refused.signal);
     } finally {
-      this.#chunks = [body];
       this.#drop();
     }
   }
@@ -133,7 +137,9 @@ class Reading implements Upload {
   }
 
   refuse(): void {
-    this.#end(tooMany(this.limits));
+    const error = tooMany(this.limits);
+    this.#end(error);
+    this.#refused.abort(error);
   }
 
   second(): void {

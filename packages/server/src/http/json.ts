@@ -8,8 +8,8 @@ export const DEEPEST = 64;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-export function parseJson(bytes: Uint8Array): unknown {
-  if (depthOf(bytes) > DEEPEST) throw refused(`it is deeper than ${DEEPEST}`);
+export function parseJson(bytes: Uint8Array, { deepest }: Pick<Shape, "deepest"> = shapeOf(bytes)): unknown {
+  if (deepest > DEEPEST) throw refused(`it is deeper than ${DEEPEST}`);
   const value = parsed(decoded(bytes));
   // Plain texts can neither spell such a key nor such a character without one of these two bytes' worth of hints.
   if (mayBeHostile(bytes)) checkWhole(value);
@@ -35,10 +35,26 @@ function parsed(text: string): unknown {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** By brackets outside of texts: one pass over the bytes, before anything is built. */
-function depthOf(bytes: Uint8Array): number {
+const COMMA = 0x2c;
+const COLON = 0x3a;
+
+/** Bytes of heap, about: of an array or object, of a place in one, and of a name with what objects know of theirs. */
+const OF_COMPOUND = 48;
+const OF_PLACE = 12;
+const OF_NAME = 64;
+
+export interface Shape {
+  /** how deep it is nested */
+  readonly deepest: number;
+  /** bytes of heap that its value takes, about and rather more: that of `[],[],…` takes twenty times its text */
+  readonly heap: number;
+}
+
+/** By signs outside of texts: one pass over the bytes, before anything is built. */
+export function shapeOf(bytes: Uint8Array): Shape {
   let depth = 0;
   let deepest = 0;
+  let heap = bytes.length;
   let inText = false;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at];
@@ -46,10 +62,14 @@ function depthOf(bytes: Uint8Array): number {
       if (byte === BACKSLASH) at++;
       else if (byte === QUOTE) inText = false;
     } else if (byte === QUOTE) inText = true;
-    else if (byte === 0x7b || byte === 0x5b) deepest = Math.max(deepest, ++depth);
-    else if (byte === 0x7d || byte === 0x5d) depth--;
+    else if (byte === 0x7b || byte === 0x5b) {
+      deepest = Math.max(deepest, ++depth);
+      heap += OF_COMPOUND;
+    } else if (byte === 0x7d || byte === 0x5d) depth--;
+    else if (byte === COMMA) heap += OF_PLACE;
+    else if (byte === COLON) heap += OF_NAME;
   }
-  return deepest;
+  return { deepest, heap };
 }
 
 /** An escape can spell anything; without one, only the plain words can do harm. */
