@@ -120,6 +120,9 @@ describe("a retry function", () => {
 });
 
 describe("a retry function that fails", () => {
+  const refuses = () => {
+    throw new Error("not to be looked at");
+  };
   const NONSENSE: readonly unknown[] = [
     "soon",
     -1,
@@ -134,6 +137,7 @@ describe("a retry function that fails", () => {
     "1 day",
     10n,
     Symbol("s"),
+    new Proxy({}, { getPrototypeOf: refuses, get: refuses }),
   ];
   const fails = (thrown: unknown) => () => {
     throw thrown;

@@ -142,9 +142,18 @@ function ask(retry: RetryFunction, failure: Failure, spent: number): number | "s
   try {
     return milliseconds(answer as Duration);
   } catch {
+    return { fault: `it answered ${shown(answer)}, which is neither a duration nor "stop"` };
+  }
+}
+
+function shown(answer: unknown): string {
+  try {
+    if (!(answer instanceof Promise)) return show(answer);
     // Nobody waits for it, so nobody would hear of its rejection, which ends the process.
-    if (answer instanceof Promise) answer.catch(() => {});
-    return { fault: `it answered ${answer instanceof Promise ? "a promise" : show(answer)}, which is neither a duration nor "stop"` };
+    answer.catch(() => {});
+    return "a promise";
+  } catch {
+    return "what cannot be looked at";
   }
 }
 
