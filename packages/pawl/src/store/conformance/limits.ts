@@ -144,6 +144,25 @@ function severalTests(test: Test): void {
     expect(await w.get(dear)).toMatchObject({ state: "parked", parkedFor: "rate", parkedAt: { limit: "region", key: "eu" } });
   });
 
+  test("one that goes on to wait at another gate keeps its place there: who came later does not pass it by", async (w) => {
+    const region: JobLimit = { limit: "region", key: "eu", rule: { concurrency: 3, rate: { limit: 1, per: MINUTE, burst: 3 } } };
+    await w.add({ options: { limits: [region] } });
+    const answers = await w.enqueue(
+      {
+        options: {
+          limits: [
+            { limit: "account", key: "a", rule: TWO },
+            { ...region, cost: 3 },
+          ],
+        },
+      },
+      { options: { limits: [region] } },
+    );
+    const [dear, cheap] = answers.flatMap((answer) => (answer.kind === "created" ? answer.id : []));
+    expect(await w.get(dear as JobId)).toMatchObject({ state: "parked", parkedFor: "rate", parkedAt: { limit: "region", key: "eu" } });
+    expect(await w.get(cheap as JobId)).toMatchObject({ state: "parked", parkedAt: { limit: "region", key: "eu" } });
+  });
+
   test("jobs that one limit keeps back are in nobody's way at another", async (w) => {
     await w.add({ options: both("z", "eu") });
     const blocked = await addMany(w, 5, { options: both("a", "eu", TWO) });

@@ -1,7 +1,7 @@
 import { type Gate, type InLine, letIn, lookedAt, type Round, roomOf } from "../../core/admission.js";
 import type { JobId } from "../../core/id.js";
 import { compareText, type Lane } from "../../core/lane.js";
-import { type GateKey, type JobLimit, passesOf, rankOf, TURN_RANK } from "../../core/limit.js";
+import { type GateKey, type JobLimit, type Pass, passesOf, rankOf, TURN_RANK } from "../../core/limit.js";
 import { SUSPECT_FROM } from "../../core/outcome.js";
 import { plainArray, textArray } from "./arrays.js";
 import { type Db, statement } from "./db.js";
@@ -92,6 +92,11 @@ async function admitRound(
       later.set(key, now + SOON);
       continue;
     }
+    if (joinedBefore(rounds, key, heads)) {
+      if (mayRepeat) again.push(key);
+      else later.set(key, now);
+      continue;
+    }
     const round = letIn(key, heads, gates, now);
     rounds.push(round);
     if (!round.closed && heads.length < asked) lookedAt(gates.get(key) as Gate);
@@ -105,9 +110,24 @@ async function admitRound(
   return { ...done, again, ...(later.size === 0 ? {} : { nextIn: Math.min(...later.values()) - now }) };
 }
 
+/** Somebody came from another line in this round and stands before those that were read: the line is to be read again. */
+function joinedBefore(rounds: readonly Round<Head>[], key: GateKey, heads: readonly InLine<Head>[]): boolean {
+  const last = heads.at(-1)?.job;
+  if (last === undefined) return false;
+  const before = (rank: number, { place }: Head) => rank < last.rank || (rank === last.rank && place < last.place);
+  return rounds.some(({ waiting }) => waiting.some(({ job, at, turn }) => at.gate === key && before(rankAt(at, job, turn), job)));
+}
+
+function rankAt({ rule }: Pass, { lane }: Head, turn: boolean): number {
+  return turn ? TURN_RANK : rankOf(rule, lane.band);
+}
+
 interface Head {
   readonly id: JobId;
   readonly lane: Lane;
+  /** where it stands in its line; its place is the same in the line of another gate */
+  readonly rank: number;
+  readonly place: number;
 }
 interface Heads {
   readonly heads: readonly InLine<Head>[];
@@ -134,7 +154,7 @@ const HEADS = statement(
     ) p
   )
   select h.gate, 0 as waiting, h.id, h.queue, h.band, h.tenant, h.task, t.limits::text,
-    t.serial and exists (select from pawl.slot s where s.kind = 'serial' and s.job = h.id) as keeps_turn, h.first, h.rank, h.place
+    t.serial and exists (select from pawl.slot s where s.kind = 'serial' and s.job = h.id) as keeps_turn, h.first, h.rank, h.place::float8 as place
   from head h cross join lateral (select t.limits, t.serial from pawl.ticket t where t.job = h.id limit 1) t
   union all
   select k.key, (select count(*)::int from (select from pawl.parked p where p.gate = k.key order by p.rank, p.place limit k.room) p), null, null, null, null, null, null, null, null, null, null
@@ -142,7 +162,7 @@ const HEADS = statement(
   order by rank, place`,
 );
 
-type HeadRow = Lane & { id: JobId; limits: string; keeps_turn: boolean; first: boolean };
+type HeadRow = Lane & { id: JobId; limits: string; keeps_turn: boolean; first: boolean; rank: number; place: number };
 type LineRow = { gate: GateKey; waiting: number } & (HeadRow | { id: null });
 
 async function readHeads(tx: Transaction, gates: ReadonlyMap<GateKey, Gate>): Promise<ReadonlyMap<GateKey, Heads>> {
@@ -171,7 +191,7 @@ async function readHeads(tx: Transaction, gates: ReadonlyMap<GateKey, Gate>): Pr
 
 function inLine(row: HeadRow): InLine<Head> {
   return {
-    job: { id: row.id, lane: laneOf(row) },
+    job: { id: row.id, lane: laneOf(row), rank: row.rank, place: row.place },
     passes: passesOf(row.tenant, JSON.parse(row.limits) as JobLimit[]),
     keepsTurn: row.keeps_turn,
   };
@@ -227,7 +247,7 @@ async function apply(
     plainArray(slots.map(({ job }) => job)),
     plainArray(waiting.map(({ job }) => job.id)),
     textArray(waiting.map(({ at }) => at.gate)),
-    plainArray(waiting.map(({ job, at, turn }) => (turn ? TURN_RANK : rankOf(at.rule, job.lane.band)))),
+    plainArray(waiting.map(({ job, at, turn }) => rankAt(at, job, turn))),
     textArray(waiting.map(({ reason }) => reason)),
     textArray(changed.map(([key]) => key)),
     plainArray(changed.map(([, gate]) => gate.fullAt)),
