@@ -16,6 +16,7 @@ test("a tenant sees which line of a handler threw, and nothing of where the serv
     ["GET", `/v1/jobs/${job.id}`],
     ["GET", `/v1/jobs/${job.id}/wait`],
     ["GET", `/v1/jobs/${job.id}/history`],
+    ["GET", `/v1/jobs/${job.id}/explain`],
     ["GET", "/v1/jobs"],
     ["GET", "/v1/dead"],
     ["GET", "/v1/dead/groups"],

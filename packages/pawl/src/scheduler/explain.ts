@@ -12,6 +12,7 @@ import { policyKey, type QueuePolicy, refsOf, type TenantPolicy } from "../core/
 import { tokens, tokensIn } from "../core/rate.js";
 import type { Scope, Store } from "../store/port.js";
 import type { Look } from "../store/port-explain.js";
+import { failureView } from "./view.js";
 
 /** Why a job is not running, and when it will: as data, and in words. */
 export interface Explanation {
@@ -26,8 +27,10 @@ export interface Explanation {
 
 /** Gathers what is known of a job and its surroundings, at about one moment; undefined if the scope has no such job. */
 export async function explainJob(store: Store, scope: Scope, id: JobId): Promise<Explanation | undefined> {
-  const look = await store.explain.look(scope, id);
-  if (look === undefined) return undefined;
+  const found = await store.explain.look(scope, id);
+  if (found === undefined) return undefined;
+  const { failure } = found.job;
+  const look = failure === undefined ? found : { ...found, job: { ...found.job, failure: failureView(failure, scope) } };
   const explained = explain(await situationOf(store, scope, look));
   const { reasons, start } = explained;
   return {

@@ -144,7 +144,7 @@ export function logView(line: LogLine): LogView {
 }
 
 /** Who sees all tenants runs the service, and may know where its code is. */
-function failureView(failure: Failure, scope: Scope): Failure {
+export function failureView(failure: Failure, scope: Scope): Failure {
   if (isSealed(failure.message)) return { ...failure, message: SEALED_VALUE };
   return scope === "everyone" ? failure : withoutFolders(failure);
 }
