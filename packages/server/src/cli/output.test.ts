@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { Output } from "./output.js";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -35,40 +35,43 @@ test.each([
   expect(said).toEqual([]);
 });
 
-test("what may be longer than memory waits until its reader has room", async () => {
-  let drain = () => {};
-  let full = true;
-  const said: string[] = [];
-  const stdout = {
-    write: (text: string) => {
-      said.push(text);
-      return !full;
-    },
-    once: (_: "drain", listener: () => void) => {
-      drain = listener;
-    },
-  };
-  const out = new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }, true);
-  const { signal } = new AbortController();
-  let went = false;
-  const first = out.flowing({ n: 1 }, signal).then(() => {
-    went = true;
-  });
-  await Promise.resolve();
-  expect([said, went]).toEqual([['{"n":1}\n'], false]);
-  drain();
-  await first;
-  full = false;
-  await out.flowing({ n: 2 }, signal);
-  expect(said).toHaveLength(2);
-});
+describe("what may be longer than memory", () => {
+  /** A reader that has no room, and those who wait for it. */
+  function fullReader() {
+    const waiting = new Set<() => void>();
+    const said: string[] = [];
+    const stdout = {
+      write: (text: string) => {
+        said.push(text);
+        return false;
+      },
+      once: (_: "drain", listener: () => void) => waiting.add(listener),
+      off: (_: "drain", listener: () => void) => waiting.delete(listener),
+    };
+    return { said, waiting, out: new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }, true) };
+  }
+  const never = new AbortController().signal;
 
-test("what waits for its reader ends when the command is stopped, since a reader that has gone never has room again", async () => {
-  const stdout = { write: () => false, once: () => {} };
-  const out = new Output({ stdin: Readable.from([]), stdout, stderr: stdout, env: {} }, true);
-  const stop = new AbortController();
-  const waiting = out.flowing({ n: 1 }, stop.signal);
-  stop.abort();
-  await waiting;
-  await out.flowing({ n: 2 }, stop.signal);
+  test("waits until its reader has room", async () => {
+    const { said, waiting, out } = fullReader();
+    let went = false;
+    const first = out.flowing({ n: 1 }, never).then(() => {
+      went = true;
+    });
+    await Promise.resolve();
+    expect([said, went, waiting.size]).toEqual([['{"n":1}\n'], false, 1]);
+    for (const drained of waiting) drained();
+    await first;
+    expect(waiting.size).toBe(0);
+  });
+
+  test("does not wait for a reader that has gone: its command is told to stop, and does", async () => {
+    const { said, waiting, out } = fullReader();
+    const stop = new AbortController();
+    const first = out.flowing({ n: 1 }, stop.signal);
+    stop.abort();
+    await first;
+    await out.flowing({ n: 2 }, stop.signal);
+    expect([said.length, waiting.size]).toEqual([2, 0]);
+  });
 });

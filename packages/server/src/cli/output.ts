@@ -15,6 +15,7 @@ export interface Sink {
   /** false: what was written waits in memory, until `drain` */
   write(text: string): unknown;
   once?(event: "drain", listener: () => void): unknown;
+  off?(event: "drain", listener: () => void): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
@@ -54,19 +55,20 @@ export class Output {
   }
 
   /**
-   * The same of a stream that may be longer than memory: resolves when its reader has room for the next, or when `signal` is aborted.
-   * A reader that has gone never has room again: then the signal is aborted.
+   * The same of a stream that may be longer than memory: resolves when its reader has room for the next, or when the command is
+   * asked to stop: a reader that has gone never has room again.
    */
-  async flowing(value: unknown, signal: AbortSignal): Promise<void> {
+  async flowing(value: unknown, stop: AbortSignal): Promise<void> {
     const { stdout } = this.io;
-    if (stdout.write(`${JSON.stringify(value)}\n`) !== false || stdout.once === undefined || signal.aborted) return;
+    if (stdout.write(`${JSON.stringify(value)}\n`) !== false || stdout.once === undefined || stop.aborted) return;
     await new Promise<void>((resolve) => {
-      const goOn = () => {
-        signal.removeEventListener("abort", goOn);
+      const on = () => {
+        stdout.off?.("drain", on);
+        stop.removeEventListener("abort", on);
         resolve();
       };
-      signal.addEventListener("abort", goOn);
-      stdout.once?.("drain", goOn);
+      stdout.once?.("drain", on);
+      stop.addEventListener("abort", on);
     });
   }
 
