@@ -61,6 +61,37 @@ describe("a key for some tasks or queues", () => {
     body: body.replaceAll(id, "ID").replace(/req_[-0-9a-f]+/, "REQ"),
   });
 
+  test("for some queues is not told which job of another queue has its key or request id", async () => {
+    const elsewhere = { ...LATER, queue: "money" };
+    const [first, held] = [
+      await api.pawl.enqueue("mail.send", 1, { ...elsewhere, request: "shared" }),
+      await api.pawl.enqueue("mail.send", 1, { ...elsewhere, key: "shared" }),
+    ];
+    const batched = { task: "mail.send", input: 1, delay: "1h" };
+    const batch = await api.pawl
+      .as({ tenant: "acme" })
+      .enqueueBatch([{ task: "mail.send", input: 2, options: elsewhere }], { request: "shared batch" });
+    const theirs = [first.id, held.id, ...batch.answers.map((answer) => ("id" in answer ? answer.id : ""))];
+    const unique = (onConflict: string) => ({ unique: { key: "shared", onConflict } });
+    const ask = (path: string, body: object) => api.ask("POST", path, { key: "mail-room", body });
+    const seen = [];
+    for (const more of [{ request: "shared" }, { key: "shared" }, unique("existing"), unique("reject")]) {
+      const alone = await ask("/v1/jobs", { ...batched, queue: "mail", ...more });
+      expect([more, alone.json()]).toMatchObject([more, { status: 403, code: "forbidden" }]);
+      const among = await ask("/v1/jobs/batch", { jobs: [{ ...batched, queue: "mail", ...more }] });
+      expect([more, among.json()]).toMatchObject([more, { answers: [{ error: { status: 403, code: "forbidden" } }] }]);
+      seen.push(alone.body, among.body);
+    }
+    const repeated = await ask("/v1/jobs/batch", { request: "shared batch", jobs: [{ task: "mail.send", input: 2, queue: "mail" }] });
+    expect(repeated.json()).toMatchObject({ answers: [{ error: { code: "forbidden" } }] });
+    const replacing = await ask("/v1/jobs", { ...batched, queue: "mail", ...unique("replace") });
+    expect(replacing.json()).toMatchObject({ enqueued: "created" });
+    for (const body of [...seen, repeated.body, replacing.body]) for (const id of theirs) expect(body).not.toContain(id);
+    // Of its own it is told all.
+    const own = replacing.json().id;
+    expect((await ask("/v1/jobs", { ...batched, queue: "mail", key: "shared" })).json()).toMatchObject({ id: own, enqueued: "existing" });
+  });
+
   test.each(LIMITED)("is told of another's job and schedule what it would be told if there were none, on every route (%s)", async (key) => {
     const random = secret.replace(/.{4}$/, secret.endsWith("0000") ? "1111" : "0000");
     const looked: string[] = [];

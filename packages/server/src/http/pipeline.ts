@@ -10,7 +10,7 @@ import { checkKey, once, requestIdOf } from "./idempotency.js";
 import { located } from "./pointer.js";
 import { asPawlError, problemOf } from "./problem.js";
 import { reachCheck } from "./reach.js";
-import { withoutOthers } from "./sight.js";
+import { errorWithoutOthers, withoutOthers } from "./sight.js";
 import { type Asked, reader } from "./validate.js";
 
 export interface PipelineParts {
@@ -55,7 +55,8 @@ export function pipeline({ route, handler, parts, replies, audit }: PipelinePart
       if (audit !== undefined) await tellAction(audit, arrived.told, asked);
       try {
         return answered(route, await withoutOthers(await handler(callOf(arrived, asked, key)), route, principal, parts.pawl));
-      } catch (error) {
+      } catch (failed) {
+        const error = await errorWithoutOthers(failed, route, principal, parts.pawl);
         throw located(key === undefined ? error : keyReused(error, requestIdOf(principal, key)), route);
       }
     };

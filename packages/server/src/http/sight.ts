@@ -4,16 +4,23 @@ import {
   type Explanation,
   type Failure,
   type Grant,
+  isPawlError,
   type JobPage,
   type JobView,
   type Pawl,
+  type PawlError,
+  pawlError,
   permit,
   type Reason,
   reasonInWords,
   type TickView,
 } from "pawl";
 import type { Principal } from "./access.js";
+import type { BatchItem } from "./contract/jobs.js";
+import type { EnqueuedAnswer } from "./contract/jobs-answer.js";
 import type { AnyRoute } from "./contract/route.js";
+import { Repeated } from "./handler.js";
+import { problemOf } from "./problem.js";
 
 /** A caller for some tasks or queues: of the others it learns nothing, not even the ids of their jobs. */
 export function isLimited({ grants }: Pick<Principal, "grants">): boolean {
@@ -50,18 +57,71 @@ const VEILS: Readonly<Record<string, Veil>> = {
   "jobs.explain": veiledExplanation,
   "dead.groups": veiledGroups,
   "schedules.ticks": veiledTicks,
+  "jobs.enqueue": veiledEnqueued,
+  "jobs.enqueueMany": veiledBatch,
+  "schedules.trigger": veiledEnqueued,
 };
 
 /** An answer without the ids of jobs that its caller may not read. */
 export async function withoutOthers(answer: unknown, { id: route }: AnyRoute, caller: Principal, pawl: Lanes): Promise<unknown> {
   const veil = Object.hasOwn(VEILS, route) && isLimited(caller) ? VEILS[route] : undefined;
   if (veil === undefined) return answer;
+  if (answer instanceof Repeated) return new Repeated(await unveiled(veiledRepetition, answer.answer, caller, pawl));
+  return unveiled(veil, answer, caller, pawl);
+}
+
+async function unveiled(veil: Veil, answer: unknown, caller: Principal, pawl: Lanes): Promise<unknown> {
   const named = new Set<string>();
   veil(answer as never, (job) => {
     named.add(job);
     return true;
   });
   return named.size === 0 ? answer : veil(answer as never, await readableOf(named, caller, pawl));
+}
+
+/** An error without the id of a job that its caller may not read. */
+export async function errorWithoutOthers(error: unknown, { id: route }: AnyRoute, caller: Principal, pawl: Lanes): Promise<unknown> {
+  if (!isPawlError(error, "key_taken") || typeof error.details.job !== "string" || !isLimited(caller)) return error;
+  const { job } = error.details;
+  return (await readableOf([job], caller, pawl))(job) ? error : takenByOthers(route);
+}
+
+/** Keys and request ids are those of a task or a tenant, whatever the queue: that one is taken is told, and not by which job. */
+function takenByOthers(route: string): PawlError {
+  return pawlError("forbidden", { action: route, reason: "the job that has its key or request id is not one of its own" });
+}
+
+const TAKEN: BatchItem = { error: problemOf(takenByOthers("jobs.enqueueMany")) };
+
+function veiledEnqueued(answer: EnqueuedAnswer, shown: Shown): EnqueuedAnswer {
+  if (answer.enqueued !== "created" && !shown(answer.id)) throw takenByOthers("jobs.enqueue");
+  return withoutReplaced(answer, shown);
+}
+
+function withoutReplaced(answer: EnqueuedAnswer, shown: Shown): EnqueuedAnswer {
+  const { replaced, ...rest } = answer;
+  return replaced === undefined || shown(replaced) ? answer : rest;
+}
+
+type Batch = { readonly answers: readonly BatchItem[] };
+
+function veiledBatch({ answers }: Batch, shown: Shown): Batch {
+  return {
+    answers: answers.map((answer) => {
+      if ("error" in answer) return answer;
+      return answer.enqueued === "created" || shown(answer.id) ? withoutReplaced(answer, shown) : TAKEN;
+    }),
+  };
+}
+
+/** What somebody else may have created under the same request id, the first time. */
+function veiledRepetition({ answers }: Batch, shown: Shown): Batch {
+  return {
+    answers: answers.map((answer) => {
+      if ("error" in answer) return answer;
+      return shown(answer.id) ? withoutReplaced(answer, shown) : TAKEN;
+    }),
+  };
 }
 
 function veiledJob(job: JobView, shown: Shown): JobView {
