@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { BOUNDS } from "./bounds.js";
 import { DEFAULTS } from "./defaults.js";
 import { failure } from "./failure.js";
 import { STATES } from "./job.js";
@@ -69,6 +70,12 @@ describe("decide", () => {
     const putOff = judge({ kind: "snoozed", delay: 500, failure: locked }, { remaining: 500 });
     expect(putOff).toMatchObject({ outcome: "snoozed", next: "dead", failure: locked, diedOf: { kind: "deadline" } });
     expect(judge({ kind: "snoozed", delay: 500 }, { remaining: 500 }), "nothing went wrong with it before").not.toHaveProperty("diedOf");
+  });
+
+  it("keeps the causes of what such a job died of within their bound", () => {
+    const causes = Array.from({ length: BOUNDS.failureCauses }, (_, at) => ({ name: "Error", message: `cause ${at}` }));
+    const { diedOf } = judge({ ...FAILED, failure: { ...BROKE, causes } }, { remaining: 1_000 });
+    expect(diedOf?.causes).toEqual([expect.objectContaining({ message: BROKE.message }), ...causes.slice(0, -1)]);
   });
 
   it("leaves a job that used up its retries its own failure, however late it is", () => {

@@ -1,3 +1,4 @@
+import { BOUNDS } from "./bounds.js";
 import { DEFAULTS } from "./defaults.js";
 import type { Failure } from "./failure.js";
 import { failure } from "./failure.js";
@@ -132,7 +133,7 @@ function again(standing: Standing, patch: Patch & { readonly delay: number }): P
 
 /** What something was caused by, if it was that. */
 function causesFrom({ name, message, stack, causes = [] }: Failure): NonNullable<Failure["causes"]> {
-  return [{ name, message, ...(stack === undefined ? {} : { stack }) }, ...causes];
+  return [{ name, message, ...(stack === undefined ? {} : { stack }) }, ...causes].slice(0, BOUNDS.failureCauses);
 }
 
 /**
