@@ -206,8 +206,8 @@ describeOn("embedded18", () => {
   test("a store that an earlier edit of the first migration made is refused, and left as it is", async () => {
     await migrate(db);
     await onClient((client) => client.query("update pawl.migration set digest = 'earlier'"));
-    for (const refused of [migrate(db), checkSchema(db), migrate(db, withNext("alter table pawl.job add column note text;"))])
-      await expect(refused).rejects.toMatchObject({ code: "schema_unreleased", message: expect.stringContaining("drop schema pawl cascade") });
+    for (const refused of [() => migrate(db), () => checkSchema(db), () => migrate(db, withNext("alter table pawl.job add column note text;"))])
+      await expect(refused()).rejects.toMatchObject({ code: "schema_unreleased", message: expect.stringContaining("drop schema pawl cascade") });
     expect(await schemaOf(db)).toMatchObject({ number: SHIPS });
   });
 
