@@ -63,7 +63,9 @@ function hollowStore(): Store {
 const store = hollow ? hollowStore() : memoryStore();
 if (!hollow) {
   for (let i = 0; i < jobs; i += 1_000) {
-    await store.jobs.enqueue(Array.from({ length: Math.min(1_000, jobs - i) }, () => ({ tail: tail(), lane, input: '{"i":1}', options: undefined })));
+    await store.jobs.enqueue(
+      Array.from({ length: Math.min(1_000, jobs - i) }, () => ({ tail: tail(lane.tenant), lane, input: '{"i":1}', options: undefined })),
+    );
   }
 }
 

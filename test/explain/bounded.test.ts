@@ -43,7 +43,7 @@ async function on(work: (bench: Bench) => Promise<void>): Promise<void> {
         return rows[0]?.read ?? 0;
       },
       async look(options) {
-        const [answer] = await store.jobs.enqueue([{ tail: tail(), lane: LANE, input: "1", options }]);
+        const [answer] = await store.jobs.enqueue([{ tail: tail(LANE.tenant), lane: LANE, input: "1", options }]);
         return store.explain.look("everyone", (answer as unknown as { id: never }).id);
       },
     });

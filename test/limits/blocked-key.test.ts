@@ -47,7 +47,7 @@ describeOn("embedded18", () => {
     const store: Store = await finish(driver, { engine: "postgres", place: "test", durability: "process" }, {});
     const tail = tailSource((size) => randomBytes(size));
     const enqueue = (count: number, options: (index: number) => JobOptions | undefined) =>
-      store.jobs.enqueue(Array.from({ length: count }, (_, index) => ({ tail: tail(), lane: LANE, input: "1", options: options(index) })));
+      store.jobs.enqueue(Array.from({ length: count }, (_, index) => ({ tail: tail(LANE.tenant), lane: LANE, input: "1", options: options(index) })));
     const claim = () => store.leases.claim({ worker: WORKER, quotas: [{ lane: LANE, quota: 2 * FEW }], duration: 600_000 });
 
     async function pages(tables: string): Promise<number> {

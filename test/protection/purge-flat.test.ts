@@ -32,7 +32,7 @@ describeOn("embedded18", () => {
       for (let left = JOBS; left > 0; left -= 2 * STEP)
         for (const tenant of ["gone", "stays"]) {
           const lane = { queue: "default", band: 5, tenant, task: "work" } as const;
-          await store.jobs.enqueue(Array.from({ length: STEP }, () => ({ tail: tail(), lane, input: "1", options: undefined })));
+          await store.jobs.enqueue(Array.from({ length: STEP }, () => ({ tail: tail(lane.tenant), lane, input: "1", options: undefined })));
         }
       await client.query("vacuum analyze");
       const before = await read();

@@ -64,7 +64,7 @@ describeOn("embedded18", () => {
   async function delay(count: number, ms: number): Promise<void> {
     for (let left = count; left > 0; left -= 1_000)
       await store.jobs.enqueue(
-        Array.from({ length: Math.min(left, 1_000) }, () => ({ tail: tail(), lane: LANE, input: "1", options: undefined, delay: ms })),
+        Array.from({ length: Math.min(left, 1_000) }, () => ({ tail: tail(LANE.tenant), lane: LANE, input: "1", options: undefined, delay: ms })),
       );
   }
   const tail = tailSource((size) => randomBytes(size));
@@ -73,7 +73,7 @@ describeOn("embedded18", () => {
     for (let left = count; left > 0; left -= 1_000)
       await store.jobs.enqueue(
         Array.from({ length: Math.min(left, 1_000) }, () => ({
-          tail: tail(),
+          tail: tail(LANE.tenant),
           lane: LANE,
           input: "1",
           options: undefined,

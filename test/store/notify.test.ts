@@ -13,7 +13,7 @@ import { describeOn, migratedDatabase } from "../support/servers.js";
 
 const tail = tailSource((size) => randomBytes(size));
 const job = (more: Partial<NewJob> = {}): NewJob => ({
-  tail: tail(),
+  tail: tail("acme"),
   lane: { queue: "default", band: 5, tenant: "acme", task: "notify" },
   input: "1",
   options: undefined,

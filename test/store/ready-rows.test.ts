@@ -39,7 +39,7 @@ for (const server of ["embedded18", "debian15"] as const) {
 
     const lane = (tenant: string): Lane => ({ queue: "default", band: 5, tenant, task: "work" });
     const enqueue = (tenant: string, count: number) =>
-      store.jobs.enqueue(Array.from({ length: count }, () => ({ tail: tail(), lane: lane(tenant), input: "1", options: undefined })));
+      store.jobs.enqueue(Array.from({ length: count }, () => ({ tail: tail(tenant), lane: lane(tenant), input: "1", options: undefined })));
     const rowsOf = async (tenants: readonly string[]) => (await other.query<{ rows: number }>(UNLOCKED, [tenants])).rows[0]?.rows ?? 0;
 
     /** How many rows a claim of so many jobs of each lane locks, and how many jobs it takes. */

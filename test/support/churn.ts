@@ -11,7 +11,7 @@ export function churn(store: Store): () => Promise<{ settled: number }> {
   let settled = 0;
   const going = (async () => {
     do {
-      await store.jobs.enqueue(Array.from({ length: 20 }, () => ({ tail: tail(), lane, input: "1", options: undefined })));
+      await store.jobs.enqueue(Array.from({ length: 20 }, () => ({ tail: tail(lane.tenant), lane, input: "1", options: undefined })));
       const claimed = await store.leases.claim({ worker, quotas: [{ lane, quota: 20 }], duration: 15_000 });
       if (claimed === undefined) continue;
       const answers = await store.leases.settle(

@@ -23,7 +23,7 @@ interface Given {
 }
 
 export function newJob({ lane, input = '{"n":1}', options }: Given = {}): NewJob {
-  return { tail: tail(), lane: { ...LANE, ...lane }, input, options };
+  return { tail: tail(lane?.tenant ?? LANE.tenant), lane: { ...LANE, ...lane }, input, options };
 }
 
 /** Two processes' stores on one database, and a look at it from outside. */

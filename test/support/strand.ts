@@ -12,7 +12,10 @@ export async function strand(store: Store, task: string, count: number, { lease 
   const lane: Lane = { queue: "default", band: 5 as Priority, tenant: "default", task };
   const ids: JobId[] = [];
   for (let done = 0; done < count; done += BATCH) {
-    const jobs = Array.from({ length: Math.min(BATCH, count - done) }, (): NewJob => ({ options: undefined, tail: tail(), lane, input: "{}" }));
+    const jobs = Array.from(
+      { length: Math.min(BATCH, count - done) },
+      (): NewJob => ({ options: undefined, tail: tail(lane.tenant), lane, input: "{}" }),
+    );
     await store.jobs.enqueue(jobs);
   }
   const worker = { name: "vanished", boot: randomUUID() as BootId };

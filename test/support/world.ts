@@ -58,7 +58,9 @@ export class World {
   async enqueueMany(task: AnyTask | string, inputs: readonly unknown[], { lane, ...wish }: JobWish = {}): Promise<readonly JobId[]> {
     const name = typeof task === "string" ? task : task.name;
     const full: Lane = { queue: "default", band: 5 as Priority, tenant: "default", task: name, ...lane };
-    const jobs = inputs.map((input): NewJob => ({ options: undefined, ...wish, tail: this.#tail(), lane: full, input: JSON.stringify(input) }));
+    const jobs = inputs.map(
+      (input): NewJob => ({ options: undefined, ...wish, tail: this.#tail(full.tenant), lane: full, input: JSON.stringify(input) }),
+    );
     return (await this.inner.jobs.enqueue(jobs)).map((answer) => (answer as { id: JobId }).id);
   }
 

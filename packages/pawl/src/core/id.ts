@@ -1,3 +1,5 @@
+import { hash32 } from "./hash.js";
+
 /** A job's id: a UUIDv7 whose time is the job's due time (see `jobId`), so history is partitioned by it. */
 export type JobId = string & { readonly __job: unique symbol };
 /** One life of one worker process. A restarted worker has a new boot id, so nothing it held before is its own. */
@@ -9,6 +11,11 @@ export type LeaseId = string & { readonly __lease: unique symbol };
 export type IdTail = string & { readonly __tail: unique symbol };
 
 export type RandomBytes = (size: number) => Uint8Array;
+/** Makes the tail of the id of a tenant's next job. */
+export type TailSource = (tenant: string) => IdTail;
+
+/** Tenants fall into so many shards: as many as ten bits of a tail tell apart. */
+const SHARDS = 1_024;
 
 const DASH = 0x2d;
 
@@ -19,20 +26,28 @@ function digit(value: number): number {
 
 /**
  * Makes tails out of random bytes drawn in bulk (one system call per 500 ids instead of one per id).
- * A tail is what follows the time in a UUIDv7: `7ccc-[89ab]rrr-rrrrrrrrrrrr`. `ccc` counts: of jobs enqueued together each comes
- * after the one before, so that the index of ids grows at its end and not all over.
+ * A tail is what follows the time in a UUIDv7: `7ccc-[89ab]ssr-rrrrrrrrrrrr`. `ccc` counts: of jobs enqueued together each comes
+ * after the one before, so that the index of ids grows at its end and not all over. The two low bits of `[89ab]` and `ss` are the tenant's
+ * shard: an id alone tells where its tenant's jobs are, for a store that is spread over several servers. `r` are 52 random bits.
  *
  * It is made of codes at once: one put together out of pieces is kept as a tree of them, four times its size, which is most
  * of what is left to the garbage collector when thousands are enqueued.
  */
-export function tailSource(random: RandomBytes): () => IdTail {
-  const RANDOM_BYTES = 8;
+export function tailSource(random: RandomBytes): TailSource {
+  const RANDOM_BYTES = 7;
   let pool: Uint8Array = new Uint8Array(0);
   let next = 0;
   let count = 0;
+  // Jobs that are stored together are mostly of one tenant.
+  let tenant = "";
+  let shard = shardOfTenant(tenant);
   const high = (n: number) => (pool[next + n] as number) >> 4;
   const low = (n: number) => (pool[next + n] as number) & 15;
-  return () => {
+  return (of) => {
+    if (of !== tenant) {
+      tenant = of;
+      shard = shardOfTenant(of);
+    }
     if (next + RANDOM_BYTES > pool.length) {
       pool = random(RANDOM_BYTES * 500);
       next = 0;
@@ -40,14 +55,24 @@ export function tailSource(random: RandomBytes): () => IdTail {
     // biome-ignore format: by the groups of an id
     const tail = String.fromCharCode(
       digit(7), digit(count >> 8), digit((count >> 4) & 15), digit(count & 15), DASH,
-      digit(8 | (high(0) & 3)), digit(low(0)), digit(high(1)), digit(low(1)), DASH,
-      digit(high(2)), digit(low(2)), digit(high(3)), digit(low(3)), digit(high(4)), digit(low(4)),
-      digit(high(5)), digit(low(5)), digit(high(6)), digit(low(6)), digit(high(7)), digit(low(7)),
+      digit(8 | (shard >> 8)), digit((shard >> 4) & 15), digit(shard & 15), digit(high(0)), DASH,
+      digit(high(1)), digit(low(1)), digit(high(2)), digit(low(2)), digit(high(3)), digit(low(3)),
+      digit(high(4)), digit(low(4)), digit(high(5)), digit(low(5)), digit(high(6)), digit(low(6)),
     );
     next += RANDOM_BYTES;
     count = (count + 1) & 0xfff;
     return tail as IdTail;
   };
+}
+
+/** The shard of a tenant, from 0 to 1,023. It is in the ids of all its jobs, so it can never change. */
+export function shardOfTenant(tenant: string): number {
+  return hash32(tenant) % SHARDS;
+}
+
+/** The same, out of the id of one of its jobs. */
+export function shardOf(id: JobId): number {
+  return Number.parseInt(id.slice(19, 22), 16) % SHARDS;
 }
 
 /** The id of a job due at `due` (ms). Stores do the same with their own clock; this is the one definition of it. */

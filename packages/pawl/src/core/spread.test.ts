@@ -7,7 +7,7 @@ import { movedBy, shareOf, spreadOut } from "./spread.js";
 const random = generator(7);
 const tails = tailSource((size) => Uint8Array.from({ length: size }, () => random() * 256));
 const newJob = (more: Partial<NewJob> = {}, options: JobOptions = { spread: 60_000 }): NewJob => ({
-  tail: tails(),
+  tail: tails("acme"),
   lane: { queue: "default", band: 5, tenant: "acme", task: "work" },
   input: "null",
   options,

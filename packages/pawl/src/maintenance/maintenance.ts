@@ -1,7 +1,7 @@
 import { DEFAULTS } from "../core/defaults.js";
 import { type Duration, milliseconds } from "../core/duration.js";
 import { isPawlError } from "../core/error.js";
-import { type IdTail, tailSource } from "../core/id.js";
+import { type TailSource, tailSource } from "../core/id.js";
 import type { Bus } from "../runtime/bus.js";
 import type { Clock } from "../runtime/clock.js";
 import { type Loop, loop } from "../runtime/loop.js";
@@ -49,7 +49,7 @@ export interface MaintenanceParts {
   readonly bus: Bus;
   readonly clock: Clock;
   /** for the ids of the jobs that schedules make */
-  readonly tails?: () => IdTail;
+  readonly tails?: TailSource;
   readonly options?: MaintenanceOptions;
   /** hears what every pulse saw */
   readonly onPulse?: (pulse: Pulse) => void;

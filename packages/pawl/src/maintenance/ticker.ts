@@ -1,4 +1,4 @@
-import type { IdTail } from "../core/id.js";
+import type { TailSource } from "../core/id.js";
 import type { Clock } from "../runtime/clock.js";
 import type { Store } from "../store/port.js";
 import type { Ticked } from "../store/port-schedules.js";
@@ -13,7 +13,7 @@ const REST = 1;
 const LONGEST_REST = 50;
 
 /** Due schedules → their jobs. Knows when the next one is, so ticks are on time within milliseconds. */
-export function ticker(store: Store, batch: number, tail: () => IdTail, onTicked: (ticked: Ticked) => void): Duty {
+export function ticker(store: Store, batch: number, tail: TailSource, onTicked: (ticked: Ticked) => void): Duty {
   let herd = false;
   return {
     name: "tick",

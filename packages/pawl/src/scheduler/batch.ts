@@ -106,8 +106,8 @@ export class BatchEnqueuer {
       const { plan, limitKeys } = planOf(task, options);
       const text = encodeInput(task.name, task.schema, input, this.intake.caller);
       const limited = withLimits(plan, task, input, limitKeys);
-      if (typeof text === "string") return jobOf(limited, this.intake.tails(), text);
-      return text.then((late) => jobOf(limited, this.intake.tails(), late)).catch(refusal);
+      if (typeof text === "string") return jobOf(limited, this.intake.tails(limited.lane.tenant), text);
+      return text.then((late) => jobOf(limited, this.intake.tails(limited.lane.tenant), late)).catch(refusal);
     } catch (error) {
       return refusal(error);
     }

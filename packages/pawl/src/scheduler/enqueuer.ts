@@ -1,6 +1,6 @@
 import { DEFAULTS } from "../core/defaults.js";
 import { isPawlError, type PawlError, pawlError } from "../core/error.js";
-import type { IdTail, JobId } from "../core/id.js";
+import type { JobId, TailSource } from "../core/id.js";
 import type { Enqueued, NewJob } from "../core/job.js";
 import { type Lane, type LaneKey, laneKey } from "../core/lane.js";
 import type { ForeignTransaction, Scope, Store } from "../store/port.js";
@@ -32,7 +32,7 @@ export interface Intake {
   readonly write: (jobs: readonly NewJob[], request?: BatchRequest) => Promise<EnqueuedBatch>;
   /** stores single jobs in company */
   readonly batcher: Batcher;
-  readonly tails: () => IdTail;
+  readonly tails: TailSource;
   /** lanes that got jobs in a transaction of the caller's own, which nobody is told of before `wake()` */
   readonly untold: Map<LaneKey, Lane>;
   readonly tracing?: Tracing;
@@ -83,7 +83,7 @@ export class Enqueuer {
 
   /** Stores a job whose parts are known to be sound. */
   async add(plan: Plan, input: string, tx?: ForeignTransaction): Promise<Stored> {
-    const job = jobOf(plan, this.#intake.tails(), input);
+    const job = jobOf(plan, this.#intake.tails(plan.lane.tenant), input);
     const answer = tx === undefined ? await this.#intake.batcher.add(job) : ((await this.#inside(tx, [job]))[0] as Enqueued);
     if (answer.kind === "rejected") throw pawlError("key_taken", { key: plan.more?.unique?.key, task: plan.lane.task, job: answer.holder });
     return storedOf(answer, plan.lane.task, plan.more?.request);
@@ -197,8 +197,8 @@ export class Enqueuer {
       const { plan, limitKeys } = planOf(input, index);
       const text = encodeInput(task.name, task.schema, input, caller);
       const limited = withLimits(plan, task, input, limitKeys);
-      if (typeof text === "string") return jobOf(limited, tails(), text);
-      return text.then((late) => jobOf(limited, tails(), late));
+      if (typeof text === "string") return jobOf(limited, tails(limited.lane.tenant), text);
+      return text.then((late) => jobOf(limited, tails(limited.lane.tenant), late));
     };
     return { tx: common.tx, request, tenant: common.plan.lane.tenant, prepare };
   }

@@ -158,7 +158,7 @@ export class ScopedSchedules implements Schedules {
     const { lane, input: own } = record.definition.job;
     const text = input === undefined ? undefined : await this.#encode(record.definition, input);
     const answer = await this.#store.schedules.trigger(record, {
-      tail: this.intake.tails(),
+      tail: this.intake.tails(lane.tenant),
       ...(text === undefined ? {} : { input: text }),
       ...(request === undefined ? {} : { request: jobRequest(checkRequest(request), lane.task, text ?? own) }),
     });

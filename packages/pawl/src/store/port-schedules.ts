@@ -1,4 +1,4 @@
-import type { IdTail } from "../core/id.js";
+import type { IdTail, TailSource } from "../core/id.js";
 import type { Enqueued, JobRequest } from "../core/job.js";
 import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../core/schedule.js";
 import type { PutAnswer } from "../core/schedule-put.js";
@@ -27,7 +27,7 @@ export interface ScheduleStore {
    * What is due, by `duePlan`: the jobs, the record of every tick, and the next one are stored in the same step. Limits
    * the number of schedules per call.
    */
-  tick(limit: number, tail: () => IdTail): Promise<Ticked>;
+  tick(limit: number, tail: TailSource): Promise<Ticked>;
   /** One more job, now, whatever else it does; undefined if there is no such schedule. */
   trigger(ref: ScheduleRef, how: { readonly tail: IdTail; readonly input?: string; readonly request?: JobRequest }): Promise<Enqueued | undefined>;
   /** Jobs for ticks of the past, but for those that have one. Answers how many were made. */
@@ -45,7 +45,7 @@ export interface Backfill {
   /** ms until the first of the jobs, and between two of them */
   readonly after: number;
   readonly pace: number;
-  readonly tail: () => IdTail;
+  readonly tail: TailSource;
 }
 
 export interface SchedulePut extends ScheduleRef {

@@ -1,4 +1,4 @@
-import type { IdTail, JobId } from "../../core/id.js";
+import type { JobId, TailSource } from "../../core/id.js";
 import { type Enqueued, isFinished, type NewJob } from "../../core/job.js";
 import { compareText } from "../../core/lane.js";
 import { type FiredTick, jobOfTick, openJobs, type ScheduleRecord, type ScheduleRef, seedOf, type TickWay } from "../../core/schedule.js";
@@ -84,7 +84,10 @@ export function memorySchedules(tables: Tables): ScheduleStore {
         const missing = ticks.filter((at) => !row.fired.has(at));
         const answers = missing.map((at, nth) => {
           const tick = { at, way: "backfilled", merged: 0 } as const;
-          return enqueueTick(tables, row, tick, { ...jobOfTick(row.record, tick, tail()), delay: after + nth * pace });
+          return enqueueTick(tables, row, tick, {
+            ...jobOfTick(row.record, tick, tail(row.record.definition.job.lane.tenant)),
+            delay: after + nth * pace,
+          });
         });
         return answers.filter(({ kind }) => kind === "created").length;
       }),
@@ -137,7 +140,7 @@ function flagMissing(tables: Tables, entries: readonly SchedulePut[], app: strin
   return gone.map(({ record: { tenant, name } }) => ({ tenant, name })).sort(compareRefs);
 }
 
-function tickOne(tables: Tables, row: ScheduleRow, tail: () => IdTail): number {
+function tickOne(tables: Tables, row: ScheduleRow, tail: TailSource): number {
   const { next: due, looksAt: _, ...record } = row.record;
   if (record.definition.overlap !== "allow") row.open = row.open.filter((id) => !isOver(tables, id));
   const plan = duePlan({ seed: seedOf(record), definition: record.definition, next: due as number, unfinished: row.open.length }, tables.now);
@@ -146,7 +149,11 @@ function tickOne(tables: Tables, row: ScheduleRow, tail: () => IdTail): number {
   for (const fire of plan.fires) {
     // A backfill may have been there before.
     if (row.fired.has(fire.at)) continue;
-    if (enqueueTick(tables, row, fire, withOverlap(tables, row, fire, jobOfTick(record, fire, tail()))).kind === "created") jobs += 1;
+    if (
+      enqueueTick(tables, row, fire, withOverlap(tables, row, fire, jobOfTick(record, fire, tail(record.definition.job.lane.tenant)))).kind ===
+      "created"
+    )
+      jobs += 1;
   }
   const { next, looksAt } = plan;
   row.record = { ...record, ...(next === undefined ? {} : { next }), ...(looksAt === undefined ? {} : { looksAt }) };

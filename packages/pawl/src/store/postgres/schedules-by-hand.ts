@@ -36,7 +36,11 @@ export function backfillSchedule(db: Db, ref: ScheduleRef, { ticks, after, pace,
       .map((at, nth) => {
         const tick = { at, way: "backfilled", merged: 0 } as const;
         const delay = after + nth * pace;
-        return { schedule: row.id, tick, job: { ...jobOfTick(row.record, tick, tail()), ...(delay === 0 ? {} : { delay }) } };
+        return {
+          schedule: row.id,
+          tick,
+          job: { ...jobOfTick(row.record, tick, tail(row.record.definition.job.lane.tenant)), ...(delay === 0 ? {} : { delay }) },
+        };
       });
   });
 }

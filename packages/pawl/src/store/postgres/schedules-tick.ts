@@ -1,5 +1,5 @@
 import { isPawlError } from "../../core/error.js";
-import type { IdTail, JobId } from "../../core/id.js";
+import type { JobId, TailSource } from "../../core/id.js";
 import { type Definition, jobOfTick, type ScheduleRef, seedOf } from "../../core/schedule.js";
 import { type DuePlan, duePlan } from "../../core/schedule-plan.js";
 import type { Ticked } from "../port-schedules.js";
@@ -49,7 +49,7 @@ export async function tickSchedules(
   db: Db,
   low: LowWaters,
   limit: number,
-  tail: () => IdTail,
+  tail: TailSource,
 ): Promise<{ readonly ticked: Ticked; readonly made: Made }> {
   const step = (wary: boolean) => db.transaction((tx) => tickDue(db, tx, [db.now(), limit, low.tick.value], tail, wary));
   // Hardly ever was a tick backfilled before its schedule got to it: the index tells, and then they are looked up.
@@ -70,7 +70,7 @@ function isTaken(error: unknown): boolean {
   return isPawlError(error) && error.cause instanceof DriverError && error.cause.code === UNIQUE_VIOLATION;
 }
 
-async function tickDue(db: Db, tx: Transaction, look: readonly unknown[], tail: () => IdTail, wary: boolean): Promise<Step> {
+async function tickDue(db: Db, tx: Transaction, look: readonly unknown[], tail: TailSource, wary: boolean): Promise<Step> {
   const rows = await tx.query<DueRow>(DUE, look);
   const failures: unknown[] = [];
   if (rows.length === 0) return { rows, failures, made: { jobs: [], answers: [], now: 0 } };
@@ -81,7 +81,7 @@ async function tickDue(db: Db, tx: Transaction, look: readonly unknown[], tail: 
   for (const { schedule, name, definition, plan, open } of due) {
     for (const fire of plan.fires) {
       if (before.has(`${schedule} ${fire.at}`)) continue;
-      const job = jobOfTick({ name, definition }, fire, tail());
+      const job = jobOfTick({ name, definition }, fire, tail(definition.job.lane.tenant));
       ticks.push({ schedule, tick: fire, job: fire.overlap === undefined ? job : await withOverlap(db, tx, fire.overlap, open, job) });
     }
   }
