@@ -61,7 +61,7 @@ describe("the published package", () => {
     };
     const named = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? [entry] : Object.values(entry)));
     expect(named.filter((file) => !existsSync(join(packed, file)))).toEqual([]);
-    const migrations = (folder: string) => readdirSync(folder).filter((file) => file.endsWith(".sql"));
+    const migrations = (folder: string) => readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sql"));
     const built = migrations(join(packed, "dist/store/postgres/migrations"));
     expect(built.length).toBeGreaterThan(0);
     expect(built).toEqual(migrations(join(root, "packages/pawl/src/store/postgres/migrations")));

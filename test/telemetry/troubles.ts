@@ -55,6 +55,8 @@ const idle = task<number, void>("idle", () => {});
 const hopeless = task<number, void>("hopeless", { retry: 0, breaker: false }, () => {
   throw new RangeError("it never works");
 });
+const endless = task<number, void>("endless", { timeout: 100 }, () => new Promise(() => {}));
+
 export const TROUBLES: Readonly<Record<string, Trouble>> = {
   healthy: {
     raises: [],
@@ -125,6 +127,15 @@ export const TROUBLES: Readonly<Record<string, Trouble>> = {
         await pawl.enqueue(idle, 1);
         await store.leases.claim({ worker: { name: "gone", boot: newBootId() }, quotas: [{ lane, quota: 1 }], duration: 100 });
       });
+      return pawl;
+    },
+  },
+  stuck: {
+    raises: ["PawlWorkerStuck"],
+    async open() {
+      const pawl = await opened({ tasks: [endless] });
+      await pawl.enqueue(endless, 1);
+      await pawl.work({ concurrency: 1, drain: 100 });
       return pawl;
     },
   },
