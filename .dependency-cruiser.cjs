@@ -1,43 +1,83 @@
 /**
- * The import direction: core ← runtime ← store ← scheduler, worker, maintenance ← client, testing, open ← server.
- * Each layer lists what it may import from inside the library; what is not listed is an error.
+ * The import direction by floor: core ← runtime ← store ← scheduler, worker, maintenance ← remote, testing, open ← server.
+ * Each floor lists what it may import from inside the library; what is not listed is an error. Rooms of a floor: below.
  */
 const src = "^packages/pawl/src";
 const test = "\\.test\\.ts$";
+const suite = "^packages/pawl/conformance/";
 
-/** layer → the layers it may import besides itself; "." stands for the files above all layers (open, pawl) */
-const layers = {
+/** floor → the floors it may import besides itself; "." stands for the files above all floors (open, pawl) */
+const floors = {
   core: [],
   runtime: ["core"],
   store: ["core", "runtime"],
-  scheduler: ["core", "runtime", "store", "worker"], // tasks, whose code is the worker's, are what it takes orders for
+  scheduler: ["core", "runtime", "store"],
   worker: ["core", "runtime", "store"],
   maintenance: ["core", "runtime", "store"],
-  client: ["core", "runtime", "store", "scheduler", "worker", "maintenance"],
-  testing: ["core", "runtime", "store", "scheduler", "worker", "maintenance", "client", "."],
+  remote: ["core", "runtime", "store", "scheduler", "worker", "maintenance"],
+  testing: ["core", "runtime", "store", "scheduler", "worker", "maintenance", "remote", "."],
 };
 
-const pathOf = (layer) => (layer === "." ? "[^/]+$" : `${layer}/`);
+const pathOf = (floor) => (floor === "." ? "[^/]+$" : `${floor}/`);
 
-const direction = Object.entries(layers).map(([layer, below]) => ({
-  name: `direction-${layer}`,
-  comment: `${layer}/ imports only ${[layer, ...below].join(", ")}`,
+const byFloor = Object.entries(floors).map(([floor, below]) => ({
+  name: `direction-${floor}`,
+  comment: `${floor}/ imports only ${[floor, ...below].join(", ")}`,
   severity: "error",
   // A test may also stand on what is above the code it tests.
-  from: { path: `${src}/${layer}/`, pathNot: test },
-  to: { path: "^packages/", pathNot: `${src}/(${[layer, ...below].map(pathOf).join("|")})` },
+  from: { path: `${src}/${floor}/`, pathNot: test },
+  to: { path: "^packages/", pathNot: `${src}/(${[floor, ...below].map(pathOf).join("|")})` },
+}));
+
+/** room of core/ → the rooms it may import besides itself, values and jobs */
+const coreRooms = {
+  limits: ["sharing"],
+  sharing: ["limits"],
+  schedules: [],
+  access: [],
+  observe: ["limits", "sharing", "schedules", "access"],
+};
+
+const byCoreRoom = Object.entries(coreRooms).map(([room, more]) => ({
+  name: `core-room-${room}`,
+  comment: `core/${room}/ imports only ${[room, "values", "jobs", ...more].map((one) => `core/${one}`).join(", ")}`,
+  severity: "error",
+  from: { path: `${src}/core/${room}/`, pathNot: test },
+  to: { path: `${src}/core/`, pathNot: `${src}/core/(${[room, "values", "jobs", ...more].join("|")})/`, dependencyTypesNot: ["type-only"] },
 }));
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
-    ...direction,
+    ...byFloor,
+    ...byCoreRoom,
+    {
+      name: "core-values-are-lowest",
+      comment: "core/values/ and core/jobs/ import no other room of core/; but a task's definition checks its options of every room",
+      severity: "error",
+      from: { path: `${src}/core/(values|jobs)/`, pathNot: `${test}|${src}/core/jobs/task\\.ts$` },
+      to: { path: `${src}/core/`, pathNot: `${src}/core/(values|jobs)/`, dependencyTypesNot: ["type-only"] },
+    },
     {
       name: "core-is-pure",
       comment: "core/ imports nothing but core/: no packages (types aside, and croner, which is pure), no Node modules",
       severity: "error",
       from: { path: `${src}/core/`, pathNot: test },
       to: { pathNot: `${src}/core/|node_modules/croner/`, dependencyTypesNot: ["type-only"] },
+    },
+    {
+      name: "stores-are-apart",
+      comment: "a store imports the port and no other store; only wrappers and open know several",
+      severity: "error",
+      from: { path: `${src}/store/(memory|postgres)/`, pathNot: test },
+      to: { path: `${src}/store/(memory|postgres|encrypted|wrap)/`, pathNot: `${src}/store/$1/` },
+    },
+    {
+      name: "postgres-behind-the-port",
+      comment: "store/postgres is opened by open and testing; everything else speaks to the port",
+      severity: "error",
+      from: { path: `${src}/(core|runtime|store/port|store/wrap|store/encrypted|store/memory|scheduler|worker|maintenance|remote)/`, pathNot: test },
+      to: { path: `${src}/store/postgres/` },
     },
     {
       name: "library-knows-no-server",
@@ -51,14 +91,14 @@ module.exports = {
       comment: "the service uses the library as anyone would: through its entry points",
       severity: "error",
       from: { path: "^packages/server/src/" },
-      to: { path: `${src}/`, pathNot: `${src}/(index|testing/index)\\.ts$` },
+      to: { path: `${src}/`, pathNot: `${src}/((index|service|store|adapters)\\.ts$|(testing|worker|service|store|adapters)/index\\.ts$)` },
     },
     {
       name: "code-needs-no-tests",
       comment: "what is published imports neither tests nor their support, nor the conformance suite (tests and pawl/testing do)",
       severity: "error",
-      from: { path: "^packages/[^/]+/src/", pathNot: `${test}|/conformance/|/src/testing/` },
-      to: { path: `${test}|^test/|^bench/|/conformance/` },
+      from: { path: "^packages/[^/]+/src/", pathNot: `${test}|/src/testing/` },
+      to: { path: `${test}|^test/|^bench/|${suite}` },
     },
     { name: "no-cycles", comment: "no cycles", severity: "error", from: {}, to: { circular: true, viaOnly: { dependencyTypesNot: ["type-only"] } } },
     {

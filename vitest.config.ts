@@ -10,7 +10,7 @@ const shared = {
     alias: [
       { find: /^pawl$/, replacement: here("packages/pawl/src/index.ts") },
       { find: /^pawl\/testing$/, replacement: here("packages/pawl/src/testing/index.ts") },
-      { find: /^(\.\/|(\.\.\/)+)runtime\/thread\.js$/, replacement: here("test/support/thread.ts") },
+      { find: /^(\.\/|(\.\.\/)+)runtime\/io\/thread\.js$/, replacement: here("test/support/processes/thread.ts") },
     ],
   },
   // `await using` is newer than Node 20.
@@ -19,14 +19,10 @@ const shared = {
 
 /** Tests of real processes in real time: they mostly wait. */
 const REAL_TIME = [
-  "test/recovery/**/*.test.ts",
-  "test/sharing/**/*.test.ts",
-  "test/limits/**/*.test.ts",
-  "test/capacity/**/*.test.ts",
-  "test/engine/**/*.test.ts",
-  "test/telemetry/**/*.test.ts",
-  "test/service/**/*.test.ts",
-  "test/readme/**/*.test.ts",
+  "test/{recovery,telemetry,service,readme}/**/*.test.ts",
+  // Rooms whose tests are of several processes.
+  "test/{jobs,enqueue,claim,schedules,limits,sharing,duties}/**/*.test.ts",
+  "test/observe/estimated-start.test.ts",
   "test/cli/{closed-pipe,doctor,targets,top}.test.ts",
 ];
 
@@ -35,22 +31,21 @@ const REAL_TIME = [
  * watched for long, or in crowds. CI runs both.
  */
 const REST = [
-  // The same suites again, on another server: `npm test` runs the heart of the conformance suite on them.
-  "test/conformance/{debian15,pgbouncer,pglite}.test.ts",
+  // The same suites again, on another server: `npm test` runs the core of the conformance suite on them.
+  "test/conformance/{debian15,pgbouncer,pglite,tenant-role}.test.ts",
   "test/races/debian15.test.ts",
-  "test/conformance/walled.test.ts",
   "test/cli/pglite.test.ts",
-  "test/engine/one-connection.test.ts",
+  "test/store/pglite-one-connection.test.ts",
   // Shares, estimates, backlogs and leaks: numbers that only many jobs and much time show.
   "test/sharing/{tenants,priorities,workers}.test.ts",
   "test/limits/blocked-key.test.ts",
-  "test/store/flat.test.ts",
-  "test/engine/estimate.test.ts",
+  "test/store/steady-cost.test.ts",
+  "test/observe/estimated-start.test.ts",
   "test/recovery/{soak,stranded}.test.ts",
-  // Every moment of what the default run looks at once.
+  // Every moment at which a process can be killed; the default run tries one.
   "test/recovery/worker-killed-at.test.ts",
-  "test/access/pooled.test.ts",
-  // What is made of the sources, or goes around them: packages, releases, backups, clones, terminals, a real Prometheus.
+  "test/access/through-pgbouncer.test.ts",
+  // Tests of packages, releases, backups, clones, terminals and a real Prometheus: made of the sources, or around them.
   "test/dist.test.ts",
   "test/examples.test.ts",
   "test/bench.test.ts",
@@ -65,22 +60,21 @@ const REST = [
  * more of what chance finds (`test/support/again.ts`).
  */
 const AGAIN = [
-  "test/access/{database-roles,roles-script,wall-plans}.test.ts",
-  "test/client/stores.test.ts",
-  "test/explain/reasons.test.ts",
+  "test/access/{database-roles,roles-script,tenant-role-plans,purge-killed}.test.ts",
+  "test/remote/stores.test.ts",
+  "test/observe/explain-reasons.test.ts",
   "test/http/{events-cluster,fuzz}.test.ts",
   "test/service/cluster.test.ts",
-  "test/store/list.test.ts",
-  "test/protection/purge-killed.test.ts",
+  "test/store/listing.test.ts",
   "test/recovery/{migration,prune}-killed.test.ts",
   "test/conformance/model.test.ts",
-  "test/races/{random,serial}.test.ts",
+  "test/races/{random,serializable}.test.ts",
 ];
 
 /** Tens of seconds each: begun last, one core would finish them alone. Vitest goes by what it measured last time, or by size. */
 const LONG = [
   "test/conformance/pglite.",
-  "test/conformance/heart.",
+  "test/conformance/core.",
   "embedded/embedded.test.ts",
   "drivers/pglite.test.ts",
   "test/conformance/",
@@ -88,9 +82,9 @@ const LONG = [
   "test/races/dependencies.",
   "test/races/prune.",
   "test/races/limits.",
-  "test/races/bundles.",
+  "test/races/history-rows.",
   "test/races/intents.",
-  "test/client/stores.",
+  "test/remote/stores.",
   "test/recovery/connections.",
   "test/sharing/",
   "test/recovery/worker-frozen.",
@@ -99,10 +93,10 @@ const LONG = [
   "test/telemetry/outage.",
   "test/recovery/schedules.",
   "test/recovery/duties.",
-  "test/capacity/breakers.",
+  "test/limits/breakers.",
   "test/recovery/time.",
   "test/recovery/outage.",
-  "test/engine/backpressure.",
+  "test/enqueue/ingest-rate.",
   "test/cli/doctor.",
   "test/limits/never-exceeded.",
   "test/cli/targets.",
@@ -123,7 +117,7 @@ class LongestFirst extends BaseSequencer {
 const together = { isolate: false } as const;
 
 /** Takes something out of a module before it is loaded, so its process is its own. */
-const APART = ["test/races/keys-once.test.ts"];
+const APART = ["test/races/unique-keys-single-look.test.ts"];
 
 /** Upper bounds, for a test that would never end: a busy machine must not reach them. */
 const timing = { pool: "forks", testTimeout: 90_000, hookTimeout: 120_000 } as const;
@@ -137,7 +131,7 @@ const patient = { sequence: { groupOrder: 1 }, maxWorkers: 4, maxConcurrency: 3,
 export default defineConfig({
   test: {
     // Only here, not in the projects: one set of servers for the whole run.
-    globalSetup: "./test/support/global-setup.ts",
+    globalSetup: "./test/support/servers/global-setup.ts",
     // Tests wait for databases, and for each other's locks, as long as they compute: two of them leave cores idle.
     maxWorkers: 3,
     sequence: { sequencer: LongestFirst },
@@ -148,7 +142,7 @@ export default defineConfig({
           ...timing,
           name: "unit",
           ...together,
-          include: ["packages/*/src/**/*.test.ts", "bench/{report,harness,child,scenarios}/*.test.ts"],
+          include: ["packages/*/src/**/*.test.ts", "bench/{report,harness,child,scenarios}/*.test.ts", "scripts/*.test.ts"],
         },
       },
       {

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { Report } from "./contract/report.js";
 import type { Result, Scenario } from "./contract/scenario.js";
-import { type Asked, asked, help } from "./harness/arguments.js";
+import { type BenchArguments, help, parseArguments } from "./harness/arguments.js";
 import { type Built, built } from "./harness/before.js";
 import { buildIfStale } from "./harness/build.js";
 import type { Started } from "./harness/children.js";
@@ -13,31 +13,31 @@ import { compared, type Pair } from "./harness/paired.js";
 import { progressOn } from "./harness/progress.js";
 import { Servers } from "./harness/servers.js";
 import { benchOf } from "./harness/turns.js";
-import { COLOURED, keep, keepPairs, printed, printedPairs } from "./report/index.js";
+import { COLOURED, printed, printedPairs, savePairs, saveReport } from "./report/index.js";
 import { SCENARIOS } from "./scenarios/index.js";
 
 const progress = progressOn(process.stderr);
 
 async function main(): Promise<void> {
-  const wanted = asked(process.argv.slice(2), SCENARIOS);
+  const wanted = parseArguments(process.argv.slice(2), SCENARIOS);
   if (wanted.help) return console.log(help(SCENARIOS));
 
   buildIfStale(progress.note);
   const before = wanted.before === undefined ? undefined : built(wanted.before, progress.note);
   const stopping = new AbortController();
-  const world: World = { servers: new Servers(), running: new Set(), stopping: stopping.signal };
+  const context: BenchContext = { servers: new Servers(), running: new Set(), stopping: stopping.signal };
   const stop = async () => {
     stopping.abort();
-    await Promise.all([...world.running].map((child) => child.kill()));
-    await world.servers.stop();
+    await Promise.all([...context.running].map((child) => child.kill()));
+    await context.servers.stop();
   };
   process.once("SIGINT", () => void stop().finally(() => process.exit(130)));
   process.once("SIGTERM", () => void stop().finally(() => process.exit(143)));
 
   for (const scenario of wanted.scenarios) {
     // One that fails does not take the others with it.
-    await (before === undefined ? runScenario(scenario, wanted, world) : runPaired(scenario, wanted, before, world)).catch(failed);
-    if (world.stopping.aborted) return;
+    await (before === undefined ? runScenario(scenario, wanted, context) : runPaired(scenario, wanted, before, context)).catch(failed);
+    if (context.stopping.aborted) return;
   }
   await stop();
 }
@@ -48,7 +48,7 @@ function failed(error: unknown): void {
 }
 
 /** What all scenarios of a run share. */
-interface World {
+interface BenchContext {
   readonly servers: Servers;
   readonly running: Set<Started>;
   readonly stopping: AbortSignal;
@@ -58,24 +58,33 @@ interface World {
 const PAIRS = 9;
 
 /** Pawl beside an earlier commit of itself. Peers take no part. */
-async function runPaired(scenario: Scenario, { jobs = scenario.jobs, runs = PAIRS, only, json }: Asked, before: Built, world: World): Promise<void> {
+async function runPaired(
+  scenario: Scenario,
+  { jobs = scenario.jobs, runs = PAIRS, only, json }: BenchArguments,
+  before: Built,
+  context: BenchContext,
+): Promise<void> {
   const names = scenario.systems.filter((name) => isOurs(name) && (only?.includes(name) ?? true));
   if (names.length === 0) return progress.note(`${scenario.name}: Pawl takes no part`);
   const { systems } = install(names, progress.note);
   const pairs: Pair[] = [];
   const pairing = { bench: before.bench, taken: pairs };
   const node = childNode(import.meta.dirname);
-  await scenario.run(benchOf({ scenario, jobs, runs, systems, node, progress, skipped: {}, taken: [], pairing, ...world }));
-  if (world.stopping.aborted) return;
+  await scenario.run(benchOf({ scenario, jobs, runs, systems, node, progress, skipped: {}, taken: [], pairing, ...context }));
+  if (context.stopping.aborted) return;
   progress.clear();
   const rows = compared(pairs);
   console.log(printedPairs(scenario.name, before.commit, rows, process.stdout.isTTY ? COLOURED : undefined));
   const whole = jobs === scenario.jobs && runs >= PAIRS && only === undefined;
-  keepPairs(resolve(import.meta.dirname, whole ? "results/paired" : "results/trials/paired"), scenario.name, before.commit, rows);
+  savePairs(resolve(import.meta.dirname, whole ? "results/paired" : "results/trials/paired"), scenario.name, before.commit, rows);
   if (json) console.log(JSON.stringify({ scenario: scenario.name, before: before.commit, compared: rows }));
 }
 
-async function runScenario(scenario: Scenario, { jobs = scenario.jobs, runs = scenario.runs, only, json }: Asked, world: World): Promise<void> {
+async function runScenario(
+  scenario: Scenario,
+  { jobs = scenario.jobs, runs = scenario.runs, only, json }: BenchArguments,
+  context: BenchContext,
+): Promise<void> {
   const names = scenario.systems.filter((name) => only?.includes(name) ?? true);
   if (names.length === 0) return progress.note(`${scenario.name}: none of the systems asked for takes part`);
   const installed = install(names, progress.note);
@@ -86,8 +95,8 @@ async function runScenario(scenario: Scenario, { jobs = scenario.jobs, runs = sc
   const node = childNode(import.meta.dirname);
   const began = performance.now();
   const turns: Result[] = [];
-  const outcome = await scenario.run(benchOf({ scenario, jobs, runs, systems, node, progress, skipped, taken: turns, ...world }));
-  if (world.stopping.aborted) return;
+  const outcome = await scenario.run(benchOf({ scenario, jobs, runs, systems, node, progress, skipped, taken: turns, ...context }));
+  if (context.stopping.aborted) return;
   progress.clear();
   const made: Report = {
     scenario: scenario.name,
@@ -96,7 +105,7 @@ async function runScenario(scenario: Scenario, { jobs = scenario.jobs, runs = sc
     runs,
     ...outcome,
     systems: systems.map(({ origin: _, file: __, ...about }) => about),
-    servers: { node: `${node.version}, the same for every Node system`, ...world.servers.about },
+    servers: { node: `${node.version}, the same for every Node system`, ...context.servers.about },
     skipped,
     turns,
     took: { ms: Math.round(performance.now() - began) },
@@ -104,7 +113,7 @@ async function runScenario(scenario: Scenario, { jobs = scenario.jobs, runs = sc
   // Only what was measured in full may stand for the product, and be held against its bars; trials are kept apart.
   const whole = jobs === scenario.jobs && runs >= scenario.runs && only === undefined;
   console.log(printed(made, { whole, ...(process.stdout.isTTY ? { paint: COLOURED } : {}) }));
-  keep(resolve(import.meta.dirname, whole ? "results" : "results/trials"), made);
+  saveReport(resolve(import.meta.dirname, whole ? "results" : "results/trials"), made);
   if (json) console.log(JSON.stringify({ scenario: made.scenario, results: made.results, ratio: made.ratio, parts: made.parts }));
 }
 

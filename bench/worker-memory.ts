@@ -3,22 +3,22 @@
  * node --import tsx bench/worker-memory.ts [jobs] [concurrency]
  */
 import { randomFillSync } from "node:crypto";
-import { tailSource } from "../packages/pawl/src/core/id.js";
-import type { Lane } from "../packages/pawl/src/core/lane.js";
-import { Bus } from "../packages/pawl/src/runtime/bus.js";
-import { systemClock } from "../packages/pawl/src/runtime/clock.js";
+import { idSuffixSource } from "../packages/pawl/src/core/jobs/id.js";
+import type { Lane } from "../packages/pawl/src/core/jobs/lane.js";
+import { task } from "../packages/pawl/src/core/jobs/task.js";
+import { Bus } from "../packages/pawl/src/runtime/process/bus.js";
+import { systemClock } from "../packages/pawl/src/runtime/time/clock.js";
 import { memoryStore } from "../packages/pawl/src/store/memory/index.js";
-import type { Store } from "../packages/pawl/src/store/port.js";
-import type { Claimed } from "../packages/pawl/src/store/port-leases.js";
-import { task } from "../packages/pawl/src/worker/task.js";
+import type { Store } from "../packages/pawl/src/store/port/index.js";
+import type { Claimed } from "../packages/pawl/src/store/port/leases.js";
 import { Worker } from "../packages/pawl/src/worker/worker.js";
 
 const jobs = Number(process.argv[2] ?? 200_000);
 const concurrency = Number(process.argv[3] ?? 10);
 const hollow = process.argv.includes("--hollow");
 
-const lane: Lane = { queue: "default", band: 5, tenant: "default", task: "noop" };
-const tail = tailSource((size) => randomFillSync(new Uint8Array(size)));
+const lane: Lane = { queue: "default", priority: 5, tenant: "default", task: "noop" };
+const idSuffix = idSuffixSource((size) => randomFillSync(new Uint8Array(size)));
 
 /** A store that keeps nothing: what is left is the worker's own cost. */
 function hollowStore(): Store {
@@ -28,7 +28,7 @@ function hollowStore(): Store {
   const id = (n: number) => `00000000-0000-7000-8000-${String(n).padStart(12, "0")}`;
   return {
     ...real,
-    lanes: { ...real.lanes, live: async () => ({ lanes: left > 0 ? [lane] : [], suspects: false, mark: "0" }) },
+    lanes: { ...real.lanes, live: async () => ({ lanes: left > 0 ? [lane] : [], suspects: false, version: "0" }) },
     leases: {
       ...real.leases,
       async claim({ quotas }) {
@@ -46,7 +46,7 @@ function hollowStore(): Store {
             input: '{"i":1}',
             options: undefined,
             dueAt: 0,
-            spent: 0,
+            attempts: 0,
             crashes: 0,
           })),
         };
@@ -64,7 +64,7 @@ const store = hollow ? hollowStore() : memoryStore();
 if (!hollow) {
   for (let i = 0; i < jobs; i += 1_000) {
     await store.jobs.enqueue(
-      Array.from({ length: Math.min(1_000, jobs - i) }, () => ({ tail: tail(lane.tenant), lane, input: '{"i":1}', options: undefined })),
+      Array.from({ length: Math.min(1_000, jobs - i) }, () => ({ idSuffix: idSuffix(lane.tenant), lane, input: '{"i":1}', options: undefined })),
     );
   }
 }

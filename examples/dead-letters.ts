@@ -1,6 +1,6 @@
 /**
  * A job that can never succeed, or has used up its retries, is dead: kept, listed and counted, until it is redriven (as
- * it was, or with its input mended) or dropped.
+ * it was, or with its input mended) or deleted.
  *
  *   node --import tsx examples/dead-letters.ts
  */
@@ -28,12 +28,12 @@ const report = await pawl.dead.redrive(
   { task: pay.name, failure: "NonRetryable" },
   { every: "20ms", edit: (input) => ({ amount: (input as { amount: string }).amount.replace(",", "") }) },
 );
-console.log(`redriven: ${report.count}`);
+console.log(`redriven: ${report.changed}`);
 console.log(`paid: ${await batch[0]?.result()} and ${await batch[1]?.result()}`);
 
 const flaky = batch[2];
 for (const { outcome, failure } of (await flaky?.history()) ?? []) console.log(`${outcome}: ${failure?.message}`);
-await flaky?.drop();
+await flaky?.delete();
 console.log(`still dead: ${await pawl.dead.count({ task: pay.name })}`);
 
 await pawl.close();

@@ -5,8 +5,8 @@
  */
 import { NonRetryable, open, task } from "pawl";
 
-const page = task<{ page: number; torn?: boolean }, number>("report.page", ({ page, torn }) => {
-  if (torn) throw new NonRetryable(`page ${page} is torn`);
+const page = task<{ page: number; missing?: boolean }, number>("report.page", ({ page, missing }) => {
+  if (missing) throw new NonRetryable(`page ${page} is missing`);
   return page;
 });
 const bind = task<{ pages: readonly string[] }, string>("report.bind", async ({ pages }) => {
@@ -17,9 +17,9 @@ const bind = task<{ pages: readonly string[] }, string>("report.bind", async ({ 
 
 const pawl = await open(process.argv[2] ?? "./data", { tasks: [page, bind] });
 
-async function makeReport(inputs: readonly { page: number; torn?: boolean }[], onDeath: "die" | "run" | "wait") {
+async function makeReport(inputs: readonly { page: number; missing?: boolean }[], onDependencyDeath: "die" | "run" | "wait") {
   const pages = await pawl.enqueueMany(page, inputs);
-  const report = await pawl.enqueue(bind, { pages: pages.map(({ id }) => id) }, { dependsOn: pages, onDeath });
+  const report = await pawl.enqueue(bind, { pages: pages.map(({ id }) => id) }, { dependsOn: pages, onDependencyDeath });
   return { pages, report };
 }
 
@@ -28,17 +28,17 @@ console.log(`before there is a worker: ${(await whole.report.get()).state}`);
 await pawl.work();
 console.log(await whole.report.result());
 
-const torn = [{ page: 1 }, { page: 2, torn: true }];
-const doomed = await makeReport(torn, "die");
-console.log(`die: ${(await pawl.jobs.wait(doomed.report)).failure?.kind}`);
-const anyway = await makeReport(torn, "run");
+const missing = [{ page: 1 }, { page: 2, missing: true }];
+const strict = await makeReport(missing, "die");
+console.log(`die: ${(await pawl.jobs.wait(strict.report)).failure?.kind}`);
+const anyway = await makeReport(missing, "run");
 console.log(`run: ${await anyway.report.result()}`);
 
 // One that waits goes on when the dead one was redriven, here with its input mended.
-const patient = await makeReport(torn, "wait");
-for (const one of patient.pages) {
+const waiting = await makeReport(missing, "wait");
+for (const one of waiting.pages) {
   if ((await pawl.jobs.wait(one)).state === "dead") await one.redrive({ input: { page: 2 } });
 }
-console.log(`wait: ${await patient.report.result()}`);
+console.log(`wait: ${await waiting.report.result()}`);
 
 await pawl.close();

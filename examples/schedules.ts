@@ -9,8 +9,8 @@ const report = task<{ region: string }, string>("report", ({ region }) => `repor
 
 const pawl = await open(process.argv[2] ?? "./data", {
   tasks: [report],
-  // Part of the code: a deploy that changes nothing changes nothing, one that drops it marks it.
-  schedules: [schedule("nightly", report, { cron: "30 2 * * *", zone: "America/New_York", input: { region: "us" } })],
+  // Part of the code: a deploy that changes nothing changes nothing, one that no longer has it marks it.
+  schedules: [schedule("nightly", report, { cron: "30 2 * * *", timeZone: "America/New_York", input: { region: "us" } })],
 });
 
 // Where the clocks skip half past two, it ticks when they go on; the preview says so.
@@ -28,7 +28,7 @@ const ticked = new Promise<void>((resolve) => {
 await ticked;
 const [tick] = await pawl.schedules.ticks("heartbeat");
 if (tick !== undefined && "job" in tick) console.log(`heartbeat ${tick.kind}: ${await pawl.jobs.result(tick.job)}`);
-await pawl.schedules.remove("heartbeat");
+await pawl.schedules.delete("heartbeat");
 
 const now = await pawl.schedules.trigger("nightly", { input: { region: "eu" } });
 console.log(`triggered: ${await now.result()}`);

@@ -23,11 +23,11 @@ console.log(`first: ${(await first.get()).state}`);
 try {
   await pawl.enqueue(remind, { items: 4 }, { unique: { key: "cart-42", onConflict: "reject" } });
 } catch (error) {
-  if (!isPawlError(error, "key_taken")) throw error;
+  if (!isPawlError(error, "unique_key_taken")) throw error;
   console.log(`${error.code}: held by ${error.details.job === newer.id ? "the newer one" : "another"}`);
 }
 
-// Finished, the key is free again; `while: "1h"` would hold it for an hour from its enqueue, whatever becomes of it.
+// Finished, the key is free again; `for: "1h"` would hold it for an hour from its enqueue, whatever becomes of it.
 await pawl.work();
 console.log(await newer.result());
 const again = await pawl.enqueue(remind, { items: 5 }, { key: "cart-42" });

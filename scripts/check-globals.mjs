@@ -10,10 +10,17 @@ import ts from "typescript";
 const library = "packages/pawl/src/";
 const server = "packages/server/src/";
 const postgres = `${library}store/postgres/`;
-/** What owns real processes, sockets, files and threads (and `renewal.ts`, which tells a thread's time from ours). */
-const owners = [`${library}runtime/`, `${postgres}drivers/`, `${postgres}embedded/`, `${postgres}renewal.ts`, `${library}testing/`, "-thread.ts"];
+/** What owns real processes, sockets, files and threads (and `renewer.ts`, which tells a thread's time from ours). */
+const owners = [
+  `${library}runtime/`,
+  `${postgres}drivers/`,
+  `${postgres}embedded/`,
+  `${postgres}settle/renewer.ts`,
+  `${library}testing/`,
+  "-thread.ts",
+];
 
-const time = { allowed: [...owners, server], instead: "take the Clock of runtime/clock.ts" };
+const time = { allowed: [...owners, server], instead: "take the Clock of runtime/time/clock.ts" };
 const rules = {
   // The memory store's clock is a store's clock: the one place that says what time it is.
   "Date.now": { ...time, allowed: [...time.allowed, `${library}store/memory/index.ts`] },
@@ -33,11 +40,11 @@ const exempt = /\.test\.ts$|\/conformance\//;
 function* uses(node) {
   if (ts.isPropertyAccessExpression(node) && ts.isIdentifier(node.expression)) {
     const name = `${node.expression.text}.${node.name.text}`;
-    if (name in rules) yield [name, node];
+    if (Object.hasOwn(rules, name)) yield [name, node];
     else if (node.expression.text === "console") yield ["console", node];
   } else if (ts.isNewExpression(node) && node.expression.getText() === "Date" && !node.arguments?.length) {
     yield ["new Date()", node];
-  } else if (ts.isIdentifier(node) && node.text in rules && node.text !== "console" && !isNameOnly(node)) {
+  } else if (ts.isIdentifier(node) && Object.hasOwn(rules, node.text) && node.text !== "console" && !isNameOnly(node)) {
     yield [node.text, node];
   }
   for (const child of node.getChildren()) yield* uses(child);

@@ -1,6 +1,6 @@
 /**
  * What tsc leaves behind: the migrations are read beside the compiled code, so they are published with it.
- * (`runtime/thread-source.mjs` is not: it starts threads from TypeScript, which the published code never does.)
+ * (`runtime/io/thread-source.mjs` is not: it starts threads from TypeScript, which the published code never does.)
  * And the command can be run by its path, as npm makes it where it installs it.
  */
 import { chmodSync, cpSync, existsSync, readdirSync, rmSync, statSync } from "node:fs";

@@ -5,11 +5,11 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { chartedIn, pageParts, reportsIn } from "../bench/report/index.js";
-import { BOUNDS_TABLE, LONGEST_NAMES } from "../packages/pawl/src/core/bounds.js";
-import { DEFAULTS } from "../packages/pawl/src/core/defaults.js";
-import { errorTable } from "../packages/pawl/src/core/error.js";
-import { STATES } from "../packages/pawl/src/core/job.js";
-import { ENTRY, LIFECYCLE, lifecycleTable, type Verb } from "../packages/pawl/src/core/lifecycle.js";
+import { JOB_STATES } from "../packages/pawl/src/core/jobs/job.js";
+import { ENTRY, LIFECYCLE, lifecycleTable, type Verb } from "../packages/pawl/src/core/jobs/lifecycle.js";
+import { BOUNDS_TABLE, LONGEST_NAMES } from "../packages/pawl/src/core/values/bounds.js";
+import { DEFAULTS } from "../packages/pawl/src/core/values/defaults.js";
+import { errorTable } from "../packages/pawl/src/core/values/error.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
 
@@ -58,12 +58,12 @@ function list(words: readonly string[]): string {
 function diagram(): string {
   const lines = ["```mermaid", "stateDiagram-v2"];
   for (const state of ENTRY.enqueue ?? []) lines.push(`  [*] --> ${state}: enqueue`);
-  for (const from of STATES) {
+  for (const from of JOB_STATES) {
     const arrows = new Map<string, Verb[]>();
     for (const [verb, targets] of Object.entries(LIFECYCLE[from]) as [Verb, readonly string[]][]) {
       for (const to of targets) if (to !== from) arrows.set(to, [...(arrows.get(to) ?? []), verb]);
     }
-    for (const [to, verbs] of arrows) lines.push(`  ${from} --> ${to === "gone" ? "[*]" : to}: ${verbs.join(", ")}`);
+    for (const [to, verbs] of arrows) lines.push(`  ${from} --> ${to === "deleted" ? "[*]" : to}: ${verbs.join(", ")}`);
   }
   return [...lines, "```"].join("\n");
 }
@@ -77,7 +77,7 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
     tenant: ["tenant of a job", "job, `pawl.as({ tenant })`"],
     retries: ["retries after a failed attempt, over eleven to fourteen minutes", "queue, task, job: `retry`"],
     timeout: ["time one attempt may take", "queue, task, job"],
-    crashLimit: ["workers a job may take down before it is dead", "queue, task, job"],
+    maxCrashes: ["workers a job may take down before it is dead", "queue, task, job"],
   },
   backoff: {
     min: ["delay of the first retry", "`retry: exponential({ min })`"],
@@ -86,23 +86,23 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
     jitter: ["share of a delay that chance may take away", "`retry: exponential({ jitter })`"],
   },
   lease: {
-    duration: ["how long a lease lasts unless it is renewed", "`work({ lease })`, and `open(url, { maintenance: { lease } })` alike"],
-    renewal: ["between renewals; a third of a shorter lease", "`work({ renewal })`"],
+    duration: ["how long a lease lasts unless it is renewed", "`work({ leaseDuration })`, and `open(url, { maintenance: { leaseDuration } })` alike"],
+    renewInterval: ["between renewals; a third of a shorter lease", "`work({ renewInterval })`"],
   },
   worker: {
     concurrency: ["handlers at a time", "`work({ concurrency })`"],
-    claimBatch: ["most jobs taken by one claim", "`work({ claimBatch })`"],
+    maxJobsPerClaim: ["most jobs taken by one claim", "`work({ maxJobsPerClaim })`"],
     lookahead: ["how much work is claimed ahead of free slots, as time", "fixed"],
-    poll: ["how long an idle worker waits before it looks again; twice that while wake-ups arrive", "`work({ poll })`"],
-    drain: ["how long a stopping worker lets handlers finish", "`work({ drain })`, `worker.stop({ timeout })`"],
+    pollInterval: ["how long an idle worker waits before it looks again; twice that while wakeups arrive", "`work({ pollInterval })`"],
+    shutdownGrace: ["how long a stopping worker lets handlers finish", "`work({ shutdownGrace })`, `worker.stop({ timeout })`"],
     overrun: ["how long a handler may go on after its time before it counts as lost", "fixed; how many may be lost: `work({ mostLost })`"],
-    intentPoll: ["between looks for cancellations while jobs run; twice that while wake-ups arrive", "fixed"],
+    intentPoll: ["between looks for cancellations while jobs run; twice that while wakeups arrive", "fixed"],
   },
   breaker: {
-    failures: ["share of failures at which a breaker opens", "task: `breaker.failures`"],
+    failureRate: ["share of failures at which a breaker opens", "task: `breaker.failureRate`"],
     window: ["how long outcomes are counted", "task: `breaker.window`"],
-    minimum: ["outcomes in that time below which it never opens", "task: `breaker.minimum`"],
-    probe: ["between probes of an open breaker", "task: `breaker.probe`"],
+    minOutcomes: ["outcomes in that time below which it never opens", "task: `breaker.minOutcomes`"],
+    probeInterval: ["between probes of an open breaker", "task: `breaker.probeInterval`"],
   },
   capacity: {
     life: ["how long a worker is believed to live after a sign of life", "fixed"],
@@ -110,73 +110,79 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
     patience: ["how long a task waits for room before room is kept for it", "fixed"],
   },
   schedule: {
-    zone: ["time zone of a schedule", "schedule"],
+    timeZone: ["time zone of a schedule", "schedule"],
     missed: ["what becomes of missed ticks: `skip`, `latest` or `all`", "schedule"],
     overlap: ["what becomes of a tick while an earlier job is unfinished: `allow`, `skip`, `wait` or `cancel`", "schedule"],
     tolerance: ["how late a tick may be and still be on time", "schedule: `missed.tolerance`"],
     window: ["how old a missed tick may be to be made up for", "schedule: `missed.window`"],
-    cap: ["missed ticks made up for with `all`, the newest ones", "schedule: `missed.cap`"],
+    max: ["missed ticks made up for with `all`, the newest ones", "schedule: `missed.max`"],
     pace: ["between two of them", "schedule: `missed.pace`"],
     batch: ["schedules seen to by one transaction", "fixed"],
     app: ["application whose code the schedules given to `open` are", "`open(url, { app })`"],
   },
   maintenance: {
-    pulse: ["between looks at what is due", "`open(url, { maintenance: { pulse } })`"],
-    sweep: ["between sweeps for expired leases", "`open(url, { maintenance: { sweep } })`"],
-    prune: ["between prunings", "`open(url, { maintenance: { prune } })`"],
-    batch: ["rows handled by one statement of a duty", "`open(url, { maintenance: { batch } })`"],
+    pollInterval: ["between looks at what is due", "`open(url, { maintenance: { pollInterval } })`"],
+    reapInterval: ["between sweeps for expired leases", "`open(url, { maintenance: { reapInterval } })`"],
+    pruneInterval: ["between prunings", "`open(url, { maintenance: { pruneInterval } })`"],
+    batchSize: ["rows handled by one statement of a duty", "`open(url, { maintenance: { batchSize } })`"],
   },
   keep: {
-    finished: ["how long succeeded and cancelled jobs are kept", "`open(url, { keep: { finished } })`"],
+    jobs: ["how long succeeded and cancelled jobs are kept", "`open(url, { keep: { jobs } })`"],
     dead: ["how long dead jobs are kept", "`open(url, { keep: { dead } })`"],
     series: ["how long the time series of counts are kept", "`open(url, { keep: { series } })`"],
     events: ["how long events are kept for who watches", "fixed"],
-    request: ["how long a request id answers with its first job", "fixed"],
+    idempotencyKey: ["how long an idempotency key answers with its first job", "fixed"],
   },
   target: {
     concurrency: ["deliveries at a time to one target, of each process", "`pawl.targets.put(task, { concurrency })`"],
     timeout: ["how long one delivery may take to be answered", "`pawl.targets.put(task, { timeout })`"],
-    overlap: ["how long the secret before signs beside a new one", "`pawl.targets.rotate(task, { overlap })`"],
+    keepOldFor: ["how long the secret before signs beside a new one", "`pawl.targets.rotate(task, { keepOldFor })`"],
   },
-  keys: {
-    overlap: ["how long the secret before is good beside a new one", "`pawl.keys.rotate(id, { overlap })`"],
+  apiKeys: {
+    keepOldFor: ["how long the secret before is good beside a new one", "`pawl.apiKeys.rotate(id, { keepOldFor })`"],
   },
   replies: {
     keep: ["how long an answer is kept for the same request again", "fixed"],
     patience: ["after which a request that was not answered is taken for dead", "fixed"],
   },
   ingest: {
-    patience: ["how long `enqueueStream` waits to be let in under an ingest limit", "`enqueueStream(…, { patience })`"],
+    patience: ["how long `enqueueStream` waits to be let in under an ingest limit", "`enqueueStream(…, { wait })`"],
   },
 };
 
 const DURATIONS = new Set([
   "job.timeout",
   "lease.duration",
-  "lease.renewal",
+  "lease.renewInterval",
   "worker.lookahead",
-  "worker.poll",
-  "worker.drain",
+  "worker.pollInterval",
+  "worker.shutdownGrace",
+  "worker.overrun",
   "worker.intentPoll",
   "breaker.window",
-  "breaker.probe",
+  "breaker.probeInterval",
   "capacity.life",
   "capacity.sign",
   "capacity.patience",
   "schedule.tolerance",
   "schedule.window",
   "schedule.pace",
-  "maintenance.pulse",
-  "maintenance.sweep",
-  "maintenance.prune",
+  "maintenance.pollInterval",
+  "maintenance.reapInterval",
+  "maintenance.pruneInterval",
   "ingest.patience",
   "backoff.min",
   "backoff.max",
-  "keep.finished",
+  "keep.jobs",
   "keep.dead",
   "keep.series",
   "keep.events",
-  "keep.request",
+  "keep.idempotencyKey",
+  "target.timeout",
+  "target.keepOldFor",
+  "apiKeys.keepOldFor",
+  "replies.keep",
+  "replies.patience",
 ]);
 
 function defaults(): string {

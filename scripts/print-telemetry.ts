@@ -4,9 +4,9 @@
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { alertSections, alertsYaml } from "../packages/server/src/telemetry/alerts.js";
-import { dashboardJson } from "../packages/server/src/telemetry/dashboard.js";
-import { metricTable } from "../packages/server/src/telemetry/metric-table.js";
+import { alertSections, alertsYaml } from "../packages/server/src/telemetry/metrics/alerts.js";
+import { dashboardJson } from "../packages/server/src/telemetry/metrics/dashboard.js";
+import { metricTable } from "../packages/server/src/telemetry/metrics/metric-table.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
 const BLOCK = /(<!-- printed -->\n)[\s\S]*?(<!-- \/printed -->)/;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { temporaryFolder } from "./support/folder.js";
+import { temporaryFolder } from "./support/temporary-folder.js";
 import { noTerminal, type Size, Terminal } from "./support/terminal.js";
 
 const demo = (store: string) => `${process.execPath} --import tsx packages/server/src/cli/main.ts demo ${store}`;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { builtPawl, Child } from "./support/child.js";
-import { temporaryFolder } from "./support/folder.js";
+import { builtPawl, NodeProcess } from "./support/processes/child-process.js";
+import { temporaryFolder } from "./support/temporary-folder.js";
 
-const pawl = (...args: string[]) => new Child(builtPawl(), args);
+const pawl = (...args: string[]) => new NodeProcess(builtPawl(), args);
 
 describe.concurrent("npm start", () => {
   test("shows every kind of work, on Ctrl-C finishes what runs, and picks up where it was when started again", { timeout: 120_000 }, async () => {

@@ -5,13 +5,13 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { blocksOf } from "./readme/blocks.js";
-import { temporaryFolder } from "./support/folder.js";
+import { temporaryFolder } from "./support/temporary-folder.js";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../", import.meta.url));
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 /** bytes: a line for every file of a package */
-const MOST_OUTPUT = 16 * 1_048_576;
+const MAX_OUTPUT = 16 * 1_048_576;
 
 function importsVitest(file: string): boolean {
   return /(from|import\()\s*["']vitest/.test(readFileSync(file, "utf8"));
@@ -69,7 +69,7 @@ describe("the published package", () => {
 
   test.each(["pawl", "server"])("of packages/%s holds no tests, and nothing that imports what only they need", { timeout: 90_000 }, async (name) => {
     const folder = join(root, "packages", name);
-    const { stdout } = await run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: folder, maxBuffer: MOST_OUTPUT });
+    const { stdout } = await run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: folder, maxBuffer: MAX_OUTPUT });
     const [{ files }] = JSON.parse(stdout) as [{ files: readonly { path: string }[] }];
     const code = files.map(({ path }) => path).filter((path) => /\.[jt]s$/.test(path));
     expect(code).toContain("src/index.ts");

@@ -2,9 +2,9 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { open, type Pawl } from "../packages/pawl/src/index.js";
-import { Child } from "./support/child.js";
-import { temporaryFolder } from "./support/folder.js";
-import { describeOn, freshDatabase } from "./support/servers.js";
+import { NodeProcess } from "./support/processes/child-process.js";
+import { describeOn, freshDatabase } from "./support/servers/servers.js";
+import { temporaryFolder } from "./support/temporary-folder.js";
 
 /** Every example, and what it must print; lines in any order, since workers run jobs side by side. */
 const EXAMPLES: Readonly<Record<string, readonly (string | RegExp)[]>> = {
@@ -29,7 +29,7 @@ const EXAMPLES: Readonly<Record<string, readonly (string | RegExp)[]>> = {
     "second: existing, the same job",
     "newer: created, replaced the first",
     "first: cancelled",
-    "key_taken: held by the newer one",
+    "unique_key_taken: held by the newer one",
     "reminded of 3 items",
     "again: created",
   ],
@@ -49,7 +49,7 @@ const EXAMPLES: Readonly<Record<string, readonly (string | RegExp)[]>> = {
 };
 
 async function check(name: string, store: string): Promise<void> {
-  await using child = new Child(join(inject("built"), `examples/${name}.js`), [store]);
+  await using child = new NodeProcess(join(inject("built"), `examples/${name}.js`), [store]);
   const code = await child.exit();
   expect({ code, lines: child.lines }).toEqual({
     code: 0,

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { Child, Jobs, Usage } from "../contract/child.ts";
-import type { Planned, Session } from "../contract/system.ts";
+import type { PlannedJob, Session } from "../contract/system.ts";
 import { monotonic } from "./clock.ts";
 import { inParallel, planned } from "./jobs.ts";
+import { RunCounter } from "./run-counter.ts";
 import { dueOf, plannedSchedules } from "./schedules.ts";
 import { Times } from "./spread.ts";
-import { Tally } from "./tally.ts";
 
 /** What can be asked of a child by a message that is answered. */
 export type Commands = Omit<Child, "system" | "pid" | "done" | "onProgress">;
@@ -19,7 +19,7 @@ export interface Obeying {
 
 /** Carries out commands on a session, and takes the times. */
 export function obeying(session: Session): Obeying {
-  let tally = new Tally(0);
+  let counter = new RunCounter(0);
   let stored = 0;
   let doneElsewhere = 0;
   let heard = () => {};
@@ -29,7 +29,7 @@ export function obeying(session: Session): Obeying {
     await work();
     return { count, ms: monotonic() - began };
   };
-  function* counted(jobs: Iterable<Planned>) {
+  function* counted(jobs: Iterable<PlannedJob>) {
     for (const job of jobs) {
       stored++;
       yield job;
@@ -101,19 +101,19 @@ export function obeying(session: Session): Obeying {
     },
 
     async work({ upTo, ...settings }) {
-      tally = new Tally(upTo);
+      counter = new RunCounter(upTo);
       const began = monotonic();
       // Through the variable, so that `forget` reaches a running worker.
-      await session.work((input) => tally.tick(input), settings);
+      await session.work((input) => counter.tick(input), settings);
       return { began };
     },
 
     async ran(count) {
-      await tally.reached(count);
-      return tally.ran();
+      await counter.reached(count);
+      return counter.ran();
     },
 
-    report: async () => tally.ran(),
+    report: async () => counter.ran(),
 
     async watched() {
       if (session.watched === undefined) throw new Error("this system says nothing of its work");
@@ -130,7 +130,7 @@ export function obeying(session: Session): Obeying {
     },
 
     async forget(upTo) {
-      tally = new Tally(upTo);
+      counter = new RunCounter(upTo);
     },
 
     usage: async () => usage(),
@@ -140,7 +140,7 @@ export function obeying(session: Session): Obeying {
 
   return {
     commands,
-    progress: () => tally.count || stored,
+    progress: () => counter.count || stored,
     done(count) {
       doneElsewhere = count;
       heard();
@@ -148,7 +148,7 @@ export function obeying(session: Session): Obeying {
   };
 }
 
-async function* endless(jobs: Jobs): AsyncGenerator<Planned> {
+async function* endless(jobs: Jobs): AsyncGenerator<PlannedJob> {
   yield* planned(jobs);
 }
 

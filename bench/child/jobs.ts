@@ -1,8 +1,8 @@
 import type { Jobs } from "../contract/child.ts";
-import type { Planned } from "../contract/system.ts";
+import type { PlannedJob } from "../contract/system.ts";
 
 /** The jobs a command asks for, made one at a time. */
-export function* planned(jobs: Jobs): Generator<Planned> {
+export function* planned(jobs: Jobs): Generator<PlannedJob> {
   const { count, from = 0, due, ms, limited } = jobs;
   const takes = ms === undefined ? {} : { ms };
   for (let i = 0; i < count; i++) {
@@ -23,7 +23,7 @@ export function scattered(i: number): number {
   return (i * 0.6180339887498949) % 1;
 }
 
-function ownerOf(i: number, { tenants, tenant, newcomers }: Jobs): Pick<Planned, "tenant"> {
+function ownerOf(i: number, { tenants, tenant, newcomers }: Jobs): Pick<PlannedJob, "tenant"> {
   if (tenants !== undefined) return { tenant: tenantOf(i, tenants) };
   if (newcomers !== undefined) return { tenant: `newcomer-${i % newcomers}` };
   return tenant === undefined ? {} : { tenant };

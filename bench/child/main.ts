@@ -5,7 +5,7 @@
  */
 import { Socket } from "node:net";
 import { createInterface } from "node:readline";
-import type { Aim, Place, SystemModule } from "../contract/system.ts";
+import type { Aim, StoreLocation, SystemModule } from "../contract/system.ts";
 import { obeying } from "./commands.ts";
 
 const PROGRESS_MS = 50;
@@ -17,12 +17,12 @@ interface Message {
   readonly done?: number;
 }
 
-const [file, place, aim] = process.argv.slice(2) as [string, string, Aim];
+const [file, location, aim] = process.argv.slice(2) as [string, string, Aim];
 const socket = new Socket({ fd: 3 });
 const say = (message: object) => void socket.write(`${JSON.stringify(message)}\n`);
 
 const { connect } = (await import(new URL(`../systems/${file}`, import.meta.url).href)) as SystemModule;
-const { commands, progress, done } = obeying(await connect(JSON.parse(place) as Place, aim));
+const { commands, progress, done } = obeying(await connect(JSON.parse(location) as StoreLocation, aim));
 
 let said = 0;
 setInterval(() => {

@@ -21,7 +21,7 @@ export function dueOf(schedules: readonly PlannedSchedule[]): number {
  * meet; the others have theirs at another hour.
  */
 function everywhere(count: number, at: number): readonly PlannedSchedule[] {
-  const zones = Intl.supportedValuesOf("timeZone").map((zone) => ({ zone, shown: timeOfDay(zone, at) }));
+  const zones = Intl.supportedValuesOf("timeZone").map((timeZone) => ({ timeZone, shown: timeOfDay(timeZone, at) }));
   const byTime = new Map<string, number>();
   for (const { shown } of zones) byTime.set(shown, (byTime.get(shown) ?? 0) + 1);
   const [busiest] = [...byTime].sort(([, a], [, b]) => b - a)[0] as [string, number];
@@ -29,10 +29,10 @@ function everywhere(count: number, at: number): readonly PlannedSchedule[] {
   const all = Array.from({ length: count }, (_, n) => zones[n % zones.length] as (typeof zones)[number]);
   const due = all.filter(({ shown }) => shown === busiest);
   const others = all.filter(({ shown }) => shown !== busiest);
-  return [...due, ...others].map(({ zone, shown }, n) => ({
+  return [...due, ...others].map(({ timeZone, shown }, n) => ({
     tenant: tenantOf(n),
     input: shown === busiest ? { n, due: at } : { n },
-    times: { cron: `${minute} ${hour} * * *`, zone },
+    times: { cron: `${minute} ${hour} * * *`, timeZone },
   }));
 }
 

@@ -26,6 +26,8 @@ export interface Inspector {
   counts(): Promise<Counts>;
   /** the cheaper half of `counts` */
   unfinished(): Promise<number>;
+  /** Pawl on Postgres only: claimed and not settled */
+  unsettled(): Promise<number>;
   usage(): Promise<ServerUsage>;
   /** Postgres only: opens a transaction with a snapshot and keeps it until the answer is called */
   pin(): Promise<() => Promise<void>>;

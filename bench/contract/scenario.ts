@@ -1,13 +1,13 @@
 import type { Child } from "./child.ts";
 import type { Inspector } from "./inspector.ts";
-import type { Aim, Place, SystemAbout } from "./system.ts";
+import type { Aim, StoreLocation, SystemAbout } from "./system.ts";
 
 /** What is asked: a scenario measures systems by giving their children commands. */
 
 /** One repetition's view of one system: an empty store, and everything started on it ends with it. */
 export interface Turn {
   readonly system: SystemAbout;
-  readonly place: Place;
+  readonly location: StoreLocation;
   readonly inspect: Inspector;
   /** a process of the system; the first one of a turn has called `prepare` */
   start(): Promise<Child>;

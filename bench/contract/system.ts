@@ -23,7 +23,7 @@ export interface SystemAbout {
 }
 
 /** Where a child finds its store: an empty one of its own. */
-export type Place =
+export type StoreLocation =
   | {
       readonly kind: "postgres";
       readonly url: string;
@@ -49,7 +49,7 @@ export interface Input {
 }
 
 /** A job to enqueue. `input.due`, if given, is when it shall run. */
-export interface Planned {
+export interface PlannedJob {
   readonly input: Input;
   readonly tenant?: string;
   readonly limited?: Limited;
@@ -59,7 +59,7 @@ export interface Planned {
 export interface PlannedSchedule {
   readonly tenant: string;
   readonly input: Input;
-  readonly times: { readonly cron: string; readonly zone: string } | { readonly every: `${number}d`; readonly start: number };
+  readonly times: { readonly cron: string; readonly timeZone: string } | { readonly every: `${number}d`; readonly start: number };
 }
 
 /** Drained as fast as it can, or started as soon as it can: some systems have a setting for each. */
@@ -76,18 +76,18 @@ export interface WorkSettings {
 
 /** What a file in `systems/` exports. */
 export interface SystemModule {
-  connect(place: Place, aim: Aim): Promise<Session>;
+  connect(location: StoreLocation, aim: Aim): Promise<Session>;
 }
 
 /** One process's connection to a system's store. */
 export interface Session {
   /** makes tables and queues: once per place, before anything is timed */
   prepare(): Promise<void>;
-  enqueue(job: Planned): Promise<void>;
+  enqueue(job: PlannedJob): Promise<void>;
   /** the fastest documented way to enqueue many, in chunks of the system's choosing */
-  enqueueMany(jobs: Iterable<Planned>): Promise<void>;
+  enqueueMany(jobs: Iterable<PlannedJob>): Promise<void>;
   /** from an endless source at a flat cost of memory, where there is such a thing; hears how many are stored */
-  enqueueStream?(jobs: AsyncIterable<Planned>, stored: (count: number) => void): Promise<void>;
+  enqueueStream?(jobs: AsyncIterable<PlannedJob>, stored: (count: number) => void): Promise<void>;
   /** as a deploy does, all at once, where there is such a thing */
   putSchedules?(schedules: readonly PlannedSchedule[]): Promise<void>;
   /** starts the worker and answers when it is ready; calls `handle` once per attempt */

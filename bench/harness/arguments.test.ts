@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { BEFORE } from "../before.js";
 import type { Scenario } from "../contract/scenario.js";
-import { asked, help } from "./arguments.js";
+import { help, parseArguments } from "./arguments.js";
 
 const scenario = (name: string): Scenario => ({ name, measures: "…", systems: [], jobs: 1, runs: 1, run: () => Promise.reject(new Error()) });
 const known = [scenario("drain"), scenario("idle")];
 
 describe("the command line", () => {
   test("without a name, every scenario is run with its own sizes", () => {
-    expect(asked([], known)).toEqual({ scenarios: known, json: false, help: false });
+    expect(parseArguments([], known)).toEqual({ scenarios: known, json: false, help: false });
   });
 
   test("a scenario, sizes and systems can be chosen", () => {
-    expect(asked(["drain", "--jobs", "20_000", "--runs", "1", "--only", "pawl, pg-boss", "--json"], known)).toEqual({
+    expect(parseArguments(["drain", "--jobs", "20_000", "--runs", "1", "--only", "pawl, pg-boss", "--json"], known)).toEqual({
       scenarios: [known[0]],
       jobs: 20_000,
       runs: 1,
@@ -23,14 +23,14 @@ describe("the command line", () => {
   });
 
   test("paired turns are beside the commit of the wave, or beside another one", () => {
-    expect(asked(["drain", "--paired"], known)).toMatchObject({ before: BEFORE });
-    expect(asked(["drain", "--before", "abc123"], known)).toMatchObject({ before: "abc123" });
+    expect(parseArguments(["drain", "--paired"], known)).toMatchObject({ before: BEFORE });
+    expect(parseArguments(["drain", "--before", "abc123"], known)).toMatchObject({ before: "abc123" });
   });
 
   test("what is unknown is answered with what there is", () => {
-    expect(() => asked(["drian"], known)).toThrow("unknown: drian. There are drain, idle.");
-    expect(() => asked(["--only", "pgboss"], known)).toThrow(/unknown: pgboss\. There are pawl, .*pg-boss/);
-    expect(() => asked(["--jobs", "many"], known)).toThrow("--jobs wants a whole number from 1 up, not many");
+    expect(() => parseArguments(["drian"], known)).toThrow("unknown: drian. There are drain, idle.");
+    expect(() => parseArguments(["--only", "pgboss"], known)).toThrow(/unknown: pgboss\. There are pawl, .*pg-boss/);
+    expect(() => parseArguments(["--jobs", "many"], known)).toThrow("--jobs wants a whole number from 1 up, not many");
   });
 
   test("the help names every scenario", () => {

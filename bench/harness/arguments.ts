@@ -3,7 +3,7 @@ import { BEFORE } from "../before.js";
 import type { Scenario } from "../contract/scenario.js";
 import { SYSTEMS } from "../systems/about.ts";
 
-export interface Asked {
+export interface BenchArguments {
   readonly scenarios: readonly Scenario[];
   readonly jobs?: number;
   readonly runs?: number;
@@ -16,7 +16,7 @@ export interface Asked {
 }
 
 /** Throws what a person can read. */
-export function asked(args: readonly string[], known: readonly Scenario[]): Asked {
+export function parseArguments(args: readonly string[], known: readonly Scenario[]): BenchArguments {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,

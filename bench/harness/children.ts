@@ -5,12 +5,12 @@ import { createInterface } from "node:readline";
 import type { Duplex, Readable } from "node:stream";
 import type { Commands } from "../child/commands.ts";
 import type { Child } from "../contract/child.js";
-import type { Aim, Place } from "../contract/system.js";
+import type { Aim, StoreLocation } from "../contract/system.js";
 import type { NodeRuntime } from "./node.js";
 import type { RunnableSystem } from "./turns.js";
 
 const BENCH = resolve(import.meta.dirname, "..");
-const PATIENCE_MS = 30_000;
+const START_TIMEOUT_MS = 30_000;
 /** of what a child printed: for the message if it fails */
 const KEPT_OUTPUT = 4_000;
 
@@ -46,13 +46,13 @@ export interface Started extends Child {
 }
 
 /** Starts one process of a system on a place, and waits until it is connected. */
-export async function startChild(system: RunnableSystem, place: Place, aim: Aim, node: NodeRuntime): Promise<Started> {
-  const { file, args } = commandOf(system, place, aim, node);
+export async function startChild(system: RunnableSystem, location: StoreLocation, aim: Aim, node: NodeRuntime): Promise<Started> {
+  const { file, args } = commandOf(system, location, aim, node);
   const cwd = system.bench ?? BENCH;
   const env = { ...process.env, NODE_ENV: "production", TSX_TSCONFIG_PATH: resolve(cwd, "tsconfig.json") };
   // A group of its own: some start processes themselves, and those would keep its pipes open after it was killed.
   const process_ = spawn(file, args, { cwd, env, stdio: ["ignore", "pipe", "pipe", "pipe"], detached: true });
-  const line = new Line(system.name, process_);
+  const line = new ChildConnection(system.name, process_);
   await line.ready;
 
   const commands = Object.fromEntries(COMMANDS.map((command) => [command, (argument?: unknown) => line.ask(command, argument)])) as Pick<
@@ -67,16 +67,16 @@ export async function startChild(system: RunnableSystem, place: Place, aim: Aim,
     onProgress: (listener) => line.onProgress(listener),
     async stop() {
       await line.ask("stop");
-      await line.end(PATIENCE_MS);
+      await line.end(START_TIMEOUT_MS);
     },
     kill: () => line.end(0),
   };
 }
 
-function commandOf(system: RunnableSystem, place: Place, aim: Aim, node: NodeRuntime): { file: string; args: string[] } {
+function commandOf(system: RunnableSystem, location: StoreLocation, aim: Aim, node: NodeRuntime): { file: string; args: string[] } {
   const bench = system.bench ?? BENCH;
   const path = resolve(bench, "systems", system.file);
-  const told = [JSON.stringify(place), aim];
+  const told = [JSON.stringify(location), aim];
   const language = extname(system.file);
   // Debian's own: its packages are for them, and not for others that may be first in the path.
   if (language === ".rb") return { file: "/usr/bin/ruby", args: [path, ...told] };
@@ -85,13 +85,13 @@ function commandOf(system: RunnableSystem, place: Place, aim: Aim, node: NodeRun
 }
 
 /** The talk with one child: questions by number, answers, and what it says unasked. */
-class Line {
+class ChildConnection {
   readonly ready: Promise<void>;
   readonly #process: ChildProcess;
   readonly #socket: Duplex;
   readonly #open = new Map<number, { resolve(answer: unknown): void; reject(error: Error): void }>();
   readonly #listeners: ((count: number) => void)[] = [];
-  #said = "";
+  #lastMessage = "";
   #questions = 0;
   #gone = false;
 
@@ -104,7 +104,7 @@ class Line {
     this.#socket.on("error", () => {}); // its end is told by its exit
     for (const output of [child.stdout, child.stderr] as Readable[]) {
       output.setEncoding("utf8").on("data", (text: string) => {
-        this.#said = (this.#said + text).slice(-KEPT_OUTPUT);
+        this.#lastMessage = (this.#lastMessage + text).slice(-KEPT_OUTPUT);
       });
     }
     this.ready = new Promise((resolve, reject) => this.#open.set(0, { resolve: () => resolve(), reject }));
@@ -154,12 +154,12 @@ class Line {
     const question = this.#open.get(number);
     this.#open.delete(number);
     if (error === undefined) question?.resolve(answer);
-    else question?.reject(new Error(`${this.name}: ${error}\n${this.#said}`));
+    else question?.reject(new Error(`${this.name}: ${error}\n${this.#lastMessage}`));
   }
 
   #lost(why: string): void {
     this.#gone = true;
-    for (const { reject } of this.#open.values()) reject(new Error(`${this.name} ${why}\n${this.#said}`));
+    for (const { reject } of this.#open.values()) reject(new Error(`${this.name} ${why}\n${this.#lastMessage}`));
     this.#open.clear();
   }
 }

@@ -1,17 +1,19 @@
 import pg from "pg";
 import type { Counts, Inspector } from "../contract/inspector.js";
-import type { Place } from "../contract/system.js";
+import type { StoreLocation } from "../contract/system.js";
 import { familyCpuMs } from "./cpu.js";
 
 interface CountStatements {
   readonly unfinished: string;
   readonly finished?: string;
+  readonly unsettled?: string;
 }
 
 /** Of the commit in `before.ts`: its tables stay as they are, whatever becomes of ours. */
 const BEFORE: CountStatements = {
   unfinished: `select (select count(*) from pawl.any_ready) + (select count(*) from pawl.scheduled)
       + (select count(*) from pawl.parked) + (select count(*) from pawl.blocked) + (select coalesce(sum(open), 0) from pawl.lease) as count`,
+  unsettled: "select coalesce(sum(open), 0) from pawl.lease",
   finished: `select count(distinct j.id) from pawl.job j join (select job from pawl.attempt where outcome = 0
       union all select unnest(jobs) from pawl.bundle) a on a.job = j.id`,
 };
@@ -20,10 +22,11 @@ const BEFORE: CountStatements = {
 const STATEMENTS: Readonly<Record<string, CountStatements>> = {
   pawl: {
     unfinished: `select (select count(*) from pawl.any_ready) + (select count(*) from pawl.scheduled)
-      + (select count(*) from pawl.parked) + (select count(*) from pawl.blocked) + (select coalesce(sum(open), 0) from pawl.lease) as count`,
+      + (select count(*) from pawl.parked) + (select count(*) from pawl.blocked) + (select coalesce(sum(unsettled), 0) from pawl.lease) as count`,
+    unsettled: "select coalesce(sum(unsettled), 0) from pawl.lease",
     // A job has one attempt with that outcome.
-    finished: `select count(distinct u.job) from pawl.history h cross join lateral unnest(coalesce(h.jobs, array[h.first])) with ordinality as u(job, place)
-      where not exists (select from generate_series(1, cardinality(h.odd), 5) as at where h.odd[at] = u.place and h.odd[at + 1] <> 0)`,
+    finished: `select count(distinct u.job) from pawl.history h cross join lateral unnest(coalesce(h.jobs, array[h.first])) with ordinality as u(job, index)
+      where not exists (select from generate_series(1, cardinality(h.outcomes), 5) as at where h.outcomes[at] = u.index and h.outcomes[at + 1] <> 0)`,
   },
   "graphile-worker": { unfinished: "select count(*) from graphile_worker._private_jobs" },
   "pg-boss": {
@@ -37,11 +40,11 @@ const STATEMENTS: Readonly<Record<string, CountStatements>> = {
 };
 
 export async function inspectPostgres(
-  place: Place & { readonly kind: "postgres" },
+  location: StoreLocation & { readonly kind: "postgres" },
   system: string,
   postmaster: number | undefined,
 ): Promise<Inspector & { close(): Promise<void> }> {
-  const { host, port, user, database } = place;
+  const { host, port, user, database } = location;
   const connect = async () => {
     const client = new pg.Client({ host, port, user, database, application_name: "bench-inspector" });
     client.on("error", () => {}); // it also rejects the calls
@@ -62,6 +65,10 @@ export async function inspectPostgres(
     async unfinished() {
       if (statements === undefined) throw new Error(`nobody knows the tables of ${system}`);
       return number(statements.unfinished);
+    },
+    async unsettled() {
+      if (statements?.unsettled === undefined) throw new Error(`nobody knows the leases of ${system}`);
+      return number(statements.unsettled);
     },
     async usage() {
       // A backend tells its counters after a second at the latest; ours shall not wait for that.

@@ -82,6 +82,7 @@ export async function inspectRedis(server: RedisServer, system: string): Promise
       };
     },
     pin: async () => async () => {},
+    unsettled: () => Promise.reject(new Error("only Pawl's leases are counted")),
     query: () => Promise.reject(new Error("Redis speaks no SQL")),
     close: () => client.disconnect(),
   };

@@ -15,7 +15,7 @@ export function beginsNow(taken: readonly Pair[], { system, case: of }: Pick<Pai
 }
 
 /** One figure over all pairs of one system and case. */
-export interface Compared {
+export interface PairedFigure {
   readonly system: string;
   readonly case?: string;
   readonly figure: string;
@@ -33,7 +33,7 @@ const CERTAINTY = 0.95;
 /** Counts of faults: comparing them says nothing. */
 const NOT_COMPARED: ReadonlySet<string> = new Set(["twice", "errors"]);
 
-export function compared(pairs: readonly Pair[]): readonly Compared[] {
+export function compared(pairs: readonly Pair[]): readonly PairedFigure[] {
   const groups = new Map<string, Pair[]>();
   for (const pair of pairs) {
     const key = JSON.stringify([pair.system, pair.case]);

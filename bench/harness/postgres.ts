@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import pg from "pg";
 import { startEmbedded } from "../../packages/pawl/src/store/postgres/embedded/index.js";
-import type { Place } from "../contract/system.js";
+import type { StoreLocation } from "../contract/system.js";
 
 /** One configuration for everyone: durable, and room enough that checkpoints do not decide who is fast. */
 const SETTINGS = {
@@ -33,8 +33,8 @@ export interface PostgresServer {
   /** the folder of its socket */
   readonly host: string;
   /** An empty database. */
-  create(options: { readonly countStatements: boolean }): Promise<Place & { readonly kind: "postgres" }>;
-  drop(place: Place & { readonly kind: "postgres" }): Promise<void>;
+  create(options: { readonly countStatements: boolean }): Promise<StoreLocation & { readonly kind: "postgres" }>;
+  drop(location: StoreLocation & { readonly kind: "postgres" }): Promise<void>;
   stop(): Promise<void>;
 }
 

@@ -1,9 +1,9 @@
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { watchdog } from "../../test/support/watchdog.js";
+import { watchdog } from "../../test/support/servers/watchdog.js";
 import type { Inspector } from "../contract/inspector.js";
-import type { Place, SystemAbout } from "../contract/system.js";
+import type { StoreLocation, SystemAbout } from "../contract/system.js";
 import { inspectEmbedded, inspectPGlite } from "./inspect-folder.js";
 import { inspectPostgres } from "./inspect-postgres.js";
 import { inspectRedis } from "./inspect-redis.js";
@@ -11,8 +11,8 @@ import { type PostgresServer, startPostgres } from "./postgres.js";
 import { redisSettings, startRedis } from "./redis.js";
 
 /** An empty store for one turn, and a second connection to look into it. */
-export interface Ground {
-  readonly place: Place;
+export interface EmptyStore {
+  readonly location: StoreLocation;
   readonly inspect: Inspector;
   clear(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export class Servers {
     this.#guard = watchdog(this.#folder);
   }
 
-  async ground(system: SystemAbout, options: { readonly countStatements: boolean }): Promise<Ground> {
+  async emptyStore(system: SystemAbout, options: { readonly countStatements: boolean }): Promise<EmptyStore> {
     if (system.store === "postgres") return this.#database(system, options);
     return system.store === "redis" ? this.#redis(system) : this.#ownFolder(system);
   }
@@ -41,17 +41,17 @@ export class Servers {
     await this.#guard.done();
   }
 
-  async #database(system: SystemAbout, options: { readonly countStatements: boolean }): Promise<Ground> {
+  async #database(system: SystemAbout, options: { readonly countStatements: boolean }): Promise<EmptyStore> {
     this.#postgres ??= this.#startPostgres();
     const server = await this.#postgres;
-    const place = await server.create(options);
-    const inspect = await inspectPostgres(place, system.name, server.pid);
+    const location = await server.create(options);
+    const inspect = await inspectPostgres(location, system.name, server.pid);
     return {
-      place,
+      location,
       inspect,
       async clear() {
         await inspect.close();
-        await server.drop(place);
+        await server.drop(location);
       },
     };
   }
@@ -63,13 +63,13 @@ export class Servers {
     return server;
   }
 
-  async #redis(system: SystemAbout): Promise<Ground> {
+  async #redis(system: SystemAbout): Promise<EmptyStore> {
     const server = await startRedis(join(this.#folder, `redis-${this.#grounds++}`));
     this.#guard.watch(server.pid, server.socket);
     const inspect = await inspectRedis(server, system.name);
     this.about.redis = `Redis ${inspect.version} on a unix socket; ${redisSettings}`;
     return {
-      place: { kind: "redis", socket: server.socket },
+      location: { kind: "redis", socket: server.socket },
       inspect,
       async clear() {
         inspect.close();
@@ -78,11 +78,11 @@ export class Servers {
     };
   }
 
-  async #ownFolder(system: SystemAbout): Promise<Ground> {
+  async #ownFolder(system: SystemAbout): Promise<EmptyStore> {
     const folder = join(this.#folder, `folder-${this.#grounds++}`);
     const inspect = system.name === "pawl-pglite" ? inspectPGlite(folder) : inspectEmbedded(folder);
     return {
-      place: { kind: "folder", folder },
+      location: { kind: "folder", folder },
       inspect,
       async clear() {
         await inspect.close();

@@ -8,7 +8,7 @@ import { isOurs, partsOf } from "./figures.js";
 import type { NodeRuntime } from "./node.js";
 import { beginsNow, type Pair } from "./paired.js";
 import type { Progress } from "./progress.js";
-import type { Ground, Servers } from "./servers.js";
+import type { EmptyStore, Servers } from "./servers.js";
 
 const LOOK_MS = 2;
 /** longer than any system takes to record what it has run */
@@ -31,7 +31,7 @@ export interface Pairing {
   readonly taken: Pair[];
 }
 
-export interface BenchParts {
+export interface BenchDeps {
   readonly scenario: Scenario;
   readonly jobs: number;
   readonly runs: number;
@@ -51,7 +51,7 @@ export interface BenchParts {
   readonly pairing?: Pairing;
 }
 
-export function benchOf(parts: BenchParts): Bench {
+export function benchOf(parts: BenchDeps): Bench {
   const { scenario, jobs, runs, systems, progress, skipped, taken, pairing } = parts;
   return {
     jobs,
@@ -95,7 +95,7 @@ function isHopeless(name: string, samples: Samples<Figures>, took: ReadonlyMap<s
 }
 
 async function pairedTurn<F extends Figures>(
-  parts: BenchParts,
+  parts: BenchDeps,
   system: RunnableSystem,
   options: TurnOptions,
   title: string,
@@ -118,7 +118,7 @@ async function pairedTurn<F extends Figures>(
 }
 
 async function oneTurn<F extends Figures>(
-  { servers, node, progress, running }: BenchParts,
+  { servers, node, progress, running }: BenchDeps,
   system: RunnableSystem,
   { aim = "throughput", countStatements = false }: TurnOptions,
   title: string,
@@ -126,16 +126,16 @@ async function oneTurn<F extends Figures>(
 ): Promise<F> {
   const say = (text: string) => progress.say(`${title}: ${text}`);
   say("starting");
-  const ground = await servers.ground(system, { countStatements });
+  const ground = await servers.emptyStore(system, { countStatements });
   const started: Started[] = [];
   try {
     return await measure({
       system,
-      place: ground.place,
+      location: ground.location,
       inspect: ground.inspect,
       say,
       async start() {
-        const child = await startChild(system, ground.place, aim, node);
+        const child = await startChild(system, ground.location, aim, node);
         running.add(child);
         if (started.push(child) === 1) await child.prepare();
         child.onProgress((count) => say(`${count.toLocaleString("en")} jobs`));
@@ -154,7 +154,7 @@ async function oneTurn<F extends Figures>(
 }
 
 /** Looks until nothing is left. The time of the look that saw it is when it began: it cannot have seen later things. */
-async function recorded(system: SystemAbout, { inspect }: Ground, finished: number): Promise<number> {
+async function recorded(system: SystemAbout, { inspect }: EmptyStore, finished: number): Promise<number> {
   if (!inspect.shared) return monotonic();
   const began = monotonic();
   for (;;) {
@@ -166,7 +166,7 @@ async function recorded(system: SystemAbout, { inspect }: Ground, finished: numb
   }
 }
 
-async function verify(system: SystemAbout, { inspect }: Ground, finished: number): Promise<void> {
+async function verify(system: SystemAbout, { inspect }: EmptyStore, finished: number): Promise<void> {
   const counts = await inspect.counts();
   if (counts.unfinished > 0) throw new Error(`${system.label} left ${counts.unfinished} jobs unfinished`);
   if (counts.finished !== undefined && counts.finished !== finished) {

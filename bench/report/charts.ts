@@ -3,7 +3,7 @@ import { barPanel } from "./bar-panel.js";
 import { formatted } from "./figures.js";
 import { linePanel } from "./line-panel.js";
 import { machineText } from "./machine.js";
-import type { Kept } from "./report.js";
+import type { SavedReport } from "./report.js";
 import { card, type Piece } from "./svg.js";
 import { circumstances } from "./table.js";
 
@@ -52,7 +52,7 @@ const CHARTS: Readonly<Record<string, Chart>> = {
 const RATE: NonNullable<Chart["figures"]> = { perSecond: "jobs run per second" };
 
 /** The chart of one scenario; undefined if it has nothing to draw. */
-export function chartOf(report: Kept): string | undefined {
+export function chartOf(report: SavedReport): string | undefined {
   const { title, figures = RATE }: Chart = CHARTS[report.scenario] ?? { title: report.scenario };
   const bars = (report.curves ?? []).length > 0 ? [] : Object.entries(figures).flatMap(([figure, head]) => barsOf(report, figure, head));
   const curves = (report.curves ?? []).map(linePanel);
@@ -61,7 +61,7 @@ export function chartOf(report: Kept): string | undefined {
 }
 
 /** The README's one chart: how fast jobs go in and are run, beside the peers. */
-export function summaryOf(reports: readonly Kept[]): string | undefined {
+export function summaryOf(reports: readonly SavedReport[]): string | undefined {
   const of = (scenario: string) => reports.find((report) => report.scenario === scenario);
   const [drain, enqueue] = [of("drain"), of("enqueue")];
   const pieces = [
@@ -72,13 +72,13 @@ export function summaryOf(reports: readonly Kept[]): string | undefined {
   return source === undefined || pieces.length === 0 ? undefined : card("Jobs per second", pieces, footnote(source));
 }
 
-function footnote({ machine, servers, date }: Kept): string {
+function footnote({ machine, servers, date }: SavedReport): string {
   const node = servers.node?.split(",")[0];
   return [machineText(machine), ...(node === undefined ? [] : [`Node ${node}`]), date.slice(0, 10)].join(" · ");
 }
 
 /** The best one first, unless the scenario has cases, which have an order of their own. */
-function barsOf({ results, systems }: Kept, figure: string, head: string): readonly Piece[] {
+function barsOf({ results, systems }: SavedReport, figure: string, head: string): readonly Piece[] {
   const labels = new Map(systems.map(({ name, label }) => [name, label]));
   const alone = new Set(results.map(({ system }) => system)).size === 1;
   const rows = results.flatMap((result) => {

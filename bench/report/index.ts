@@ -2,6 +2,6 @@
 
 export { pageParts } from "./markdown.js";
 export { COLOURED } from "./paint.js";
-export { keepPairs, printedPairs } from "./paired.js";
+export { printedPairs, savePairs } from "./paired.js";
 export { printed } from "./table.js";
-export { chartedIn, keep, publish, reportsIn } from "./write.js";
+export { chartedIn, publish, reportsIn, saveReport } from "./write.js";

@@ -2,7 +2,7 @@ import type { Curve } from "../contract/scenario.js";
 import { short } from "./figures.js";
 import { coordinate, INNER, type Piece, TONES, text } from "./svg.js";
 
-type Line = Curve["lines"][number];
+type ChartLine = Curve["lines"][number];
 
 const TOP = 44;
 const PLOT = 180;
@@ -26,13 +26,13 @@ export function linePanel({ head, stops, lines, unit = "" }: Curve): Piece {
   return { height: TOP + PLOT + 24, body: [text(0, 13, head, "head"), legend(lines), ...grid, ...labels, ...drawn].join("\n") };
 }
 
-function drawnLine(values: Line["values"], tone: number, across: (index: number) => number, up: (value: number) => number): string {
+function drawnLine(values: ChartLine["values"], tone: number, across: (index: number) => number, up: (value: number) => number): string {
   const points = values.flatMap((value, index) => (value === null ? [] : [{ x: coordinate(across(index)), y: coordinate(up(value)) }]));
   const dots = points.length > 24 ? [] : points.map(({ x, y }) => `<circle class="dot${tone}" cx="${x}" cy="${y}" r="3.5"/>`);
   return [`<polyline class="line tone${tone}" points="${points.map(({ x, y }) => `${x},${y}`).join(" ")}"/>`, ...dots].join("");
 }
 
-function legend(lines: readonly Line[]): string {
+function legend(lines: readonly ChartLine[]): string {
   if (lines.length < 2) return "";
   let x = 0;
   return lines

@@ -1,11 +1,11 @@
 import { BARS } from "../bars.js";
 import { machineText } from "./machine.js";
-import type { Kept } from "./report.js";
+import type { SavedReport } from "./report.js";
 import { circumstances, type Grid, isName, resultsGrid } from "./table.js";
 import { reachText, type Verdict, valueText, verdictsOf } from "./verdict.js";
 
 /** All of `results/README.md`. `charts` are the scenarios that have one. */
-export function markdown(reports: readonly Kept[], charts: ReadonlySet<string>): string {
+export function markdown(reports: readonly SavedReport[], charts: ReadonlySet<string>): string {
   const sorted = inOrder(reports);
   return `${[
     "# Results",
@@ -17,14 +17,14 @@ export function markdown(reports: readonly Kept[], charts: ReadonlySet<string>):
 }
 
 /** As the bars list them; what has no bar comes last. */
-export function inOrder(reports: readonly Kept[]): readonly Kept[] {
+export function inOrder(reports: readonly SavedReport[]): readonly SavedReport[] {
   const order = [...new Set(BARS.map(({ scenario }) => scenario))];
-  const place = ({ scenario }: Kept) => (order.indexOf(scenario) + order.length + 1) % (order.length + 1);
+  const place = ({ scenario }: SavedReport) => (order.indexOf(scenario) + order.length + 1) % (order.length + 1);
   return reports.toSorted((a, b) => place(a) - place(b) || a.scenario.localeCompare(b.scenario));
 }
 
 /** What of it `docs/performance.md` shows: it stands elsewhere, and has the charts and no tables of results. */
-export function pageParts(reports: readonly Kept[], charts: ReadonlySet<string>, folder: string) {
+export function pageParts(reports: readonly SavedReport[], charts: ReadonlySet<string>, folder: string) {
   const sorted = inOrder(reports);
   return {
     bars: barsTable(sorted),
@@ -34,7 +34,7 @@ export function pageParts(reports: readonly Kept[], charts: ReadonlySet<string>,
   };
 }
 
-function barsTable(reports: readonly Kept[]): string {
+function barsTable(reports: readonly SavedReport[]): string {
   const rows = reports.flatMap((report) => verdictsOf(report).map((verdict) => [report.scenario, ...verdictCells(verdict)]));
   return table([["scenario", "figure", "value", "must", "aim"], ...rows]);
 }
@@ -45,7 +45,7 @@ function verdictCells(verdict: Verdict): readonly string[] {
 }
 
 /** From its heading on. */
-function section(report: Kept, chart: boolean, folder = ""): string {
+function section(report: SavedReport, chart: boolean, folder = ""): string {
   const { scenario, measures, date, machine } = report;
   return [
     scenario,
@@ -56,7 +56,7 @@ function section(report: Kept, chart: boolean, folder = ""): string {
 }
 
 /** Of every system and server in any of the reports; the newest report's word counts. */
-function environment(reports: readonly Kept[]): string {
+function environment(reports: readonly SavedReport[]): string {
   const byAge = oldestFirst(reports);
   const servers = new Map(byAge.flatMap((report) => Object.entries(report.servers)));
   const skipped = new Map(byAge.flatMap((report) => Object.entries(report.skipped)));
@@ -69,13 +69,13 @@ function environment(reports: readonly Kept[]): string {
   ].join("\n\n");
 }
 
-function systemsTable(reports: readonly Kept[]): string {
+function systemsTable(reports: readonly SavedReport[]): string {
   const systems = new Map(oldestFirst(reports).flatMap((report) => report.systems.map((system) => [system.name, system])));
   const rows = [...systems.values()].map(({ name, label, version, settings }) => [`${label} (\`${name}\`)`, version, settings]);
   return table([["system", "version", "settings"], ...rows]);
 }
 
-function oldestFirst(reports: readonly Kept[]): readonly Kept[] {
+function oldestFirst(reports: readonly SavedReport[]): readonly SavedReport[] {
   return reports.toSorted((a, b) => a.date.localeCompare(b.date));
 }
 

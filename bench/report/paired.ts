@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Compared } from "../harness/paired.js";
+import type { PairedFigure } from "../harness/paired.js";
 import { formatted, headOf } from "./figures.js";
 import { thisMachine } from "./machine.js";
 import type { Paint } from "./table.js";
@@ -8,7 +8,7 @@ import { columnWidths, PLAIN } from "./table.js";
 import { write } from "./write.js";
 
 /** Paired turns of one scenario, for the terminal. */
-export function printedPairs(scenario: string, commit: string, rows: readonly Compared[], paint: Paint = PLAIN): string {
+export function printedPairs(scenario: string, commit: string, rows: readonly PairedFigure[], paint: Paint = PLAIN): string {
   const head = ["system", "case", "figure", "before", "now", "ratio", "95 % lower", "pairs"];
   const grid = [head, ...rows.map(cells)];
   const widths = columnWidths(grid);
@@ -22,7 +22,7 @@ export function printedPairs(scenario: string, commit: string, rows: readonly Co
   );
 }
 
-function cells({ system, case: of = "", figure, before, now, ratio, lower, pairs }: Compared): readonly string[] {
+function cells({ system, case: of = "", figure, before, now, ratio, lower, pairs }: PairedFigure): readonly string[] {
   return [
     system,
     of,
@@ -36,7 +36,7 @@ function cells({ system, case: of = "", figure, before, now, ratio, lower, pairs
 }
 
 /** Keeps what paired turns gave in the folder, with when and on what they were taken. */
-export function keepPairs(folder: string, scenario: string, commit: string, rows: readonly Compared[]): void {
+export function savePairs(folder: string, scenario: string, commit: string, rows: readonly PairedFigure[]): void {
   mkdirSync(folder, { recursive: true });
   const kept = { scenario, before: commit, date: new Date().toISOString(), machine: thisMachine(folder), compared: rows };
   write(join(folder, `${scenario}.json`), `${JSON.stringify(kept, null, 2)}\n`);

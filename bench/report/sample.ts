@@ -1,8 +1,8 @@
 import type { SystemAbout } from "../contract/system.js";
-import type { Kept } from "./report.js";
+import type { SavedReport } from "./report.js";
 
 /** A made-up report for the tests of the reporting; they change what they are about. */
-export function sample(changes: Partial<Kept> = {}): Kept {
+export function sample(changes: Partial<SavedReport> = {}): SavedReport {
   return {
     scenario: "drain",
     measures: "no-op jobs through real handlers",

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { sample } from "./sample.js";
-import { keep, reportsIn } from "./write.js";
+import { reportsIn, saveReport } from "./write.js";
 
 let folder: string;
 beforeEach(() => {
@@ -12,8 +12,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 test("keeping a report writes its JSON and chart, and the page of all that are there", () => {
-  keep(folder, sample());
-  keep(folder, sample({ scenario: "enqueue" }));
+  saveReport(folder, sample());
+  saveReport(folder, sample({ scenario: "enqueue" }));
   expect(readdirSync(folder).sort()).toEqual(["README.md", "drain.json", "drain.svg", "enqueue.json", "enqueue.svg", "summary.svg"]);
   const page = readFileSync(join(folder, "README.md"), "utf8");
   expect(page).toContain("## drain");
@@ -22,7 +22,7 @@ test("keeping a report writes its JSON and chart, and the page of all that are t
 
 test("a kept report says when and on what machine it was made", () => {
   const before = Date.now();
-  keep(folder, sample());
+  saveReport(folder, sample());
   const [report] = reportsIn(folder);
   expect(report?.machine.cores).toBeGreaterThan(0);
   expect(report?.machine.fsyncMs).toBeGreaterThan(0);
@@ -31,8 +31,8 @@ test("a kept report says when and on what machine it was made", () => {
 });
 
 test("a scenario run again takes the place of its older report", () => {
-  keep(folder, sample({ ratio: 1 }));
-  keep(folder, sample({ ratio: 2 }));
+  saveReport(folder, sample({ ratio: 1 }));
+  saveReport(folder, sample({ ratio: 2 }));
   expect(reportsIn(folder).map(({ ratio }) => ratio)).toEqual([2]);
 });
 

@@ -4,12 +4,12 @@ import type { Report } from "../contract/report.js";
 import { chartOf, summaryOf } from "./charts.js";
 import { thisMachine } from "./machine.js";
 import { markdown } from "./markdown.js";
-import type { Kept } from "./report.js";
+import type { SavedReport } from "./report.js";
 
 /** Keeps one scenario's report in the folder, and brings the pages and charts made of all of them up to date. */
-export function keep(folder: string, report: Report): void {
+export function saveReport(folder: string, report: Report): void {
   mkdirSync(folder, { recursive: true });
-  const kept: Kept = { ...report, date: new Date().toISOString(), machine: thisMachine(folder) };
+  const kept: SavedReport = { ...report, date: new Date().toISOString(), machine: thisMachine(folder) };
   write(join(folder, `${report.scenario}.json`), `${JSON.stringify(kept, null, 2)}\n`);
   publish(folder);
 }
@@ -27,14 +27,14 @@ export function publish(folder: string): void {
 }
 
 /** The scenarios that have a chart. */
-export function chartedIn(reports: readonly Kept[]): ReadonlySet<string> {
+export function chartedIn(reports: readonly SavedReport[]): ReadonlySet<string> {
   return new Set(reports.flatMap((report) => (chartOf(report) === undefined ? [] : [report.scenario])));
 }
 
-export function reportsIn(folder: string): readonly Kept[] {
+export function reportsIn(folder: string): readonly SavedReport[] {
   if (!existsSync(folder)) return [];
   const files = readdirSync(folder).filter((name) => name.endsWith(".json"));
-  return files.sort().map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as Kept);
+  return files.sort().map((name) => JSON.parse(readFileSync(join(folder, name), "utf8")) as SavedReport);
 }
 
 /** Whole or not at all: a benchmark stopped half-way leaves what was there before. */

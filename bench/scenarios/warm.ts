@@ -11,7 +11,7 @@ const WARM_LIMITED = 10_000;
 /** jobs of one call of enqueueMany */
 const CHUNK = 100_000;
 const LOOK_MS = 2;
-const PATIENCE_MS = 60_000;
+const DRAIN_TIMEOUT_MS = 60_000;
 
 export interface Crew {
   readonly processes?: number;
@@ -137,12 +137,12 @@ function ranTogether(children: readonly Child[], count: number): Promise<unknown
 
 /** As `turn.recorded`, of jobs that all have run, without counting millions of delayed ones at every look. */
 async function recorded(turn: Turn): Promise<number> {
-  const patience = monotonic() + PATIENCE_MS;
+  const patience = monotonic() + DRAIN_TIMEOUT_MS;
   for (;;) {
     const looked = monotonic();
-    const [row] = await turn.inspect.query<{ readonly open: string }>("select coalesce(sum(open), 0) as open from pawl.lease");
-    if (Number(row?.open) === 0) return looked;
-    if (looked > patience) throw new Error(`${row?.open} jobs are not recorded after a minute`);
+    const unsettled = await turn.inspect.unsettled();
+    if (unsettled === 0) return looked;
+    if (looked > patience) throw new Error(`${unsettled} jobs are not recorded after a minute`);
     await sleep(LOOK_MS);
   }
 }

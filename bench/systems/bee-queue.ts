@@ -1,18 +1,18 @@
 import BeeQueue from "bee-queue";
 import { chunked, inParallel } from "../child/jobs.ts";
-import type { Input, Place, Planned, Session } from "../contract/system.ts";
-import { redisAt } from "./place.ts";
+import type { Input, PlannedJob, Session, StoreLocation } from "../contract/system.ts";
+import { redisAt } from "./store-location.ts";
 
 const CHUNK = 1_000;
 const CONCURRENCY = 100;
 
-export async function connect(place: Place): Promise<Session> {
-  const redis = { socket: redisAt(place).socket };
+export async function connect(location: StoreLocation): Promise<Session> {
+  const redis = { socket: redisAt(location).socket };
   const quiet = { redis, getEvents: false, sendEvents: false, storeJobs: false };
   const producer = new BeeQueue<Input>("bench", { ...quiet, isWorker: false });
   await producer.ready();
   let worker: BeeQueue<Input> | undefined;
-  const jobOf = ({ input }: Planned) => {
+  const jobOf = ({ input }: PlannedJob) => {
     const job = producer.createJob(input);
     return input.due === undefined ? job : job.delayUntil(new Date(input.due));
   };

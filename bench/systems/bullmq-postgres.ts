@@ -1,13 +1,13 @@
 import { createPostgresBackend, Queue, runMigrations, Worker } from "bullmq";
 import pg from "pg";
-import type { Input, Place, Session } from "../contract/system.ts";
+import type { Input, Session, StoreLocation } from "../contract/system.ts";
 import { bullmqSession, QUEUE } from "./bullmq-session.ts";
-import { postgresAt } from "./place.ts";
+import { postgresAt } from "./store-location.ts";
 
 const CONCURRENCY = 32;
 
-export async function connect(place: Place): Promise<Session> {
-  const { host, port, user, database } = postgresAt(place);
+export async function connect(location: StoreLocation): Promise<Session> {
+  const { host, port, user, database } = postgresAt(location);
   const address = { host, port, user, database };
   return bullmqSession({
     openQueue: () => new Queue<Input>(QUEUE, { connection: { ...address, max: CONCURRENCY } }, createPostgresBackend),

@@ -1,6 +1,6 @@
 import type { Queue, Worker } from "bullmq";
 import { chunked, inParallel } from "../child/jobs.ts";
-import type { Input, Planned, Session } from "../contract/system.ts";
+import type { Input, PlannedJob, Session } from "../contract/system.ts";
 
 const CHUNK = 1_000;
 const IN_FLIGHT = 4;
@@ -8,14 +8,14 @@ const IN_FLIGHT = 4;
 export const QUEUE = "bench";
 const JOB = "noop";
 
-export interface Parts {
+export interface SessionDeps {
   openQueue(): Queue<Input>;
   migrate(): Promise<void>;
   worker(handler: (job: { readonly data: Input }) => Promise<void>, concurrency: number | undefined): Worker;
 }
 
 /** BullMQ is used the same way on both its stores. */
-export function bullmqSession({ openQueue, migrate, worker }: Parts): Session {
+export function bullmqSession({ openQueue, migrate, worker }: SessionDeps): Session {
   let opened: Queue<Input> | undefined;
   let working: Worker | undefined;
   // When first used: it looks for its tables at once, and they are not there before `prepare`.
@@ -23,7 +23,7 @@ export function bullmqSession({ openQueue, migrate, worker }: Parts): Session {
     opened ??= openQueue();
     return opened;
   };
-  const optionsOf = ({ input: { due } }: Planned) => (due === undefined ? {} : { delay: Math.max(0, due - Date.now()) });
+  const optionsOf = ({ input: { due } }: PlannedJob) => (due === undefined ? {} : { delay: Math.max(0, due - Date.now()) });
   return {
     prepare: migrate,
     async enqueue(job) {

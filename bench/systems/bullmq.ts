@@ -1,10 +1,10 @@
 import { Queue, Worker } from "bullmq";
-import type { Input, Place, Session } from "../contract/system.ts";
+import type { Input, Session, StoreLocation } from "../contract/system.ts";
 import { bullmqSession, QUEUE } from "./bullmq-session.ts";
-import { redisAt } from "./place.ts";
+import { redisAt } from "./store-location.ts";
 
-export async function connect(place: Place): Promise<Session> {
-  const connection = { path: redisAt(place).socket, maxRetriesPerRequest: null };
+export async function connect(location: StoreLocation): Promise<Session> {
+  const connection = { path: redisAt(location).socket, maxRetriesPerRequest: null };
   return bullmqSession({
     openQueue: () => new Queue<Input>(QUEUE, { connection }),
     async migrate() {},

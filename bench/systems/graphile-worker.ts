@@ -1,18 +1,18 @@
 import { Logger, makeWorkerUtils, type Runner, run } from "graphile-worker";
 import { chunked, inParallel } from "../child/jobs.ts";
-import type { Aim, Input, Place, Planned, Session } from "../contract/system.ts";
-import { postgresAt } from "./place.ts";
+import type { Aim, Input, PlannedJob, Session, StoreLocation } from "../contract/system.ts";
+import { postgresAt } from "./store-location.ts";
 
 const TASK = "noop";
 const CHUNK = 10_000;
 const POOL = 10;
 
-export async function connect(place: Place, aim: Aim): Promise<Session> {
-  const { url } = postgresAt(place);
+export async function connect(location: StoreLocation, aim: Aim): Promise<Session> {
+  const { url } = postgresAt(location);
   const logger = new Logger(() => () => {});
   const utils = await makeWorkerUtils({ preset: { worker: { connectionString: url, maxPoolSize: POOL, logger } } });
   let runner: Runner | undefined;
-  const specOf = ({ input: { due } }: Planned) => (due === undefined ? {} : { runAt: new Date(due) });
+  const specOf = ({ input: { due } }: PlannedJob) => (due === undefined ? {} : { runAt: new Date(due) });
   const batching = aim === "throughput" ? { localQueue: { size: 500 }, completeJobBatchDelay: 1, failJobBatchDelay: 1 } : {};
 
   return {

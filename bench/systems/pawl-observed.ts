@@ -1,5 +1,5 @@
 import { logTo, metricsOf } from "pawl-server/telemetry";
-import type { Place, Session } from "../contract/system.ts";
+import type { Session, StoreLocation } from "../contract/system.ts";
 import { connectWith, type Telemetry } from "./pawl.ts";
 
 /** ms between scrapes: fifteen times as often as Prometheus does by default */
@@ -12,4 +12,4 @@ export const follow: NonNullable<Telemetry["follow"]> = (pawl) => {
   logTo({ level: "info", format: "json", write: () => {} }).follow(pawl);
 };
 
-export const connect = (place: Place): Promise<Session> => connectWith(place, {}, { follow });
+export const connect = (location: StoreLocation): Promise<Session> => connectWith(location, {}, { follow });

@@ -1,4 +1,4 @@
-import type { Place, Session } from "../contract/system.ts";
+import type { Session, StoreLocation } from "../contract/system.ts";
 import { connectWith } from "./pawl.ts";
 
-export const connect = (place: Place): Promise<Session> => connectWith(place, { engine: "pglite" });
+export const connect = (location: StoreLocation): Promise<Session> => connectWith(location, { engine: "pglite" });

@@ -6,7 +6,7 @@ import {
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace-base";
 import { otelTracing } from "pawl-server/telemetry";
-import type { Input, Place, Session } from "../contract/system.ts";
+import type { Input, Session, StoreLocation } from "../contract/system.ts";
 import { connectWith } from "./pawl.ts";
 import { follow } from "./pawl-observed.ts";
 
@@ -20,8 +20,8 @@ function traceOf({ n }: Input) {
   return n % ONE_IN === 0 ? { traceparent: `00-${id}${id}-${id}-01` } : undefined;
 }
 
-export function connect(place: Place): Promise<Session> {
+export function connect(location: StoreLocation): Promise<Session> {
   const sampler = new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(1 / ONE_IN) });
   const provider = new BasicTracerProvider({ sampler, spanProcessors: [new BatchSpanProcessor(nowhere)] });
-  return connectWith(place, { tracing: otelTracing({ tracer: provider.getTracer("bench") }) }, { follow, traceOf });
+  return connectWith(location, { tracing: otelTracing({ tracer: provider.getTracer("bench") }) }, { follow, traceOf });
 }

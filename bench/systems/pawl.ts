@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { open, type Pawl, schedule, type TraceContext, type Tracing, task } from "pawl";
 import { Times } from "../child/spread.ts";
-import type { Input, Place, Planned, Session, Watched, WorkSettings } from "../contract/system.ts";
+import type { Input, PlannedJob, Session, StoreLocation, Watched, WorkSettings } from "../contract/system.ts";
 
 /** Above this, jobs are streamed, so that a backlog of a million does not have to fit into memory. */
 const STREAM_FROM = 200_000;
 /** where jobs go that say nothing else */
 const QUEUE = "default";
 
-export function connect(place: Place): Promise<Session> {
-  return connectWith(place, {});
+export function connect(location: StoreLocation): Promise<Session> {
+  return connectWith(location, {});
 }
 
 export interface PawlSettings {
@@ -27,8 +27,8 @@ export interface Telemetry {
 }
 
 export async function connectWith(
-  place: Place,
-  { url = urlOf(place), ...options }: PawlSettings,
+  location: StoreLocation,
+  { url = urlOf(location), ...options }: PawlSettings,
   { follow, traceOf }: Telemetry = {},
 ): Promise<Session> {
   let handle: (input: Input) => void = () => {};
@@ -43,11 +43,11 @@ export async function connectWith(
     "one key": task("bench.one-key", { limits: [{ key: "key", concurrency: 50 }] }, run),
     parked: task("bench.parked", { limits: [{ key: "key", rate: { limit: 1, per: "1d" } }] }, run),
   };
-  const taskOf = (jobs: readonly Planned[]) => (jobs[0]?.limited === undefined ? noop : limited[jobs[0].limited]);
+  const taskOf = (jobs: readonly PlannedJob[]) => (jobs[0]?.limited === undefined ? noop : limited[jobs[0].limited]);
   const pawl = await open(url, { tasks: [noop, ...Object.values(limited)], ...options });
   follow?.(pawl);
 
-  const optionsOf = ({ input: { due }, tenant }: Planned) => ({
+  const optionsOf = ({ input: { due }, tenant }: PlannedJob) => ({
     ...(due === undefined ? {} : { runAt: due }),
     ...(tenant === undefined ? {} : { tenant }),
   });
@@ -55,11 +55,11 @@ export async function connectWith(
     const trace = traceOf?.(input);
     return trace === undefined ? undefined : { trace };
   };
-  const each = (jobs: readonly Planned[]) => {
+  const each = (jobs: readonly PlannedJob[]) => {
     if (traceOf !== undefined) return { each: traced };
     const [first] = jobs;
     const alike = first === undefined || Object.keys(optionsOf(first)).length === 0;
-    return alike ? {} : { each: (_: Input, index: number) => optionsOf(jobs[index] as Planned) };
+    return alike ? {} : { each: (_: Input, index: number) => optionsOf(jobs[index] as PlannedJob) };
   };
 
   return {
@@ -81,7 +81,7 @@ export async function connectWith(
     },
     async putSchedules(given) {
       const schedules = given.map(({ tenant, input, times }) => schedule("nightly", noop, { tenant, input, ...times }));
-      await (await open(urlOf(place), { tasks: [noop], schedules, maintenance: false, ...options })).close();
+      await (await open(urlOf(location), { tasks: [noop], schedules, maintenance: false, ...options })).close();
     },
     async work(given, { concurrency, workers = 1, watch = false }: WorkSettings) {
       handle = given;
@@ -108,7 +108,7 @@ function watching(pawl: Pawl): () => Watched {
     if (error !== undefined) complain(`${operation}: ${error}`);
   });
   pawl.on("duty.failed", ({ duty, error }) => complain(`${duty}: ${error}`));
-  pawl.on("lease.lost", ({ jobs, why }) => complain(`a lease of ${jobs} jobs was lost: ${why}`));
+  pawl.on("lease.lost", ({ jobs, reason }) => complain(`a lease of ${jobs} jobs was lost: ${reason}`));
   pawl.on("attempt.stale", ({ job }) => complain(`a settlement of ${job} came too late`));
   return () => {
     const told = { claims: claims.spread(), errors, samples };
@@ -119,7 +119,7 @@ function watching(pawl: Pawl): () => Watched {
   };
 }
 
-export function urlOf(place: Place): string {
-  if (place.kind === "redis") throw new Error("Pawl has no Redis store yet");
-  return place.kind === "postgres" ? place.url : place.folder;
+export function urlOf(location: StoreLocation): string {
+  if (location.kind === "redis") throw new Error("Pawl has no Redis store yet");
+  return location.kind === "postgres" ? location.url : location.folder;
 }

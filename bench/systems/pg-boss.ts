@@ -1,7 +1,7 @@
 import { PgBoss } from "pg-boss";
 import { chunked, inParallel } from "../child/jobs.ts";
-import type { Aim, Input, Place, Planned, Session } from "../contract/system.ts";
-import { postgresAt } from "./place.ts";
+import type { Aim, Input, PlannedJob, Session, StoreLocation } from "../contract/system.ts";
+import { postgresAt } from "./store-location.ts";
 
 const QUEUE = "bench";
 const INSERT = 10_000;
@@ -9,13 +9,13 @@ const BATCH = 1_000;
 const WORKERS = 2;
 const POOL = 25;
 
-export async function connect(place: Place, aim: Aim): Promise<Session> {
-  const { host, port, user, database } = postgresAt(place);
+export async function connect(location: StoreLocation, aim: Aim): Promise<Session> {
+  const { host, port, user, database } = postgresAt(location);
   const notify = aim === "latency";
   const boss = new PgBoss({ host, port, user, database, max: POOL, useListenNotify: notify });
   boss.on("error", (error) => console.error(error));
   await boss.start();
-  const optionsOf = ({ input: { due } }: Planned) => (due === undefined ? {} : { startAfter: new Date(due) });
+  const optionsOf = ({ input: { due } }: PlannedJob) => (due === undefined ? {} : { startAfter: new Date(due) });
 
   return {
     async prepare() {

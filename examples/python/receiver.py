@@ -1,6 +1,6 @@
 """A target of push in Python's standard library: it takes what is signed with its secret, and nothing else.
 
-It prints its port, then reads the secret that `pawl targets set` showed from its standard input (or PAWL_SECRET), and serves.
+It prints its port, then reads the secret that `pawl targets put` showed from its standard input (or PAWL_SECRET), and serves.
 """
 
 import base64

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A Pawl worker in Python, with nothing but its standard library.
 
-    PAWL_URL=http://127.0.0.1:7295 python3 worker.py    # PAWL_KEY too, where the service asks for a key
+    PAWL_URL=http://127.0.0.1:7295 python3 worker.py    # PAWL_API_KEY too, where the service asks for a key
 
 It speaks the pull protocol of docs/protocol.md: claim by long poll, renew from a thread of its own, settle in batches,
 hear of cancellations, give back what it cannot finish.
@@ -51,24 +51,24 @@ class Context:
 
     def _note(self, level, message, data):
         note = {"lease": self._lease, "job": self.job, "level": level, "message": message}
-        self._worker.call("/v1/leases/notes", notes=[note if data is None else {**note, "data": data}])
+        self._worker.call("/v1/leases/reports", notes=[note if data is None else {**note, "data": data}])
 
 
 class Worker:
     def __init__(self, url, key, tasks, name=None):
         self.url, self.key, self.handlers = url.rstrip("/"), key, {task["name"]: task.pop("handler") for task in tasks}
         self.tasks = tasks
-        # One life of one worker: the fence of everything it writes.
-        self.me = {"name": name or f"python-{os.getpid()}", "boot": str(uuid.uuid4())}
+        # One life of one worker: part of the fencing token of everything it writes.
+        self.me = {"name": name or f"python-{os.getpid()}", "instance": str(uuid.uuid4())}
         self.running = {}  # job → (lease, context)
         self.leases = {}  # lease → jobs that are not settled
         self.lock = threading.Lock()
-        self.endings = queue.Queue()
+        self.outcomes = queue.Queue()
         self.stopping = threading.Event()
         self.free = threading.Semaphore(CONCURRENCY)
 
     def call(self, path, timeout=30, **body):
-        """Every call can be repeated: claims carry an id, and the fence decides about the rest. So it is, until it is heard."""
+        """Every call can be repeated: claims carry an idempotency key, and the fencing token decides about the rest. So it is, until it is heard."""
         data = json.dumps({"worker": self.me, **body}).encode()
         headers = {"content-type": "application/json"}
         if self.key:
@@ -98,7 +98,7 @@ class Worker:
             while slots < CONCURRENCY and self.free.acquire(blocking=False):
                 slots += 1
             answer = self.call(
-                "/v1/leases", timeout=WAIT_MS / 1000 + 15, tasks=self.tasks, concurrency=CONCURRENCY, limit=slots, wait=WAIT_MS, request=str(uuid.uuid4())
+                "/v1/leases/claim", timeout=WAIT_MS / 1000 + 15, tasks=self.tasks, concurrency=CONCURRENCY, limit=slots, wait=WAIT_MS, idempotencyKey=str(uuid.uuid4())
             )
             for lease in answer["leases"]:
                 with self.lock:
@@ -118,15 +118,15 @@ class Worker:
         timer.daemon = True
         timer.start()
         began = time.monotonic()
-        ending = self.outcome(context, job)
+        outcome = self.run_handler(context, job)
         timer.cancel()
-        took = (time.monotonic() - began) * 1000
-        if took >= job["timeout"]:
-            ending = {"outcome": "failed", "failure": {"kind": "timeout", "name": "timeout", "message": f"it did not end within {job['timeout']} ms"}}
-        self.endings.put({"lease": lease, "job": job["id"], "took": took, **ending})
+        duration = (time.monotonic() - began) * 1000
+        if duration >= job["timeout"]:
+            outcome = {"outcome": "failed", "failure": {"kind": "timeout", "name": "timeout", "message": f"it did not end within {job['timeout']} ms"}}
+        self.outcomes.put({"lease": lease, "job": job["id"], "duration": duration, **outcome})
         self.free.release()
 
-    def outcome(self, context, job):
+    def run_handler(self, context, job):
         try:
             output = self.handlers[job["task"]](job["input"], context)
             return {"outcome": "succeeded"} if output is None else {"outcome": "succeeded", "output": output}
@@ -156,20 +156,20 @@ class Worker:
 
     def settle(self):
         while True:
-            batch = [self.endings.get()]
-            while len(batch) < 500 and not self.endings.empty():
-                batch.append(self.endings.get())
-            answers = self.call("/v1/leases/settle", endings=batch)["answers"]
-            for ending, answer in zip(batch, answers):
+            batch = [self.outcomes.get()]
+            while len(batch) < 500 and not self.outcomes.empty():
+                batch.append(self.outcomes.get())
+            results = self.call("/v1/leases/settle", outcomes=batch)["results"]
+            for outcome, result in zip(batch, results):
                 with self.lock:
-                    self.running.pop(ending["job"], None)
-                    jobs = self.leases.get(ending["lease"])
+                    self.running.pop(outcome["job"], None)
+                    jobs = self.leases.get(outcome["lease"])
                     if jobs is not None:
-                        jobs.discard(ending["job"])
+                        jobs.discard(outcome["job"])
                         if not jobs:
-                            del self.leases[ending["lease"]]
-                print(json.dumps({"job": ending["job"], "outcome": ending["outcome"], "answer": answer}), flush=True)
-                self.endings.task_done()
+                            del self.leases[outcome["lease"]]
+                print(json.dumps({"job": outcome["job"], "outcome": outcome["outcome"], "result": result}), flush=True)
+                self.outcomes.task_done()
 
     def end(self):
         """Lets handlers finish for a while, gives back the rest, and says goodbye."""
@@ -179,7 +179,7 @@ class Worker:
         with self.lock:
             rest = [{"lease": lease, "job": job, "outcome": "released"} for job, (lease, _) in self.running.items()]
         if rest:
-            self.call("/v1/leases/settle", endings=rest)
+            self.call("/v1/leases/settle", outcomes=rest)
         self.call("/v1/leases/retire")
 
 
@@ -199,7 +199,7 @@ def resize(photo, context):
 if __name__ == "__main__":
     worker = Worker(
         os.environ.get("PAWL_URL", "http://127.0.0.1:7295"),
-        os.environ.get("PAWL_KEY"),
+        os.environ.get("PAWL_API_KEY"),
         [{"name": "resize", "handler": resize, "retry": [10, 10], "timeout": "1m"}],
     )
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -6,18 +6,18 @@ import { describe, expect, test } from "vitest";
 import { open, rolesScript } from "../../packages/pawl/src/index.js";
 import { debianPostgres } from "../../scripts/servers.mjs";
 import { onceOrAgain } from "../support/again.js";
-import { pawl } from "../support/cli.js";
-import { debianMissing } from "../support/debian-postgres.js";
-import { type Database, describeOn, freshDatabase, type ServerName, urlOf } from "../support/servers.js";
+import { runPawl } from "../support/run-cli.js";
+import { debianMissing } from "../support/servers/debian-postgres.js";
+import { type Database, describeOn, freshDatabase, type ServerName, urlOf } from "../support/servers/servers.js";
 
-interface Ran {
+interface ScriptResult {
   /** what psql ended with: 0 if it took the script for done */
   readonly status: number | null;
   readonly err: string;
 }
 
 /** A database whose schema belongs to a login without rights over the server, as docs/operations.md makes one. */
-class Recipe implements AsyncDisposable {
+class RolesRecipe implements AsyncDisposable {
   readonly schema = `recipe_${randomBytes(4).toString("hex")}`;
   readonly owner = `${this.schema}_owner`;
   private constructor(
@@ -27,11 +27,11 @@ class Recipe implements AsyncDisposable {
     admin.on("error", () => {});
   }
 
-  static async start(on: ServerName, rights = ""): Promise<Recipe> {
+  static async start(on: ServerName, rights = ""): Promise<RolesRecipe> {
     const database = await freshDatabase(on);
     const admin = new pg.Client(database.directConfig);
     await admin.connect();
-    const recipe = new Recipe(database, admin);
+    const recipe = new RolesRecipe(database, admin);
     await admin.query(`create role ${recipe.owner} login ${rights}`);
     await admin.query(`grant create on database ${database.name} to ${recipe.owner}`);
     return recipe;
@@ -46,9 +46,9 @@ class Recipe implements AsyncDisposable {
     await (await open(this.url(this.owner), { postgres: { schema: this.schema }, maintenance: false })).close();
   }
 
-  /** What `pawl migrate --roles` prints, given to psql. */
-  async psql(user: string): Promise<Ran> {
-    const { out, exit } = await pawl("migrate", "--roles", "--schema", this.schema);
+  /** What `pawl migrate --print-roles` prints, given to psql. */
+  async psql(user: string): Promise<ScriptResult> {
+    const { out, exit } = await runPawl("migrate", "--print-roles", "--schema", this.schema);
     expect(exit).toBe(0);
     const { status, stderr } = spawnSync(join(debianPostgres, "psql"), ["-X", "-q", this.url(user)], { input: out, encoding: "utf8" });
     return { status, err: stderr };
@@ -58,7 +58,7 @@ class Recipe implements AsyncDisposable {
     return (await this.admin.query(text)).rowCount;
   }
 
-  /** Whether what the owner reads for a tenant is read behind the wall: not if it finds none, or a part. */
+  /** Whether what the owner reads for a tenant is read as the tenant's role: not if it finds none, or a part. */
   async walled(user: string): Promise<boolean> {
     const tenant = `${this.schema}_tenant`;
     const client = new pg.Client(this.url(user));
@@ -86,7 +86,7 @@ class Recipe implements AsyncDisposable {
 }
 
 /** Lines that psql printed as errors: one, if it stopped at the first. */
-function errors({ err }: Ran): readonly string[] {
+function errors({ err }: ScriptResult): readonly string[] {
   return err.split("\n").filter((line) => line.includes("ERROR:"));
 }
 
@@ -96,7 +96,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
   describeOn(server, () => {
     describe.skipIf(missing !== undefined)(`the script of roles in psql${missing === undefined ? "" : ` (${missing})`}`, () => {
       test("stops at its first statement, changes nothing and says what is needed if its owner may not create roles", async () => {
-        await using recipe = await Recipe.start(server);
+        await using recipe = await RolesRecipe.start(server);
         await recipe.migrate();
         const ran = await recipe.psql(recipe.owner);
         expect(ran.status).toBe(3);
@@ -108,7 +108,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       });
 
       test("is carried out by an owner that may create roles, whose reads for a tenant then act as the tenant's role", async () => {
-        await using recipe = await Recipe.start(server, "createrole");
+        await using recipe = await RolesRecipe.start(server, "createrole");
         await recipe.migrate();
         expect(await recipe.psql(recipe.owner)).toEqual({ status: 0, err: "" });
         expect(await recipe.walled(recipe.owner)).toBe(true);
@@ -116,7 +116,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       });
 
       test("is carried out by a superuser for an owner without rights: also what the owner makes later is the engine's", async () => {
-        await using recipe = await Recipe.start(server);
+        await using recipe = await RolesRecipe.start(server);
         await recipe.migrate();
         expect(await recipe.psql(recipe.database.directConfig.user)).toEqual({ status: 0, err: "" });
         expect(await recipe.walled(recipe.owner)).toBe(true);
@@ -130,7 +130,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       });
 
       test("names the memberships that are missing if the roles are there and the owner may not grant them", async () => {
-        await using recipe = await Recipe.start(server);
+        await using recipe = await RolesRecipe.start(server);
         await recipe.migrate();
         const tenant = `${recipe.schema}_tenant`;
         for (const name of ["engine", "readonly", "tenant"]) await recipe.admin.query(`create role ${recipe.schema}_${name}`);
@@ -143,7 +143,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       });
 
       test("refuses whoever does not own the tables", async () => {
-        await using recipe = await Recipe.start(server);
+        await using recipe = await RolesRecipe.start(server);
         await recipe.migrate();
         const other = `${recipe.schema}_other`;
         await recipe.admin.query(`create role ${other} login createrole`);
@@ -153,7 +153,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       });
 
       test("says that there is no such schema where it was not migrated, or in another database", async () => {
-        await using recipe = await Recipe.start(server, "createrole");
+        await using recipe = await RolesRecipe.start(server, "createrole");
         const ran = await recipe.psql(recipe.owner);
         expect(ran.status).toBe(3);
         expect(errors(ran)).toEqual([expect.stringContaining(`there is no schema ${recipe.schema} in the database ${recipe.database.name}`)]);
@@ -161,7 +161,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       });
 
       test("says that the schema is behind before it changes anything", async () => {
-        await using recipe = await Recipe.start(server, "createrole");
+        await using recipe = await RolesRecipe.start(server, "createrole");
         await recipe.migrate();
         await recipe.admin.query(`alter table ${recipe.schema}.suspect rename to suspect_before`);
         const ran = await recipe.psql(recipe.owner);

@@ -1,33 +1,33 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { type ForeignTransaction, open, type Pawl, task } from "../../packages/pawl/src/index.js";
-import { type Database, migratedDatabase, serverFor } from "../support/servers.js";
+import { open, type Pawl, type Transaction, task } from "../../packages/pawl/src/index.js";
+import { type Database, migratedDatabase, serverFor } from "../support/servers/servers.js";
 
 /** One library people talk to Postgres with. */
-export interface Library {
+export interface DatabaseLibrary {
   readonly name: string;
-  connect(database: Database): Promise<Application>;
+  connect(database: Database): Promise<LibraryApplication>;
 }
 
 /** An application on it, with a table of its own. */
-export interface Application {
+export interface LibraryApplication {
   /** Runs `work` in a transaction of the library's, and rolls it back if that throws. */
-  transaction<T>(work: (own: Own) => Promise<T>): Promise<T>;
+  transaction<T>(work: (own: LibraryTransaction) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-export interface Own {
-  readonly tx: ForeignTransaction;
+export interface LibraryTransaction {
+  readonly tx: Transaction;
   /** writes the application's own row, the way the library does it */
   saveCart(id: string): Promise<unknown>;
 }
 
 export const CARTS = "create table cart (id text primary key)";
 
-class Declined extends Error {}
+class PaymentDeclined extends Error {}
 
 /** What enqueueing in the caller's own transaction must do with every library. */
-export function adapterSuite({ name, connect }: Library): void {
+export function adapterSuite({ name, connect }: DatabaseLibrary): void {
   const server = serverFor("embedded18");
   describe.skipIf(!server.available)(`a job enqueued in a transaction of ${name}`, () => {
     const ran: string[] = [];
@@ -36,7 +36,7 @@ export function adapterSuite({ name, connect }: Library): void {
       return cart;
     });
     let database: Database;
-    let application: Application;
+    let application: LibraryApplication;
     let pawl: Pawl;
 
     beforeAll(async () => {
@@ -81,22 +81,22 @@ export function adapterSuite({ name, connect }: Library): void {
       const attempt = application.transaction(async ({ tx, saveCart }) => {
         await saveCart("rolled back");
         lost.push((await pawl.enqueue(remind, { cart: "rolled back" }, { tx })).id);
-        throw new Declined();
+        throw new PaymentDeclined();
       });
-      await expect(attempt).rejects.toBeInstanceOf(Declined);
+      await expect(attempt).rejects.toBeInstanceOf(PaymentDeclined);
       await expect(pawl.jobs.get(lost[0] as string)).rejects.toMatchObject({ code: "job_unknown" });
       await application.transaction(({ saveCart }) => saveCart("rolled back"));
     });
 
     test("has a key that is free again after a rollback, and held after a commit", async () => {
       const options = { key: "cart-1", delay: "1h" } as const;
-      const enqueue = (tx?: ForeignTransaction) => pawl.enqueue(remind, { cart: "keyed" }, { ...options, ...(tx === undefined ? {} : { tx }) });
+      const enqueue = (tx?: Transaction) => pawl.enqueue(remind, { cart: "keyed" }, { ...options, ...(tx === undefined ? {} : { tx }) });
       await expect(
         application.transaction(async ({ tx }) => {
           await enqueue(tx);
-          throw new Declined();
+          throw new PaymentDeclined();
         }),
-      ).rejects.toBeInstanceOf(Declined);
+      ).rejects.toBeInstanceOf(PaymentDeclined);
       const [first, again] = await application.transaction(async ({ tx }) => [await enqueue(tx), await enqueue(tx)] as const);
       const outside = await enqueue();
       expect([first.enqueued, again.enqueued, outside.enqueued]).toEqual(["created", "existing", "existing"]);
@@ -107,11 +107,12 @@ export function adapterSuite({ name, connect }: Library): void {
       expect(moved.replaced).toBe(first.id);
       await expect(
         application.transaction(({ tx }) => pawl.enqueue(remind, { cart: "x" }, { unique: { key: "cart-1", onConflict: "reject" }, tx })),
-      ).rejects.toMatchObject({ code: "key_taken" });
+      ).rejects.toMatchObject({ code: "unique_key_taken" });
     });
 
     test("answers a repeated request with its first job", async () => {
-      const enqueue = () => application.transaction(({ tx }) => pawl.enqueue(remind, { cart: "asked" }, { request: "request-1", delay: "1h", tx }));
+      const enqueue = () =>
+        application.transaction(({ tx }) => pawl.enqueue(remind, { cart: "asked" }, { idempotencyKey: "request-1", delay: "1h", tx }));
       const [first, again] = [await enqueue(), await enqueue()];
       expect([first.enqueued, again.enqueued, again.id]).toEqual(["created", "existing", first.id]);
     });
@@ -151,7 +152,7 @@ export function adapterSuite({ name, connect }: Library): void {
             // Two by two, one plain and one that meets the guarded way in: both must follow the transaction.
             await pawl.enqueueMany(remind, [{ cart }], { tx });
             const keyed = await pawl.enqueue(remind, { cart: `${cart}-keyed` }, { key: cart, tx });
-            if (!committed.includes(cart)) throw new Declined();
+            if (!committed.includes(cart)) throw new PaymentDeclined();
             return keyed;
           }),
         ),

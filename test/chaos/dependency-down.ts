@@ -15,7 +15,7 @@ import { open, type Pawl, task } from "../../packages/pawl/src/index.js";
 const [outage = 10, before = 5] = process.argv.slice(2).map(Number);
 const MINUTE = 60_000;
 /** after which those who still wait are given up */
-const PATIENCE = 10 * MINUTE;
+const WAIT_MS = 10 * MINUTE;
 const RATES = { busy: 100, seldom: 1 / 60 } as const;
 type Name = keyof typeof RATES;
 const NAMES = Object.keys(RATES) as readonly Name[];
@@ -51,10 +51,10 @@ function say(text: string): void {
 }
 
 const dependency = new Dependency();
-const tally = { busy: { calls: 0, failed: 0, most: 0 }, seldom: { calls: 0, failed: 0, most: 0 } };
+const counter = { busy: { calls: 0, failed: 0, most: 0 }, seldom: { calls: 0, failed: 0, most: 0 } };
 const tasks = NAMES.map((name) =>
   task(name, async (_: unknown, ctx) => {
-    const own = tally[name];
+    const own = counter[name];
     own.calls++;
     own.most = Math.max(own.most, ctx.attempt);
     try {
@@ -100,7 +100,7 @@ async function until(what: string, patience: number, holds: () => Promise<boolea
 const folder = mkdtempSync(join(tmpdir(), "pawl-outage-"));
 await dependency.up();
 const pawl = await open(process.env.PAWL_OUTAGE_STORE ?? join(folder, "data"), { tasks });
-pawl.on("breaker.changed", ({ task: of, state }) => say(`the breaker of ${of} is ${state}: ${JSON.stringify(tally[of as Name])}`));
+pawl.on("breaker.changed", ({ task: of, state }) => say(`the breaker of ${of} is ${state}: ${JSON.stringify(counter[of as Name])}`));
 await pawl.work();
 say(`on ${(await pawl.info()).version}, ${RATES.busy} jobs a second and one a minute`);
 const producers = NAMES.map((name) => produce(pawl, name));
@@ -109,16 +109,16 @@ say(`down: ${JSON.stringify(await pawl.counts())}`);
 dependency.down();
 await pause(outage * MINUTE);
 const made = await Promise.all(producers.map((stop) => stop()));
-say(`up again: ${JSON.stringify(await pawl.counts())} ${JSON.stringify(tally)}`);
+say(`up again: ${JSON.stringify(await pawl.counts())} ${JSON.stringify(counter)}`);
 await dependency.up();
-const done = await until("all are done", PATIENCE, async () => {
+const done = await until("all are done", WAIT_MS, async () => {
   const { ready, running, scheduled } = await pawl.counts();
   return ready + running + scheduled === 0;
 });
 const counts = await pawl.counts();
 const all = made.reduce((sum, one) => sum + one, 0);
 const well = done && counts.dead === 0 && counts.succeeded === all;
-say(`${well ? "well" : "NOT WELL"}: ${all} jobs, ${counts.succeeded} done, ${counts.dead} dead; ${JSON.stringify(tally)}`);
+say(`${well ? "well" : "NOT WELL"}: ${all} jobs, ${counts.succeeded} done, ${counts.dead} dead; ${JSON.stringify(counter)}`);
 await pawl.close();
 dependency.down();
 dependency.agent.destroy();

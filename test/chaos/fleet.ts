@@ -1,9 +1,12 @@
-import type { Stage } from "../support/stage.js";
-import type { WorkerProcess } from "../support/worker-process.js";
+import type { ProcessFixture } from "../support/fixtures/process-fixture.js";
+import type { WorkerProcess } from "../support/processes/worker-process.js";
 
 const PACE = {
-  work: { lease: "3s", renewal: "700ms", concurrency: 10, drain: "1s" },
-  open: { maintenance: { lease: "3s", sweep: "300ms", pulse: "200ms" }, postgres: { patience: 120_000, statementTimeout: 4_000, connections: 6 } },
+  work: { leaseDuration: "3s", renewInterval: "700ms", concurrency: 10, shutdownGrace: "1s" },
+  open: {
+    maintenance: { leaseDuration: "3s", reapInterval: "300ms", pollInterval: "200ms" },
+    postgres: { startupWait: 120_000, statementTimeout: 4_000, connections: 6 },
+  },
 } as const;
 
 /** Worker processes, replaced when they end, as a supervisor does. */
@@ -13,14 +16,14 @@ export class Fleet {
   readonly surprises: string[] = [];
 
   constructor(
-    private readonly stage: Stage,
+    private readonly fixture: ProcessFixture,
     size: number,
   ) {
     for (let i = 0; i < size; i++) this.#start();
   }
 
   get alive(): readonly WorkerProcess[] {
-    return this.stage.children.filter(({ exit }) => exit === undefined);
+    return this.fixture.children.filter(({ exit }) => exit === undefined);
   }
 
   /** From here on, who ends stays away. */
@@ -29,7 +32,7 @@ export class Fleet {
   }
 
   #start(): void {
-    const worker = this.stage.spawn(PACE.work, PACE.open);
+    const worker = this.fixture.spawn(PACE.work, PACE.open);
     void worker.exited.then(({ code, signal }) => {
       // 0 and 143: told to stop; SIGTERM: told before it was ready; SIGKILL, 7, SIGABRT: the chaos and its poison pills.
       const expected = code === 0 || code === 7 || code === 143 || signal === "SIGKILL" || signal === "SIGABRT" || signal === "SIGTERM";

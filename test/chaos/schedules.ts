@@ -1,28 +1,28 @@
 import type { ScheduleOptions } from "../../packages/pawl/src/index.js";
 import { eventually } from "../support/eventually.js";
-import type { Stage } from "../support/stage.js";
+import type { ProcessFixture } from "../support/fixtures/process-fixture.js";
 
-const job = { crashLimit: 1_000 } as const;
+const job = { maxCrashes: 1_000 } as const;
 
 /** Fast ones, of every policy. What runs long enough is met by the next tick. */
 const SCHEDULES: Readonly<Record<string, { readonly task: string; readonly options: ScheduleOptions }>> = {
-  every: { task: "quick", options: { every: "1s", overlap: "allow", missed: { policy: "all", window: "1h", cap: 1_000, pace: 0 }, job } },
+  every: { task: "quick", options: { every: "1s", overlap: "allow", missed: { policy: "all", window: "1h", max: 1_000, pace: 0 }, job } },
   latest: { task: "slow", options: { every: "1s", input: { ms: 300 }, missed: { tolerance: "1s" }, job } },
   punctual: { task: "quick", options: { every: "1s", overlap: "allow", missed: { policy: "skip", tolerance: "500ms" }, job } },
   patient: { task: "slow", options: { every: "2s", input: { ms: 2_500 }, overlap: "wait", job } },
   impatient: { task: "slow", options: { every: "3s", input: { ms: 4_000 }, overlap: "cancel", job } },
 };
 
-export async function startSchedules(stage: Stage): Promise<void> {
-  for (const [name, { task, options }] of Object.entries(SCHEDULES)) await stage.pawl.schedules.put(name, task, options);
+export async function startSchedules(fixture: ProcessFixture): Promise<void> {
+  for (const [name, { task, options }] of Object.entries(SCHEDULES)) await fixture.pawl.schedules.put(name, task, options);
 }
 
 /** Once what was missed is made up for. Its jobs count as asked for from here on. */
-export async function endSchedules(stage: Stage): Promise<void> {
-  const behind = "select count(*)::int from pawl.schedule where looks_at < now() - interval '2 seconds' or next < now() - interval '5 seconds'";
-  await eventually("the schedules are up to date", async () => (await stage.one<number>(behind)) === 0, 120_000);
-  for (const name of Object.keys(SCHEDULES)) await stage.pawl.schedules.pause(name);
-  stage.acked.push(...(await stage.rows<{ job: string }>("select job::text from pawl.tick")).map(({ job: id }) => id));
+export async function endSchedules(fixture: ProcessFixture): Promise<void> {
+  const behind = "select count(*)::int from pawl.schedule where due_at < now() - interval '2 seconds' or next < now() - interval '5 seconds'";
+  await eventually("the schedules are up to date", async () => (await fixture.one<number>(behind)) === 0, 120_000);
+  for (const name of Object.keys(SCHEDULES)) await fixture.pawl.schedules.pause(name);
+  fixture.acknowledged.push(...(await fixture.rows<{ job: string }>("select job::text from pawl.tick")).map(({ job: id }) => id));
 }
 
 interface Account {
@@ -47,8 +47,8 @@ const ACCOUNTS = `
   group by s.id, r.every order by s.name`;
 
 /** Every tick has exactly one job, or one recorded reason why it has none (D2). Answers what to print. */
-export async function checkTicks(stage: Stage): Promise<string> {
-  const accounts = await stage.rows<Account>(ACCOUNTS);
+export async function checkTicks(fixture: ProcessFixture): Promise<string> {
+  const accounts = await fixture.rows<Account>(ACCOUNTS);
   const wrong = accounts.filter(({ accounted, distinct, expected }) => accounted !== expected || distinct !== expected);
   if (accounts.length !== Object.keys(SCHEDULES).length || wrong.length > 0)
     throw new Error(`D2 ticks that are not accounted for: ${JSON.stringify(accounts)}`);

@@ -5,9 +5,9 @@ import { open } from "../../packages/pawl/src/index.js";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
 import { readPostmaster } from "../../packages/pawl/src/store/postgres/embedded/postmaster.js";
 import { isAlive } from "../../packages/pawl/src/store/postgres/embedded/processes.js";
-import { builtPawl, Child, Shell } from "../support/child.js";
 import { eventually } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
+import { builtPawl, NodeProcess, ShellProcess } from "../support/processes/child-process.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 
 const native = nativePostgres();
 
@@ -27,7 +27,7 @@ async function filled(path: string): Promise<string> {
 const serverOf = (folder: string) => readPostmaster(join(folder, "postgres"))?.pid;
 
 /** Nothing of what the folder's server was runs on. */
-async function gone(folder: string, seen: ReadonlySet<number>): Promise<void> {
+async function serversGone(folder: string, seen: ReadonlySet<number>): Promise<void> {
   await eventually("no server is left", () => serverOf(folder) === undefined && [...seen].every((pid) => !isAlive(pid)));
 }
 
@@ -54,7 +54,7 @@ describe.skipIf(!native.ok)(`what ends a command before its time${native.ok ? ""
   afterAll(() => data[Symbol.dispose]());
 
   const LISTEN = "--listen 127.0.0.1:0";
-  const COMMANDS: readonly (readonly [name: string, words: (job: string) => string])[] = [
+  const COMMANDS: readonly (readonly [name: string, args: (job: string) => string])[] = [
     ["jobs list", () => "jobs list --limit 400"],
     ["jobs list --json", () => "jobs list --limit 400 --json"],
     ["jobs show", (job) => `jobs show ${job}`],
@@ -69,19 +69,19 @@ describe.skipIf(!native.ok)(`what ends a command before its time${native.ok ? ""
   ];
   const READERS = ["| true", "| head -1", "2>&1 | head -1"] as const;
   // Each command with each reader would take minutes: they take turns.
-  const CASES = COMMANDS.map(([name, words], place) => [name, READERS[place % READERS.length], words] as const);
+  const CASES = COMMANDS.map(([name, args], index) => [name, READERS[index % READERS.length], args] as const);
 
-  test.each(CASES)("a reader that has gone: pawl %s %s ends, and leaves no server behind", { timeout: 120_000 }, async (_, reader, words) => {
+  test.each(CASES)("a reader that has gone: pawl %s %s ends, and leaves no server behind", { timeout: 120_000 }, async (_, reader, args) => {
     const servers = watchServers(data.path);
-    const line = `"${process.execPath}" "${builtPawl()}" ${words(job)} ${words(job) === "demo" ? data.path : `-s ${data.path}`}`;
-    await using shell = new Shell(`${line} ${reader}; echo "ended"`, home);
+    const line = `"${process.execPath}" "${builtPawl()}" ${args(job)} ${args(job) === "demo" ? data.path : `-s ${data.path}`}`;
+    await using shell = new ShellProcess(`${line} ${reader}; echo "ended"`, home);
     await shell.line(/^ended/);
     servers.stop();
-    await gone(data.path, servers.seen);
+    await serversGone(data.path, servers.seen);
   });
 
   test("a reader that has gone is told to the shell as other programs tell it", { timeout: 120_000 }, async () => {
-    await using shell = new Shell(
+    await using shell = new ShellProcess(
       `"${process.execPath}" "${builtPawl()}" jobs list -s ${data.path} --task t --limit 400 | true; echo "ended \${PIPESTATUS[0]}"`,
       "/",
     );
@@ -99,7 +99,7 @@ describe.skipIf(!native.ok)(`what ends a command before its time${native.ok ? ""
     async (signal, code) => {
       for (const status of ["starting", "ready"]) {
         const servers = watchServers(data.path);
-        await using child = new Child(builtPawl(), ["jobs", "list", "-s", data.path]);
+        await using child = new NodeProcess(builtPawl(), ["jobs", "list", "-s", data.path]);
         await eventually(
           "its server is there",
           () =>
@@ -110,7 +110,7 @@ describe.skipIf(!native.ok)(`what ends a command before its time${native.ok ? ""
         // One that is done before it hears is done.
         expect([code, 0]).toContain(await child.exit());
         servers.stop();
-        await gone(data.path, servers.seen);
+        await serversGone(data.path, servers.seen);
       }
     },
   );

@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { fish, zsh } from "../../scripts/servers.mjs";
-import { pawl } from "../support/cli.js";
-import { temporaryFolder } from "../support/folder.js";
+import { runPawl } from "../support/run-cli.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { noTerminal, Terminal } from "../support/terminal.js";
 
 const SIZE = { columns: 80, rows: 24 };
@@ -43,7 +43,7 @@ describe.each(Object.entries(SHELLS))("completion in %s", (shell, { file, rc, st
     async () => {
       using folder = temporaryFolder();
       mkdirSync(folder.path);
-      writeFileSync(join(folder.path, "_pawl"), (await pawl("completion", shell)).out);
+      writeFileSync(join(folder.path, "_pawl"), (await runPawl("completion", shell)).out);
       writeFileSync(join(folder.path, rc), `${more.replaceAll("FOLDER", folder.path)}\n`);
       await using terminal = await Terminal.start(start(folder.path), SIZE);
       await terminal.shows("a prompt", (rows) => rows.some((row) => row.startsWith("%")));
@@ -64,7 +64,7 @@ describe("completion in fish", () => {
     using folder = temporaryFolder();
     mkdirSync(folder.path);
     const script = join(folder.path, "pawl.fish");
-    writeFileSync(script, (await pawl("completion", "fish")).out);
+    writeFileSync(script, (await runPawl("completion", "fish")).out);
     const complete = (line: string) => {
       const args = ["--no-config", "-c", `source ${script}; complete -C "${line}"`];
       const { stdout, stderr } = spawnSync(fish, args, { encoding: "utf8", env: { HOME: folder.path } });

@@ -4,18 +4,18 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { pawl } from "../support/cli.js";
+import { runPawl } from "../support/run-cli.js";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 describe("completion", () => {
   test("is bash that knows commands, subcommands, flags and their values", async () => {
-    const { exit, out } = await pawl("completion", "bash");
+    const { exit, out } = await runPawl("completion", "bash");
     expect(exit).toBe(0);
-    const complete = (...words: string[]) =>
+    const complete = (...args: string[]) =>
       execFileSync(
         "bash",
-        ["-c", `${out}\nCOMP_WORDS=(${words.map((word) => `"${word}"`).join(" ")}); COMP_CWORD=${words.length - 1}; _pawl; echo "\${COMPREPLY[@]}"`],
+        ["-c", `${out}\nCOMP_WORDS=(${args.map((word) => `"${word}"`).join(" ")}); COMP_CWORD=${args.length - 1}; _pawl; echo "\${COMPREPLY[@]}"`],
         { encoding: "utf8" },
       )
         .trim()
@@ -25,7 +25,7 @@ describe("completion", () => {
     expect(complete("pawl", "jobs", "l")).toEqual(["list", "logs"]);
     expect(complete("pawl", "jobs", "list", "--st")).toEqual(["--state", "--store"]);
     expect(complete("pawl", "jobs", "list", "--state", "d")).toEqual(["dead"]);
-    expect(complete("pawl", "--no", "dead", "redrive", "--can")).toEqual(["--canary"]);
+    expect(complete("pawl", "--no", "dead", "redrive", "--can")).toEqual(["--canary", "--canary-timeout"]);
     expect(complete("pawl", "completion", "")).toEqual(expect.arrayContaining(["bash", "zsh", "fish"]));
   });
 });

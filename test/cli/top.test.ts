@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { open, task } from "../../packages/pawl/src/index.js";
-import { builtPawl } from "../support/child.js";
-import { temporaryFolder } from "../support/folder.js";
+import { builtPawl } from "../support/processes/child-process.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { noTerminal, Terminal } from "../support/terminal.js";
 
 const SIZE = { columns: 80, rows: 24 };

@@ -1,3 +1,3 @@
-import { conformanceOn } from "../support/conformance-on.js";
+import { conformanceOn } from "../support/fixtures/conformance-on.js";
 
 conformanceOn("embedded18");

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, test } from "vitest";
-import { limitStories, scheduleStories } from "../../packages/pawl/src/store/conformance/commands.js";
-import { runModel } from "../../packages/pawl/src/store/conformance/model.js";
+import { limitStories, scheduleStories } from "../../packages/pawl/conformance/commands.js";
+import { runModel } from "../../packages/pawl/conformance/model.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { again } from "../support/again.js";
-import { emptiedStores } from "../support/emptied-store.js";
-import { type Database, describeOn, plannedOnce, testClockDatabase } from "../support/servers.js";
+import { emptiedStores } from "../support/servers/emptied-stores.js";
+import { type Database, describeOn, plannedOnce, testClockDatabase } from "../support/servers/servers.js";
 
 /** More runs, or one that failed: MODEL_RUNS=1000, MODEL_SEED=…, MODEL_PATH=… In CI always the same: a change is judged by itself. */
 const { CI, MODEL_RUNS = again() ? "12" : "4", MODEL_SEED = CI ? "20261115" : undefined, MODEL_PATH } = process.env;

@@ -1,3 +1,3 @@
-import { conformanceOnPglite } from "../support/conformance-on.js";
+import { conformanceOnPglite } from "../support/fixtures/conformance-on.js";
 
 conformanceOnPglite();

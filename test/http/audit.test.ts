@@ -1,18 +1,18 @@
 import { expect, test } from "vitest";
 import { openApp, type TestApp } from "./support.ts";
 
-const told = (actor: string, tenant?: string) => ({ tenant, actor, action: "jobs.cancel", outcome: "allowed" as const });
+const auditEntry = (actor: string, tenant?: string) => ({ tenant, actor, action: "jobs.cancel", outcome: "allowed" as const });
 
 async function verified(api: TestApp, anchors?: readonly unknown[]): Promise<Record<string, unknown>> {
-  return (await api.ask("POST", "/v1/audit/verify", anchors === undefined ? {} : { body: { anchors } })).json();
+  return (await api.request("POST", "/v1/audit/verify", anchors === undefined ? {} : { body: { anchors } })).json();
 }
 
 test("a log that was verified without anchors says what that does not find, over HTTP as at the command line", async () => {
   await using api = await openApp();
   const none = /^without anchors, an end that was cut off together with its head is not found/;
   expect(await verified(api), "of no log at all").toMatchObject({ ok: true, chains: 0, caveat: expect.stringMatching(none) });
-  await api.pawl.audit.record(told("ann"));
-  await api.pawl.audit.record(told("bob", "acme"));
+  await api.pawl.audit.record(auditEntry("ann"));
+  await api.pawl.audit.record(auditEntry("bob", "acme"));
   expect(await verified(api)).toMatchObject({ ok: true, chains: 2, caveat: expect.stringMatching(none) });
   expect(await verified(api, [])).toMatchObject({ caveat: expect.stringMatching(none) });
 

@@ -1,14 +1,14 @@
 import type { AddressInfo } from "node:net";
 import { open, task } from "pawl";
 import { expect, test } from "vitest";
-import { parseEvents } from "../../packages/pawl/src/client/events.js";
+import { parseEvents } from "../../packages/pawl/src/remote/views/events.js";
 import { createApp } from "../../packages/server/src/http/app.js";
 import { onceOrAgain } from "../support/again.js";
-import { type Database, describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase, type ServerName } from "../support/servers/servers.js";
 
 /** A process that serves the API, and nothing else. */
 async function node(database: Database) {
-  const pawl = await open(database.url, { maintenance: false, anyTask: true });
+  const pawl = await open(database.url, { maintenance: false, allowUnknownTasks: true });
   const app = createApp({ pawl });
   await app.listen({ host: "127.0.0.1", port: 0 });
   const address = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}/v1/events`;
@@ -22,24 +22,24 @@ async function node(database: Database) {
   };
 }
 
-interface Told {
+interface StreamedEvent {
   readonly id?: string | undefined;
   readonly event: string | undefined;
   readonly data: string;
 }
 
 /** Reads a stream until something is told, and answers with all that was. */
-async function hear(address: string, last: string | undefined, isLast: (told: Told) => boolean, meanwhile?: () => Promise<void>) {
-  const gone = new AbortController();
-  const response = await fetch(address, { headers: last === undefined ? {} : { "last-event-id": last }, signal: gone.signal });
-  const heard: Told[] = [];
+async function readEvents(address: string, last: string | undefined, isLast: (event: StreamedEvent) => boolean, meanwhile?: () => Promise<void>) {
+  const disconnect = new AbortController();
+  const response = await fetch(address, { headers: last === undefined ? {} : { "last-event-id": last }, signal: disconnect.signal });
+  const events: StreamedEvent[] = [];
   await meanwhile?.();
-  for await (const told of parseEvents(response.body as unknown as AsyncIterable<Uint8Array>)) {
-    heard.push(told);
-    if (isLast(told)) break;
+  for await (const event of parseEvents(response.body as unknown as AsyncIterable<Uint8Array>)) {
+    events.push(event);
+    if (isLast(event)) break;
   }
-  gone.abort();
-  return heard;
+  disconnect.abort();
+  return events;
 }
 
 for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
@@ -56,11 +56,11 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
           return follow(...args);
         },
       });
-      const gone = new AbortController();
-      const answers = await Promise.all(Array.from({ length: 60 }, () => fetch(many.address, { signal: gone.signal })));
+      const disconnect = new AbortController();
+      const answers = await Promise.all(Array.from({ length: 60 }, () => fetch(many.address, { signal: disconnect.signal })));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
       expect(tails).toBe(1);
-      gone.abort();
+      disconnect.abort();
     });
 
     test("a stream tells of the work of other processes, and goes on at another node where it was at the first", { timeout: 120_000 }, async () => {
@@ -70,7 +70,7 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
       let last: string | undefined;
       const settled =
         (job: string) =>
-        ({ event, data }: Told) =>
+        ({ event, data }: StreamedEvent) =>
           event === "attempt.settled" && data.includes(job);
       const run = async () => {
         const { id } = await elsewhere.enqueue("hello");
@@ -81,7 +81,7 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
         await using first = await node(database);
         let seen = "";
         // The other process begins to tell within a second of the first stream: until then there is nothing to hear of it.
-        const heard = await hear(
+        const events = await readEvents(
           first.address,
           undefined,
           ({ event }) => event === "attempt.settled",
@@ -93,15 +93,15 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
           },
         );
         expect(seen).toBe("yes");
-        last = heard.at(-1)?.id;
+        last = events.at(-1)?.id;
       }
       const missed = await run();
       await using second = await node(database);
-      const after = await hear(second.address, last, settled(missed));
+      const after = await readEvents(second.address, last, settled(missed));
       expect(after.filter(({ event }) => event === "gap")).toEqual([]);
       expect(after.filter(settled(missed))).toHaveLength(1);
-      const foreign = await hear(second.address, "ffffffffffff-1", settled(missed));
-      expect(foreign[0]?.event).toBe("gap");
+      const unknownEpoch = await readEvents(second.address, "ffffffffffff-1", settled(missed));
+      expect(unknownEpoch[0]?.event).toBe("gap");
     });
   });
 }

@@ -3,8 +3,8 @@ import { open } from "pawl";
 import { describe, expect, test } from "vitest";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
 import { onceOrAgain } from "../support/again.js";
-import { chance } from "../support/seed.ts";
-import { describeOn, migratedDatabase } from "../support/servers.ts";
+import { seededRandom } from "../support/seeded-random.ts";
+import { describeOn, migratedDatabase } from "../support/servers/servers.ts";
 import { type Fuzzed, Hostile, requestOf } from "./hostile.ts";
 import { openApp } from "./support.ts";
 
@@ -15,9 +15,9 @@ const MASTER = Buffer.alloc(32, 7).toString("base64");
 
 async function run(store: string, rounds: number): Promise<void> {
   // It lacks nothing that its operator has to give: what fails then is its own fault.
-  const pawl = await open(store, { maintenance: false, keys: { pepper: "a pepper of this test" }, encryption: { keys: [MASTER] } });
+  const pawl = await open(store, { maintenance: false, apiKeys: { pepper: "a pepper of this test" }, encryption: { masterKeys: [MASTER] } });
   await using api = await openApp({ pawl });
-  const hostile = new Hostile(chance("fuzz", SEED));
+  const hostile = new Hostile(seededRandom("fuzz", SEED));
   const job: string[] = [];
   for (const delay of [0, "1h"]) job.push((await pawl.enqueue("some", { a: 1 }, { delay, tenant: "acme" })).id);
   await pawl.schedules.put("some", "some", { every: "1h" });
@@ -26,7 +26,7 @@ async function run(store: string, rounds: number): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     for (const route of CONTRACT) {
       const request = requestOf(route, hostile, { job });
-      const { statusCode } = await ask(request);
+      const { statusCode } = await send(request);
       seen.set(statusCode, (seen.get(statusCode) ?? 0) + 1);
     }
   }
@@ -35,13 +35,13 @@ async function run(store: string, rounds: number): Promise<void> {
   expect(seen.get(422) ?? 0).toBeGreaterThan(rounds);
   expect(JSON.stringify(Object.getOwnPropertyNames(Object.prototype))).toBe(frozen);
 
-  async function ask({ method, url, headers, raw }: Fuzzed) {
-    const said = `PAWL_SEED=${SEED}: ${method} ${url} ${JSON.stringify(headers)} ${raw ?? ""}`;
+  async function send({ method, url, headers, raw }: Fuzzed) {
+    const description = `PAWL_SEED=${SEED}: ${method} ${url} ${JSON.stringify(headers)} ${raw ?? ""}`;
     const key = hostile.chance.pick(["all-admin", "acme-admin"]);
-    const answer = await api.ask(method, url, { key, headers, ...(raw === undefined ? {} : { raw }) }).catch((error: unknown) => {
-      throw new Error(said, { cause: error });
+    const answer = await api.request(method, url, { key, headers, ...(raw === undefined ? {} : { raw }) }).catch((error: unknown) => {
+      throw new Error(description, { cause: error });
     });
-    if (answer.statusCode >= 500) throw new Error(`${said} → ${answer.body}`, { cause: api.faults.at(-1) });
+    if (answer.statusCode >= 500) throw new Error(`${description} → ${answer.body}`, { cause: api.faults.at(-1) });
     return answer;
   }
 }

@@ -1,5 +1,5 @@
 import type { AnyRoute, Method } from "../../packages/server/src/http/contract/route.ts";
-import type { Chance } from "../support/seed.ts";
+import type { SeededRandom } from "../support/seeded-random.ts";
 
 /** Names that every object knows: a table that is asked for one of them by what a caller says answers with a function. */
 export const INHERITED = [...Object.getOwnPropertyNames(Object.prototype), "prototype"];
@@ -120,7 +120,7 @@ export interface Shape {
 
 /** Values by their schema, and against it. */
 export class Hostile {
-  constructor(readonly chance: Chance) {}
+  constructor(readonly chance: SeededRandom) {}
 
   often(share: number): boolean {
     return this.chance.random() < share;
@@ -181,12 +181,12 @@ export class Hostile {
     if (typeof right !== "object" || right === null || this.often(0.1)) return this.anything();
     if (Array.isArray(right)) {
       const at = this.chance.between(0, right.length - 1);
-      return right.map((item, place) => (place === at ? this.spoilt(item) : item));
+      return right.map((item, index) => (index === at ? this.spoilt(item) : item));
     }
     const entries = Object.entries(right);
     if (entries.length === 0 || this.often(0.2)) return Object.fromEntries([...entries, [this.nasty(), this.anything()]]);
     const at = this.chance.between(0, entries.length - 1);
-    return Object.fromEntries(entries.map(([name, inner], place) => [name, place === at ? this.spoilt(inner) : inner]));
+    return Object.fromEntries(entries.map(([name, inner], index) => [name, index === at ? this.spoilt(inner) : inner]));
   }
 
   some<T>(least: number, make: () => T): T[] {
@@ -224,9 +224,9 @@ const HEADERS = [
 ];
 
 /** A request for a route. `known`: ids that there are, by the parameter they fit. */
-export function requestOf(route: AnyRoute, hostile: Hostile, known: Readonly<Record<string, readonly string[]>>): Fuzzed {
+export function requestOf(route: AnyRoute, hostile: Hostile, names: Readonly<Record<string, readonly string[]>>): Fuzzed {
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-    if (Object.hasOwn(known, name) && hostile.often(0.6)) return inUrl(hostile.chance.pick(known[name] as readonly string[]));
+    if (Object.hasOwn(names, name) && hostile.often(0.6)) return inUrl(hostile.chance.pick(names[name] as readonly string[]));
     return inUrl((hostile.often(0.3) ? "some" : hostile.nasty()) || "some");
   });
   const query = queryOf(route, hostile);
@@ -244,8 +244,8 @@ function queryOf(route: AnyRoute, hostile: Hostile): readonly string[] {
   // A stream or a wait would not end by itself.
   if (route.id === "jobs.wait") return ["timeout=0"];
   const { properties = {} } = (route.query ?? {}) as Shape;
-  const asked = Object.entries(properties).filter(() => hostile.often(0.4));
-  const query = asked.map(([name, inner]) => `${name}=${inUrl(hostile.like(inner))}`);
+  const chosen = Object.entries(properties).filter(() => hostile.often(0.4));
+  const query = chosen.map(([name, inner]) => `${name}=${inUrl(hostile.like(inner))}`);
   if (hostile.often(0.05)) query.push(`${inUrl(hostile.nasty())}=${inUrl(hostile.text())}`);
   if (query.length > 0 && hostile.often(0.05)) query.push(query[0] as string);
   if (route.id === "events") query.push("event=none");

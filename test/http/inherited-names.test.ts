@@ -4,10 +4,10 @@ import type { AnyRoute } from "../../packages/server/src/http/contract/route.ts"
 import { INHERITED, type Shape } from "./hostile.ts";
 import { openApp } from "./support.ts";
 
-type Place = readonly (string | number)[];
+type FieldPath = readonly (string | number)[];
 
 /** Where a text may stand in a value of this shape. */
-function* textsIn(shape: Shape, at: Place = []): Generator<Place> {
+function* textsIn(shape: Shape, at: FieldPath = []): Generator<FieldPath> {
   if (shape.enum !== undefined || shape.const !== undefined || at.length > 6) return;
   const types = [shape.type ?? []].flat();
   if (types.includes("string")) yield at;
@@ -17,7 +17,7 @@ function* textsIn(shape: Shape, at: Place = []): Generator<Place> {
 }
 
 /** Where an object has whatever names its caller gives. */
-function* namesIn(shape: Shape, at: Place = []): Generator<Place> {
+function* namesIn(shape: Shape, at: FieldPath = []): Generator<FieldPath> {
   if (at.length > 6) return;
   if (typeof shape.additionalProperties === "object") yield at;
   for (const [name, inner] of Object.entries(shape.properties ?? {})) yield* namesIn(inner, [...at, name]);
@@ -26,7 +26,7 @@ function* namesIn(shape: Shape, at: Place = []): Generator<Place> {
 }
 
 /** The same, with another value at a place. */
-function put(within: unknown, [first, ...rest]: Place, value: unknown): unknown {
+function put(within: unknown, [first, ...rest]: FieldPath, value: unknown): unknown {
   if (first === undefined) return value;
   if (typeof first === "number") return [put(Array.isArray(within) ? within[0] : undefined, rest, value)];
   const fields = Object.entries((within ?? {}) as object);
@@ -44,8 +44,8 @@ function rightBody({ id, body, example }: AnyRoute): unknown {
 function* bodiesOf(route: AnyRoute, name: string): Generator<unknown> {
   const shape = route.body as Shape;
   const base = rightBody(route);
-  for (const place of textsIn(shape)) yield put(base, place, name);
-  for (const place of namesIn(shape)) for (const value of [1, "a"]) yield put(base, [...place, name], value);
+  for (const path of textsIn(shape)) yield put(base, path, name);
+  for (const path of namesIn(shape)) for (const value of [1, "a"]) yield put(base, [...path, name], value);
 }
 
 function* urlsOf(route: AnyRoute, name: string): Generator<string> {
@@ -60,20 +60,20 @@ function* urlsOf(route: AnyRoute, name: string): Generator<string> {
 
 test("S23: a name that every object knows is a name like any other, or refused, wherever it stands in a request", { timeout: 300_000 }, async () => {
   await using api = await openApp({
-    pawl: { keys: { pepper: "a pepper of this test" }, encryption: { keys: [Buffer.alloc(32, 7).toString("base64")] } },
+    pawl: { apiKeys: { pepper: "a pepper of this test" }, encryption: { masterKeys: [Buffer.alloc(32, 7).toString("base64")] } },
   });
   const seen = new Map<number, number>();
-  const ask = async (route: AnyRoute, url: string, body?: unknown) => {
+  const send = async (route: AnyRoute, url: string, body?: unknown) => {
     const raw = route.method === "GET" || body === undefined ? {} : { raw: JSON.stringify(body) };
-    const { statusCode } = await api.ask(route.method, url, raw);
+    const { statusCode } = await api.request(route.method, url, raw);
     expect(statusCode, `${route.method} ${url} ${JSON.stringify(body)}: ${String(api.faults.at(-1))}`).toBeLessThan(500);
     seen.set(statusCode, (seen.get(statusCode) ?? 0) + 1);
   };
   for (const name of INHERITED) {
     for (const route of CONTRACT) {
-      for (const url of urlsOf(route, name)) await ask(route, url, route.body === undefined ? undefined : rightBody(route));
+      for (const url of urlsOf(route, name)) await send(route, url, route.body === undefined ? undefined : rightBody(route));
       if (route.body === undefined) continue;
-      for (const body of bodiesOf(route, name)) await ask(route, route.path.replaceAll(/\{\w+\}/g, "some"), body);
+      for (const body of bodiesOf(route, name)) await send(route, route.path.replaceAll(/\{\w+\}/g, "some"), body);
     }
   }
   // Or it would not have got past the checks at all.

@@ -10,29 +10,29 @@ describe("jobs over HTTP", () => {
     const broken = task("broken", { retry: 0 }, async () => {
       throw new RangeError("out of range");
     });
-    pawl = await open("memory:", { tasks: [double, broken], anyTask: true });
+    pawl = await open("memory:", { tasks: [double, broken], allowUnknownTasks: true });
     await pawl.work({ tasks: ["double", "broken"] });
     api = await openApp({ pawl });
   });
   afterAll(() => api[Symbol.asyncDispose]());
 
-  const enqueue = async (body: object) => (await api.ask("POST", "/v1/jobs", { body })).json() as { id: string; enqueued: string };
+  const enqueue = async (body: object) => (await api.request("POST", "/v1/jobs", { body })).json() as { id: string; enqueued: string };
 
   test("one is enqueued, waited for, and shown with its history", async () => {
-    const created = await api.ask("POST", "/v1/jobs", { body: { task: "double", input: { n: 21 }, tags: ["answer"] } });
+    const created = await api.request("POST", "/v1/jobs", { body: { task: "double", input: { n: 21 }, tags: ["answer"] } });
     expect(created.statusCode).toBe(201);
     const { id } = created.json();
-    const done = (await api.ask("GET", `/v1/jobs/${id}/wait?timeout=60000`)).json();
+    const done = (await api.request("GET", `/v1/jobs/${id}/wait?timeout=60000`)).json();
     expect(done).toMatchObject({ id, state: "succeeded", output: 42, tags: ["answer"] });
-    expect((await api.ask("GET", `/v1/jobs/${id}`)).json()).toEqual(done);
-    expect((await api.ask("GET", `/v1/jobs/${id}/history`)).json().attempts).toMatchObject([{ outcome: "succeeded", next: "succeeded" }]);
-    expect((await api.ask("GET", `/v1/jobs/${id}/logs`)).json()).toEqual({ lines: [] });
-    expect((await api.ask("GET", `/v1/jobs/${id}/explain`)).json()).toMatchObject({ state: "succeeded" });
+    expect((await api.request("GET", `/v1/jobs/${id}`)).json()).toEqual(done);
+    expect((await api.request("GET", `/v1/jobs/${id}/history`)).json().attempts).toMatchObject([{ outcome: "succeeded", next: "succeeded" }]);
+    expect((await api.request("GET", `/v1/jobs/${id}/logs`)).json()).toEqual({ lines: [] });
+    expect((await api.request("GET", `/v1/jobs/${id}/explain`)).json()).toMatchObject({ state: "succeeded" });
   });
 
   test("a wait that is over before the job is answers with the job as it stands", async () => {
     const { id } = await enqueue({ task: "later", delay: "1h" });
-    expect((await api.ask("GET", `/v1/jobs/${id}/wait?timeout=0`)).json()).toMatchObject({ id, state: "scheduled" });
+    expect((await api.request("GET", `/v1/jobs/${id}/wait?timeout=0`)).json()).toMatchObject({ id, state: "scheduled" });
   });
 
   test("a batch has an answer for each, in order, and those that can be stored are", async () => {
@@ -41,7 +41,7 @@ describe("jobs over HTTP", () => {
       { task: "batched", input: 2, delay: "not a time" },
       { task: "else", input: 3 },
     ];
-    const { answers } = (await api.ask("POST", "/v1/jobs/batch", { body: { jobs } })).json();
+    const { results: answers } = (await api.request("POST", "/v1/jobs/many", { body: { jobs } })).json();
     expect(answers).toMatchObject([
       { enqueued: "created" },
       { error: { status: 422, code: "duration_invalid", pointer: "/delay" } },
@@ -52,22 +52,22 @@ describe("jobs over HTTP", () => {
 
   test("a parent that does not exist is the error of its child alone, and nothing is stored twice", async () => {
     const dependsOn = ["0197a0c0-7d1e-7000-8000-000000000000"];
-    const family = async () => (await api.ask("GET", "/v1/jobs?task=family")).json().jobs.map(({ input }: { input: number }) => input);
+    const family = async () => (await api.request("GET", "/v1/jobs?task=family")).json().jobs.map(({ input }: { input: number }) => input);
     const jobs = [
       { task: "family", input: 1 },
       { task: "family", input: 2, dependsOn },
       { task: "family", input: 3 },
     ];
-    const { answers } = (await api.ask("POST", "/v1/jobs/batch", { body: { jobs } })).json();
+    const { results: answers } = (await api.request("POST", "/v1/jobs/many", { body: { jobs } })).json();
     expect(answers).toMatchObject([{ enqueued: "created" }, { error: { status: 422, code: "dependency_unknown" } }, { enqueued: "created" }]);
     expect((await family()).sort()).toEqual([1, 3]);
-    const atomic = await api.ask("POST", "/v1/jobs/batch", { body: { jobs, atomic: true } });
+    const atomic = await api.request("POST", "/v1/jobs/many", { body: { jobs, atomic: true } });
     expect(atomic.json()).toMatchObject({ status: 422, code: "dependency_unknown", details: { stored: 2 } });
     expect((await family()).sort(), "as the error says").toEqual([1, 1, 3, 3]);
   });
 
   test("an atomic batch stores all or none", async () => {
-    const refused = await api.ask("POST", "/v1/jobs/batch", {
+    const refused = await api.request("POST", "/v1/jobs/many", {
       body: {
         atomic: true,
         jobs: [
@@ -77,20 +77,20 @@ describe("jobs over HTTP", () => {
       },
     });
     expect(refused.statusCode).toBe(422);
-    expect((await api.ask("GET", "/v1/jobs?task=whole")).json().jobs).toEqual([]);
-    const stored = await api.ask("POST", "/v1/jobs/batch", {
+    expect((await api.request("GET", "/v1/jobs?task=whole")).json().jobs).toEqual([]);
+    const stored = await api.request("POST", "/v1/jobs/many", {
       body: { atomic: true, task: "whole", inputs: [1, 2, 3], options: { priority: "high" } },
     });
-    expect(stored.json().answers).toHaveLength(3);
-    expect((await api.ask("GET", "/v1/jobs?task=whole")).json().jobs).toMatchObject([{ priority: 7 }, { priority: 7 }, { priority: 7 }]);
+    expect(stored.json().results).toHaveLength(3);
+    expect((await api.request("GET", "/v1/jobs?task=whole")).json().jobs).toMatchObject([{ priority: 7 }, { priority: 7 }, { priority: 7 }]);
   });
 
   test("pages follow one another without a gap or a repetition", async () => {
-    await api.ask("POST", "/v1/jobs/batch", { body: { task: "paged", inputs: Array.from({ length: 25 }, (_, n) => n) } });
+    await api.request("POST", "/v1/jobs/many", { body: { task: "paged", inputs: Array.from({ length: 25 }, (_, n) => n) } });
     const seen: string[] = [];
     let after: string | undefined;
     do {
-      const page = (await api.ask("GET", `/v1/jobs?task=paged&limit=10${after === undefined ? "" : `&after=${after}`}`)).json();
+      const page = (await api.request("GET", `/v1/jobs?task=paged&limit=10${after === undefined ? "" : `&after=${after}`}`)).json();
       seen.push(...page.jobs.map(({ id }: { id: string }) => id));
       after = page.next;
     } while (after !== undefined);
@@ -100,27 +100,27 @@ describe("jobs over HTTP", () => {
 
   test("the verbs change a job, and what does not apply is told with its state", async () => {
     const { id } = await enqueue({ task: "controlled", delay: "1h" });
-    expect((await api.ask("POST", `/v1/jobs/${id}/pause`)).json()).toEqual({ from: "scheduled", to: "parked" });
-    expect((await api.ask("POST", `/v1/jobs/${id}/resume`)).json()).toMatchObject({ from: "parked" });
-    expect((await api.ask("POST", `/v1/jobs/${id}/retry`)).json()).toMatchObject({ to: "ready" });
-    expect((await api.ask("POST", `/v1/jobs/${id}/cancel`, { body: { reason: "no longer wanted" } })).json()).toMatchObject({ to: "cancelled" });
-    const again = await api.ask("POST", `/v1/jobs/${id}/pause`);
+    expect((await api.request("POST", `/v1/jobs/${id}/pause`)).json()).toEqual({ from: "scheduled", to: "parked" });
+    expect((await api.request("POST", `/v1/jobs/${id}/resume`)).json()).toMatchObject({ from: "parked" });
+    expect((await api.request("POST", `/v1/jobs/${id}/promote`)).json()).toMatchObject({ to: "ready" });
+    expect((await api.request("POST", `/v1/jobs/${id}/cancel`, { body: { reason: "no longer wanted" } })).json()).toMatchObject({ to: "cancelled" });
+    const again = await api.request("POST", `/v1/jobs/${id}/pause`);
     expect(again.statusCode).toBe(409);
-    expect(again.json()).toMatchObject({ code: "job_state", details: { state: "cancelled", verb: "pause" } });
-    expect((await api.ask("POST", `/v1/jobs/${id}/replay`)).json()).toMatchObject({ enqueued: "created", task: "controlled" });
-    expect((await api.ask("DELETE", `/v1/jobs/${id}`)).json()).toMatchObject({ to: "gone" });
-    expect((await api.ask("GET", `/v1/jobs/${id}`)).statusCode).toBe(404);
+    expect(again.json()).toMatchObject({ code: "job_state_conflict", details: { state: "cancelled", verb: "pause" } });
+    expect((await api.request("POST", `/v1/jobs/${id}/rerun`)).json()).toMatchObject({ enqueued: "created", task: "controlled" });
+    expect((await api.request("DELETE", `/v1/jobs/${id}`)).json()).toMatchObject({ to: "deleted" });
+    expect((await api.request("GET", `/v1/jobs/${id}`)).statusCode).toBe(404);
   });
 
-  test("dead jobs are listed, counted, grouped, redriven and dropped", async () => {
+  test("dead jobs are listed, counted, grouped, redriven and deleted", async () => {
     const { id } = await enqueue({ task: "broken" });
-    expect((await api.ask("GET", `/v1/jobs/${id}/wait`)).json()).toMatchObject({ state: "dead", failure: { name: "RangeError" } });
-    expect((await api.ask("GET", "/v1/dead?failure=RangeError")).json().jobs).toHaveLength(1);
-    expect((await api.ask("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 1 });
-    expect((await api.ask("GET", "/v1/dead/groups?task=broken")).json().groups).toMatchObject([{ task: "broken", name: "RangeError", count: 1 }]);
-    expect((await api.ask("POST", "/v1/dead/redrive", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ count: 1, failed: 0 });
-    expect((await api.ask("GET", `/v1/jobs/${id}/wait`)).json()).toMatchObject({ state: "dead" });
-    expect((await api.ask("POST", "/v1/dead/drop", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ count: 1 });
-    expect((await api.ask("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 0 });
+    expect((await api.request("GET", `/v1/jobs/${id}/wait`)).json()).toMatchObject({ state: "dead", failure: { name: "RangeError" } });
+    expect((await api.request("GET", "/v1/dead?failure=RangeError")).json().jobs).toHaveLength(1);
+    expect((await api.request("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 1 });
+    expect((await api.request("GET", "/v1/dead/groups?task=broken")).json().groups).toMatchObject([{ task: "broken", name: "RangeError", count: 1 }]);
+    expect((await api.request("POST", "/v1/dead/redrive", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ changed: 1, failed: 0 });
+    expect((await api.request("GET", `/v1/jobs/${id}/wait`)).json()).toMatchObject({ state: "dead" });
+    expect((await api.request("POST", "/v1/dead/delete", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ changed: 1 });
+    expect((await api.request("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 0 });
   });
 });

@@ -2,7 +2,7 @@ import { BOUNDS } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openApp, type TestApp } from "./support.ts";
 
-const worker = { name: "python", boot: "00000000-0000-4000-8000-00000000000a" };
+const worker = { name: "python", instance: "00000000-0000-4000-8000-00000000000a" };
 const NOBODY = "0197a0c0-7d1e-7000-8000-000000000000";
 
 describe("the pull protocol", () => {
@@ -12,8 +12,8 @@ describe("the pull protocol", () => {
   });
   afterAll(() => api[Symbol.asyncDispose]());
 
-  const claim = (holding: readonly object[]) =>
-    api.ask("POST", "/v1/leases", { body: { worker, tasks: [{ name: "resize" }], limit: 1, slots: { tasks: { resize: 1 } }, holding } });
+  const claim = (heldJobs: readonly object[]) =>
+    api.request("POST", "/v1/leases/claim", { body: { worker, tasks: [{ name: "resize" }], limit: 1, slots: { tasks: { resize: 1 } }, heldJobs } });
   const lane = { task: "resize", queue: "default", priority: 5, tenant: "default" };
 
   test("a worker can name the lanes of all jobs it can have, whoever enqueued them", async () => {
@@ -23,9 +23,12 @@ describe("the pull protocol", () => {
   });
 
   test("a worker of one tenant can hold no jobs of another", async () => {
-    const holding = [{ ...lane, tenant: "Müller & Söhne", count: 1 }];
-    const body = { worker, tasks: [{ name: "resize" }], limit: 1, holding };
-    expect((await api.ask("POST", "/v1/leases", { key: "acme-worker", body })).json()).toMatchObject({ status: 403, code: "tenant_mismatch" });
+    const heldJobs = [{ ...lane, tenant: "Müller & Söhne", count: 1 }];
+    const body = { worker, tasks: [{ name: "resize" }], limit: 1, heldJobs };
+    expect((await api.request("POST", "/v1/leases/claim", { key: "acme-worker", body })).json()).toMatchObject({
+      status: 403,
+      code: "tenant_mismatch",
+    });
   });
 
   test("what a worker holds is bounded in all, not only lane by lane", async () => {
@@ -35,39 +38,39 @@ describe("the pull protocol", () => {
   });
 
   test.each(["expired", "deadline", "interrupted"])("a worker can say that a job was not run: %s", async (kind) => {
-    const endings = [{ lease: "1", job: NOBODY, outcome: "failed", failure: { kind, message: "too late" }, retryable: false }];
-    expect((await api.ask("POST", "/v1/leases/settle", { body: { worker, endings } })).json()).toEqual({ answers: ["stale"] });
+    const outcomes = [{ lease: "1", job: NOBODY, outcome: "failed", failure: { kind, message: "too late" }, retryable: false }];
+    expect((await api.request("POST", "/v1/leases/settle", { body: { worker, outcomes } })).json()).toEqual({ results: ["stale"] });
   });
 
   test("a progress that is too large is refused with its place; with an ending it refuses that ending, and no other", async () => {
     const ids = await Promise.all([1, 2].map(async () => (await api.pawl.enqueue("noted", undefined, { tenant: "acme" })).id));
-    const ask = { worker, tasks: [{ name: "noted" }], limit: 2, wait: "10s" };
-    const { leases } = (await api.ask("POST", "/v1/leases", { key: "acme-worker", body: ask })).json() as {
+    const claimBody = { worker, tasks: [{ name: "noted" }], limit: 2, wait: "10s" };
+    const { leases } = (await api.request("POST", "/v1/leases/claim", { key: "acme-worker", body: claimBody })).json() as {
       leases: { lease: string; jobs: { id: string }[] }[];
     };
     const [one, two] = leases.flatMap(({ lease, jobs }) => jobs.map(({ id: job }) => ({ lease, job })));
     const progress = { level: "progress", data: "x".repeat(BOUNDS.progress) };
-    const post = async (path: string, body: object) => api.ask("POST", path, { key: "acme-worker", body: { worker, ...body } });
-    const noted = await post("/v1/leases/notes", {
+    const post = async (path: string, body: object) => api.request("POST", path, { key: "acme-worker", body: { worker, ...body } });
+    const noted = await post("/v1/leases/reports", {
       notes: [
         { ...one, level: "info", message: "m".repeat(5_000) },
         { ...one, ...progress },
       ],
     });
     expect(noted.json()).toMatchObject({ status: 413, code: "progress_too_large", pointer: "/notes/1/data", details: { limit: BOUNDS.progress } });
-    const line = await post("/v1/leases/notes", { notes: [{ ...one, level: "info", message: "m".repeat(5_000) }] });
+    const line = await post("/v1/leases/reports", { notes: [{ ...one, level: "info", message: "m".repeat(5_000) }] });
     expect(line.statusCode).toBe(204);
     const settled = await post("/v1/leases/settle", {
-      endings: [
+      outcomes: [
         { ...one, outcome: "succeeded", notes: [progress] },
         { ...two, outcome: "succeeded" },
       ],
     });
     expect(settled.json()).toMatchObject({
-      answers: ["refused", "settled"],
-      refusals: [{ code: "progress_too_large", pointer: "/endings/0/notes/0/data" }],
+      results: ["refused", "settled"],
+      refusals: [{ code: "progress_too_large", pointer: "/outcomes/0/notes/0/data" }],
     });
-    expect((await post("/v1/leases/settle", { endings: [{ ...one, outcome: "succeeded" }] })).json()).toEqual({ answers: ["settled"] });
+    expect((await post("/v1/leases/settle", { outcomes: [{ ...one, outcome: "succeeded" }] })).json()).toEqual({ results: ["settled"] });
     const logs = (await Promise.all(ids.map((id) => api.pawl.jobs.logs(id)))).flat();
     expect(logs).toMatchObject([{ message: expect.stringMatching(/^m+… \(10\d\d more characters were cut\)$/) }]);
   });
@@ -75,7 +78,7 @@ describe("the pull protocol", () => {
   test("a malformed ending is refused by itself, and those beside it are settled", async () => {
     const ids = await Promise.all([1, 2].map(async () => (await api.pawl.enqueue("mixed", undefined, { tenant: "acme" })).id));
     const body = { worker, tasks: [{ name: "mixed" }], limit: 2, wait: "10s" };
-    const { leases } = (await api.ask("POST", "/v1/leases", { key: "acme-worker", body })).json() as {
+    const { leases } = (await api.request("POST", "/v1/leases/claim", { key: "acme-worker", body })).json() as {
       leases: { lease: string; jobs: { id: string }[] }[];
     };
     const good = leases.flatMap(({ lease, jobs }) => jobs.map(({ id: job }) => ({ lease, job, outcome: "succeeded" })));
@@ -85,11 +88,11 @@ describe("the pull protocol", () => {
       { lease: "1", job: NOBODY, outcome: "succeeded", retry: { kind: "nonsense" } },
       { lease: "1", job: NOBODY, outcome: "succeeded", more: 1 },
     ];
-    const endings = [...bad, ...good];
-    const answer = (await api.ask("POST", "/v1/leases/settle", { key: "acme-worker", body: { worker, endings } })).json();
+    const outcomes = [...bad, ...good];
+    const answer = (await api.request("POST", "/v1/leases/settle", { key: "acme-worker", body: { worker, outcomes } })).json();
     expect(answer).toMatchObject({
-      answers: [...bad.map(() => "refused"), ...good.map(() => "settled")],
-      refusals: [{ pointer: "/endings/0/outcome" }, { pointer: "/endings/1/failure" }, { pointer: "/endings/2/retry" }, { code: "unknown_field" }],
+      results: [...bad.map(() => "refused"), ...good.map(() => "settled")],
+      refusals: [{ pointer: "/outcomes/0/outcome" }, { pointer: "/outcomes/1/failure" }, { pointer: "/outcomes/2/retry" }, { code: "field_unknown" }],
     });
     const states = await Promise.all(ids.map(async (id) => (await api.pawl.jobs.get(id))?.state));
     expect(states.filter((state) => state === "succeeded")).toHaveLength(good.length);

@@ -1,8 +1,8 @@
 import { ACCESS, ROLES } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { tenantPaths } from "../../packages/server/src/http/access/authorize.ts";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
 import type { AnyRoute } from "../../packages/server/src/http/contract/route.ts";
-import { tenantPaths } from "../../packages/server/src/http/reach.ts";
 import { routes } from "../../packages/server/src/http/routes/index.ts";
 import { openApp, type TestApp } from "./support.ts";
 
@@ -27,7 +27,7 @@ describe("S15: routes × roles", () => {
 
   const statusOf = async (route: AnyRoute, key: string) => {
     const { url, body } = requestOf(route);
-    return (await api.ask(route.method, url, { key, ...(body === undefined ? {} : { body }) })).statusCode;
+    return (await api.request(route.method, url, { key, ...(body === undefined ? {} : { body }) })).statusCode;
   };
 
   test("every route of the contract has a handler, an id of its own and a policy, and nothing else is served", () => {

@@ -11,7 +11,7 @@ describe("answers over HTTP", () => {
     const talk = task("talk", async (n: number, ctx) => {
       for (let line = 0; line < n; line++) ctx.log.info(`line ${line}`);
     });
-    pawl = await open("memory:", { tasks: [talk], anyTask: true, maintenance: false });
+    pawl = await open("memory:", { tasks: [talk], allowUnknownTasks: true, maintenance: false });
     api = await openApp({ pawl });
   });
   afterAll(() => api[Symbol.asyncDispose]());
@@ -22,7 +22,7 @@ describe("answers over HTTP", () => {
     const seen = new Set<string>();
     let after = "";
     do {
-      const answer = await api.ask("GET", `/v1/jobs?task=large&limit=1000${after}`);
+      const answer = await api.request("GET", `/v1/jobs?task=large&limit=1000${after}`);
       const { jobs, next } = answer.json() as { jobs: readonly { id: string }[]; next?: string };
       sizes.push(answer.body.length);
       for (const { id } of jobs) seen.add(id);
@@ -38,16 +38,16 @@ describe("answers over HTTP", () => {
     const { id } = await pawl.enqueue("talk", 7);
     await pawl.jobs.wait(id, { timeout: "30s" });
     await worker.stop();
-    const ask = async (query: string) => (await api.ask("GET", `/v1/jobs/${id}/${query}`)).json();
-    const first = await ask("logs?limit=5");
+    const get = async (query: string) => (await api.request("GET", `/v1/jobs/${id}/${query}`)).json();
+    const first = await get("logs?limit=5");
     expect(first.lines.map(({ message }: { message: string }) => message)).toEqual(["line 0", "line 1", "line 2", "line 3", "line 4"]);
     expect(first.next).toBe(5);
-    const second = await ask("logs?limit=5&after=5");
+    const second = await get("logs?limit=5&after=5");
     expect(second.lines).toHaveLength(2);
     expect(second.next).toBeUndefined();
-    expect(await ask("history?limit=1&after=1")).toEqual({ attempts: [] });
+    expect(await get("history?limit=1&after=1")).toEqual({ attempts: [] });
     expect((await pawl.jobs.logs(id)).length).toBe(7);
-    expect((await api.ask("GET", `/v1/jobs/${id}/logs?after=-1`)).statusCode).toBe(422);
+    expect((await api.request("GET", `/v1/jobs/${id}/logs?after=-1`)).statusCode).toBe(422);
     await expect(pawl.jobs.logPage(id, { after: -1 })).rejects.toMatchObject({ code: "option_invalid" });
     await expect(pawl.jobs.historyPage(id, { limit: 1_001 })).rejects.toMatchObject({ code: "option_invalid" });
   });

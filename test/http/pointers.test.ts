@@ -1,6 +1,6 @@
 import { open } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { schemaCompiler } from "../../packages/server/src/http/json-schema.js";
+import { schemaCompiler } from "../../packages/server/src/json-schema/input-schema.js";
 import { openApp, type TestApp } from "./support.ts";
 
 const NOBODY = "0199ffff-0000-7000-8000-000000000000";
@@ -8,23 +8,23 @@ const NOBODY = "0199ffff-0000-7000-8000-000000000000";
 describe("a problem over HTTP", () => {
   let api: TestApp;
   beforeAll(async () => {
-    api = await openApp({ pawl: await open("memory:", { anyTask: true, compileSchema: schemaCompiler() }) });
+    api = await openApp({ pawl: await open("memory:", { allowUnknownTasks: true, compileSchema: schemaCompiler() }) });
     const inputSchema = {
       type: "object",
       required: ["to"],
       additionalProperties: false,
       properties: { to: { type: "string" }, "a/b": { type: "integer" }, lines: { type: "array", items: { type: "integer" } } },
     };
-    await api.ask("PUT", "/v1/tasks/letter", { body: { inputSchema } });
+    await api.request("PUT", "/v1/tasks/letter", { body: { inputSchema } });
   });
   afterAll(() => api[Symbol.asyncDispose]());
 
-  const enqueued = (body: object) => api.ask("POST", "/v1/jobs", { body });
+  const enqueued = (body: object) => api.request("POST", "/v1/jobs", { body });
   const letter = (input: unknown) => enqueued({ task: "letter", input });
-  const bulk = (body: object) => api.ask("POST", "/v1/bulk", { body: { verb: "cancel", filter: {}, ...body } });
-  const batch = (body: object) => api.ask("POST", "/v1/jobs/batch", { body });
+  const bulk = (body: object) => api.request("POST", "/v1/bulk", { body: { verb: "cancel", filter: {}, ...body } });
+  const batch = (body: object) => api.request("POST", "/v1/jobs/many", { body });
 
-  test.each<[string, () => ReturnType<TestApp["ask"]>, string, string]>([
+  test.each<[string, () => ReturnType<TestApp["request"]>, string, string]>([
     ["an element of a list in an input", () => letter({ to: "x", lines: [1, "two"] }), "input_invalid", "/input/lines/1"],
     ["a field of an input with a name to escape", () => letter({ to: "x", "a/b": "c" }), "input_invalid", "/input/a~1b"],
     ["what is missing in an input", () => letter({}), "input_invalid", "/input/to"],
@@ -32,7 +32,7 @@ describe("a problem over HTTP", () => {
     ["an input that is wrong as a whole", () => letter(7), "input_invalid", "/input"],
     [
       "the input of a schedule",
-      () => api.ask("PUT", "/v1/schedules/s", { body: { task: "letter", every: "1h", input: { to: 1 } } }),
+      () => api.request("PUT", "/v1/schedules/s", { body: { task: "letter", every: "1h", input: { to: 1 } } }),
       "input_invalid",
       "/input/to",
     ],
@@ -58,7 +58,7 @@ describe("a problem over HTTP", () => {
     [
       "the path of a limit that its schema has no field for",
       () =>
-        api.ask("PUT", "/v1/tasks/lost", {
+        api.request("PUT", "/v1/tasks/lost", {
           body: { limits: [{ key: "too", concurrency: 1 }], inputSchema: { additionalProperties: false, properties: { to: {} } } },
         }),
       "option_invalid",
@@ -66,53 +66,48 @@ describe("a problem over HTTP", () => {
     ],
     ["a field that is missing in a body", () => enqueued({ input: 1 }), "field_invalid", "/task"],
     ["a field inside a field", () => enqueued({ task: "any", throttle: { key: "k", per: "soon" } }), "duration_invalid", "/throttle/per"],
-    ["a duration in a URL", () => api.ask("GET", `/v1/jobs/${NOBODY}/wait?timeout=soon`), "duration_invalid", "query/timeout"],
-    ["what the library knows by a longer name", () => api.ask("GET", "/v1/series?step=90s"), "option_invalid", "query/step"],
-    ["a filter in a URL", () => api.ask("GET", "/v1/jobs?dueFrom=soon"), "option_invalid", "query/dueFrom"],
-    [
-      "a filter that ends before it begins",
-      () => api.ask("GET", "/v1/jobs?dueFrom=2026-02-01&dueBefore=2026-01-01"),
-      "option_invalid",
-      "query/dueFrom",
-    ],
-    ["a name in a filter in a URL", () => api.ask("GET", "/v1/jobs?tag=%20"), "name_invalid", "query/tag"],
-    ["a time in the filter of a bulk operation", () => bulk({ filter: { dueFrom: "nonsense" } }), "option_invalid", "/filter/dueFrom"],
-    ["the other", () => bulk({ filter: { dueBefore: "nonsense" } }), "option_invalid", "/filter/dueBefore"],
+    ["a duration in a URL", () => api.request("GET", `/v1/jobs/${NOBODY}/wait?timeout=soon`), "duration_invalid", "query/timeout"],
+    ["what the library knows by a longer name", () => api.request("GET", "/v1/series?step=90s"), "option_invalid", "query/step"],
+    ["a filter in a URL", () => api.request("GET", "/v1/jobs?since=soon"), "option_invalid", "query/since"],
+    ["a filter that ends before it begins", () => api.request("GET", "/v1/jobs?since=2026-02-01&until=2026-01-01"), "option_invalid", "query/since"],
+    ["a name in a filter in a URL", () => api.request("GET", "/v1/jobs?tag=%20"), "name_invalid", "query/tag"],
+    ["a time in the filter of a bulk operation", () => bulk({ filter: { since: "nonsense" } }), "option_invalid", "/filter/since"],
+    ["the other", () => bulk({ filter: { until: "nonsense" } }), "option_invalid", "/filter/until"],
     [
       "a bulk operation's filter that ends before it begins",
-      () => bulk({ filter: { dueFrom: "2026-02-01", dueBefore: "2026-01-01" } }),
+      () => bulk({ filter: { since: "2026-02-01", until: "2026-01-01" } }),
       "option_invalid",
-      "/filter/dueFrom",
+      "/filter/since",
     ],
     ["a tag of its filter", () => bulk({ filter: { tag: " " } }), "name_invalid", "/filter/tag"],
-    ["a key of its filter", () => bulk({ filter: { key: "a\u0001" } }), "name_invalid", "/filter/key"],
+    ["a unique key of its filter", () => bulk({ filter: { uniqueKey: "a\u0001" } }), "name_invalid", "/filter/uniqueKey"],
     ["a fingerprint of its filter", () => bulk({ filter: { fingerprint: "4f1c" } }), "option_invalid", "/filter/fingerprint"],
     ["a state that its verb is not for", () => bulk({ verb: "redrive", filter: { state: "ready" } }), "option_invalid", "/filter/state"],
     ["its pace", () => bulk({ verb: "redrive", every: "soon" }), "duration_invalid", "/every"],
     ["a pace that its verb has not", () => bulk({ every: "1s" }), "option_invalid", "/every"],
-  ])("points to %s", async (_, ask, code, pointer) => {
-    expect((await ask()).json()).toMatchObject({ status: 422, code, pointer });
+  ])("points to %s", async (_, send, code, pointer) => {
+    expect((await send()).json()).toMatchObject({ status: 422, code, pointer });
   });
 
   test("points into a job of a batch as if it had come alone, where it is answered by itself", async () => {
-    const { answers } = (await batch({ task: "letter", inputs: [{ to: "x" }, { lines: [] }] })).json();
+    const { results: answers } = (await batch({ task: "letter", inputs: [{ to: "x" }, { lines: [] }] })).json();
     expect(answers).toMatchObject([{ enqueued: "created" }, { error: { code: "input_invalid", pointer: "/input/to" } }]);
   });
 
   test("has the values themselves in its details, and in quotes in its text", async () => {
-    const cron = await api.ask("PUT", "/v1/schedules/s", { body: { task: "any", cron: "61 * * * *" } });
+    const cron = await api.request("PUT", "/v1/schedules/s", { body: { task: "any", cron: "61 * * * *" } });
     expect(cron.json()).toMatchObject({ detail: expect.stringMatching(/^"61 \* \* \* \*" is not a cron/), details: { expression: "61 * * * *" } });
     const delay = await enqueued({ task: "any", delay: "1 sec" });
     expect(delay.json()).toMatchObject({ detail: expect.stringMatching(/^delay "1 sec" is not a duration/), details: { value: "1 sec" } });
-    const path = await api.ask("GET", "/v1/nowhere");
+    const path = await api.request("GET", "/v1/nowhere");
     expect(path.json()).toMatchObject({ detail: expect.stringMatching(/^there is no GET "\/v1\/nowhere"/), details: { path: "/v1/nowhere" } });
   });
 
   test("takes durations and times in a URL as it does in a body: a text, or a number in digits", async () => {
     const { id } = (await enqueued({ task: "any", delay: "1h" })).json();
     for (const timeout of ["0", "5ms", "0s"])
-      expect((await api.ask("GET", `/v1/jobs/${id}/wait?timeout=${timeout}`)).json(), timeout).toMatchObject({ id, state: "scheduled" });
+      expect((await api.request("GET", `/v1/jobs/${id}/wait?timeout=${timeout}`)).json(), timeout).toMatchObject({ id, state: "scheduled" });
     for (const series of ["last=3600000&step=300000", "last=1h&step=5m", `from=${Date.now() - 600_000}`])
-      expect((await api.ask("GET", `/v1/series?${series}`)).statusCode, series).toBe(200);
+      expect((await api.request("GET", `/v1/series?${series}`)).statusCode, series).toBe(200);
   });
 });

@@ -2,9 +2,9 @@ import { open, type Pawl, pawlError, task } from "pawl";
 import { faultyStore, openTest } from "pawl/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { BulkTask } from "../../packages/server/src/http/bulk-task.ts";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
-import { schemaCompiler } from "../../packages/server/src/http/json-schema.ts";
+import { BulkTask } from "../../packages/server/src/http/tasks/bulk-task.ts";
+import { schemaCompiler } from "../../packages/server/src/json-schema/input-schema.ts";
 import { openApp, type TestApp } from "./support.ts";
 
 describe("the other nouns over HTTP", () => {
@@ -16,72 +16,77 @@ describe("the other nouns over HTTP", () => {
 
   test("a schedule is made, previewed, changed, paused, triggered, backfilled and removed", async () => {
     const path = "/v1/schedules/nightly";
-    expect((await api.ask("PUT", path, { body: { task: "report", cron: "0 3 * * *", zone: "Europe/Berlin", job: { priority: 7 } } })).json()).toEqual(
-      { result: "created" },
-    );
-    expect((await api.ask("GET", path)).json()).toMatchObject({ name: "nightly", task: "report", cron: "0 3 * * *", zone: "Europe/Berlin" });
-    expect((await api.ask("GET", `${path}/preview?count=3&from=2026-01-01T00:00:00Z`)).json().ticks).toMatchObject([
+    expect(
+      (await api.request("PUT", path, { body: { task: "report", cron: "0 3 * * *", timeZone: "Europe/Berlin", job: { priority: 7 } } })).json(),
+    ).toEqual({ result: "created" });
+    expect((await api.request("GET", path)).json()).toMatchObject({ name: "nightly", task: "report", cron: "0 3 * * *", timeZone: "Europe/Berlin" });
+    expect((await api.request("GET", `${path}/preview?count=3&from=2026-01-01T00:00:00Z`)).json().ticks).toMatchObject([
       { at: "2026-01-01T02:00:00.000Z" },
       { at: "2026-01-02T02:00:00.000Z" },
       { at: "2026-01-03T02:00:00.000Z" },
     ]);
-    expect((await api.ask("PATCH", path, { body: { every: "1h" } })).json()).toEqual({ result: "changed" });
-    expect((await api.ask("POST", `${path}/pause`)).statusCode).toBe(204);
-    expect((await api.ask("GET", "/v1/schedules?paused=true")).json().schedules).toHaveLength(1);
-    expect((await api.ask("POST", `${path}/resume`)).statusCode).toBe(204);
-    expect((await api.ask("POST", `${path}/trigger`, { body: { input: { by: "hand" } } })).json()).toMatchObject({
+    expect((await api.request("PATCH", path, { body: { every: "1h" } })).json()).toEqual({ result: "changed" });
+    expect((await api.request("POST", `${path}/pause`)).statusCode).toBe(204);
+    expect((await api.request("GET", "/v1/schedules?paused=true")).json().schedules).toHaveLength(1);
+    expect((await api.request("POST", `${path}/resume`)).statusCode).toBe(204);
+    expect((await api.request("POST", `${path}/trigger`, { body: { input: { by: "hand" } } })).json()).toMatchObject({
       enqueued: "created",
       task: "report",
     });
     const range = { from: "2026-01-01T00:00:00Z", to: "2026-01-01T03:00:00Z" };
-    expect((await api.ask("POST", `${path}/backfill`, { body: { ...range, dryRun: true } })).json()).toMatchObject({ ticks: 4, jobs: 0 });
-    expect((await api.ask("POST", `${path}/backfill`, { body: range })).json()).toMatchObject({ ticks: 4, jobs: 4 });
-    expect((await api.ask("GET", `${path}/ticks?limit=3`)).json().ticks).toHaveLength(3);
-    expect((await api.ask("DELETE", path)).statusCode).toBe(204);
-    expect((await api.ask("GET", path)).json()).toMatchObject({ status: 404, code: "schedule_unknown" });
+    expect((await api.request("POST", `${path}/backfill`, { body: { ...range, dryRun: true } })).json()).toMatchObject({ ticks: 4, jobs: 0 });
+    expect((await api.request("POST", `${path}/backfill`, { body: range })).json()).toMatchObject({ ticks: 4, jobs: 4 });
+    expect((await api.request("GET", `${path}/ticks?limit=3`)).json().ticks).toHaveLength(3);
+    expect((await api.request("DELETE", path)).statusCode).toBe(204);
+    expect((await api.request("GET", path)).json()).toMatchObject({ status: 404, code: "schedule_unknown" });
   });
 
   test("queues, tasks and tenants are limited, weighted, paused and shown", async () => {
-    expect((await api.ask("PATCH", "/v1/queues/mail", { body: { concurrency: 5, weights: { 9: 3 } } })).json()).toEqual({
+    expect((await api.request("PATCH", "/v1/queues/mail", { body: { concurrency: 5, priorityWeights: { 9: 3 } } })).json()).toEqual({
       concurrency: 5,
-      weights: { 9: 3 },
+      priorityWeights: { 9: 3 },
     });
-    expect((await api.ask("POST", "/v1/queues/mail/pause")).statusCode).toBe(204);
-    expect((await api.ask("GET", "/v1/queues/mail")).json()).toMatchObject({ queue: "mail", paused: true, policy: { concurrency: 5 } });
-    expect((await api.ask("POST", "/v1/queues/mail/resume")).statusCode).toBe(204);
-    expect((await api.ask("PATCH", "/v1/queues/mail", { body: { concurrency: null, weights: null } })).json()).toEqual({});
-    expect((await api.ask("PATCH", "/v1/tenants/acme", { body: { weight: 3, ingest: { rate: { limit: 1, per: "1h" } } } })).json()).toMatchObject({
-      weight: 3,
-    });
-    expect((await api.ask("GET", "/v1/tenants")).json().tenants).toMatchObject([{ tenant: "acme" }]);
-    expect((await api.ask("PATCH", "/v1/tasks/report", { body: { rate: { limit: 10, per: "1m" } } })).json()).toEqual({
+    expect((await api.request("POST", "/v1/queues/mail/pause")).statusCode).toBe(204);
+    expect((await api.request("GET", "/v1/queues/mail")).json()).toMatchObject({ queue: "mail", paused: true, policy: { concurrency: 5 } });
+    expect((await api.request("POST", "/v1/queues/mail/resume")).statusCode).toBe(204);
+    expect((await api.request("PATCH", "/v1/queues/mail", { body: { concurrency: null, priorityWeights: null } })).json()).toEqual({});
+    expect((await api.request("PATCH", "/v1/tenants/acme", { body: { weight: 3, ingest: { rate: { limit: 1, per: "1h" } } } })).json()).toMatchObject(
+      {
+        weight: 3,
+      },
+    );
+    expect((await api.request("GET", "/v1/tenants")).json().tenants).toMatchObject([{ tenant: "acme" }]);
+    expect((await api.request("PATCH", "/v1/tasks/report", { body: { rate: { limit: 10, per: "1m" } } })).json()).toEqual({
       rate: { limit: 10, per: 60_000, burst: 10 },
     });
-    expect((await api.ask("GET", "/v1/tasks")).json().tasks.map((one: { task: string }) => one.task)).toContain("report");
-    expect((await api.ask("PATCH", "/v1/tenants/acme", { body: { wieght: 3 } })).json()).toMatchObject({ code: "unknown_field", pointer: "/wieght" });
+    expect((await api.request("GET", "/v1/tasks")).json().tasks.map((one: { task: string }) => one.task)).toContain("report");
+    expect((await api.request("PATCH", "/v1/tenants/acme", { body: { wieght: 3 } })).json()).toMatchObject({
+      code: "field_unknown",
+      pointer: "/wieght",
+    });
   });
 
   test("backpressure: an ingest limit is answered with 429 and when to come back", async () => {
-    await api.pawl.tenants.set("flooded", { ingest: { rate: { limit: 1, per: "1h" } } });
+    await api.pawl.tenants.update("flooded", { ingest: { rate: { limit: 1, per: "1h" } } });
     const body = { task: "a", tenant: "flooded" };
-    expect((await api.ask("POST", "/v1/jobs", { body })).statusCode).toBe(201);
-    const refused = await api.ask("POST", "/v1/jobs", { body });
+    expect((await api.request("POST", "/v1/jobs", { body })).statusCode).toBe(201);
+    const refused = await api.request("POST", "/v1/jobs", { body });
     expect(refused.json()).toMatchObject({ status: 429, code: "ingest_limited" });
     expect(Number(refused.headers["retry-after"])).toBeGreaterThan(3_000);
-    const { answers } = (await api.ask("POST", "/v1/jobs/batch", { body: { jobs: [body, { task: "a" }] } })).json();
+    const { results: answers } = (await api.request("POST", "/v1/jobs/many", { body: { jobs: [body, { task: "a" }] } })).json();
     expect(answers).toMatchObject([{ error: { status: 429 } }, { enqueued: "created" }]);
   });
 
   test("breakers are opened, listed and reset, each tenant its own", async () => {
-    expect((await api.ask("POST", "/v1/breakers/pay/open", { key: "acme-operator" })).json()).toMatchObject({
+    expect((await api.request("POST", "/v1/breakers/pay/open", { key: "acme-operator" })).json()).toMatchObject({
       tenant: "acme",
       task: "pay",
       state: "open",
       forced: true,
     });
-    expect((await api.ask("GET", "/v1/breakers", { key: "acme-viewer" })).json().breakers).toHaveLength(1);
-    expect((await api.ask("GET", "/v1/breakers", { key: "other-admin" })).json().breakers).toEqual([]);
-    expect((await api.ask("POST", "/v1/breakers/pay/reset?tenant=acme")).json()).toMatchObject({ state: "closed", forced: false });
+    expect((await api.request("GET", "/v1/breakers", { key: "acme-viewer" })).json().breakers).toHaveLength(1);
+    expect((await api.request("GET", "/v1/breakers", { key: "other-admin" })).json().breakers).toEqual([]);
+    expect((await api.request("POST", "/v1/breakers/pay/reset?tenant=acme")).json()).toMatchObject({ state: "closed", forced: false });
   });
 
   test("keys at which jobs wait are listed, to each tenant its own", async () => {
@@ -90,7 +95,7 @@ describe("the other nouns over HTTP", () => {
     const second = { acme: "", other: "" };
     for (const tenant of ["acme", "other"] as const)
       for (let n = 0; n < 2; n++) second[tenant] = (await api.pawl.enqueue(narrow, "a b", { tenant })).id;
-    const list = async (query: string, key?: string) => (await api.ask("GET", `/v1/limits${query}`, key === undefined ? {} : { key })).json();
+    const list = async (query: string, key?: string) => (await api.request("GET", `/v1/limits${query}`, key === undefined ? {} : { key })).json();
     const { limits } = await list("?key=a%20b&name=narrow", "acme-viewer");
     expect(limits).toEqual([
       { tenant: "acme", limit: "narrow", key: "a b", concurrency: 1, held: 1, waiting: 1, next: { job: second.acme, for: "concurrency" } },
@@ -104,23 +109,23 @@ describe("the other nouns over HTTP", () => {
     expect(await list("?afterTenant=other&after=a&afterName=narrow", "acme-viewer")).toMatchObject({ code: "tenant_mismatch" });
     for (const half of ["?name=narrow", "?tenant=acme&key=a"]) expect(await list(half)).toMatchObject({ status: 422, code: "option_invalid" });
     for (const half of ["?after=a", "?afterName=narrow"]) expect(await list(half)).toMatchObject({ status: 422, code: "name_invalid" });
-    expect(await list("?size=1")).toMatchObject({ code: "unknown_field", pointer: "query/size" });
+    expect(await list("?size=1")).toMatchObject({ code: "field_unknown", pointer: "query/size" });
   });
 
   test("workers, lanes that nobody serves, counts and the service itself are shown", async () => {
     await api.pawl.enqueue("lonely");
-    expect((await api.ask("GET", "/v1/workers")).json()).toEqual({ workers: [] });
-    expect((await api.ask("GET", "/v1/unserved")).json().lanes).toContainEqual(
+    expect((await api.request("GET", "/v1/workers")).json()).toEqual({ workers: [] });
+    expect((await api.request("GET", "/v1/unserved")).json().lanes).toContainEqual(
       expect.objectContaining({ lane: expect.objectContaining({ task: "lonely" }) }),
     );
-    expect((await api.ask("GET", "/v1/lanes")).json().lanes).toContainEqual(
+    expect((await api.request("GET", "/v1/lanes")).json().lanes).toContainEqual(
       expect.objectContaining({ lane: expect.objectContaining({ task: "lonely" }), workers: 0 }),
     );
-    expect((await api.ask("GET", "/v1/checkup?patience=5m")).json().findings).toContainEqual(
+    expect((await api.request("GET", "/v1/doctor?overdueAfter=5m")).json().findings).toContainEqual(
       expect.objectContaining({ check: "unserved", level: "warning" }),
     );
-    expect((await api.ask("GET", "/v1/counts?task=lonely")).json()).toMatchObject({ ready: 1, dead: 0 });
-    expect((await api.ask("GET", "/v1/info", { key: "acme-worker" })).json()).toMatchObject({ engine: "memory", durability: "none" });
+    expect((await api.request("GET", "/v1/counts?task=lonely")).json()).toMatchObject({ ready: 1, dead: 0 });
+    expect((await api.request("GET", "/v1/info", { key: "acme-worker" })).json()).toMatchObject({ engine: "memory", durability: "none" });
   });
 
   test("a task's JSON Schema is enforced where its jobs are enqueued, with the path of what is wrong", async () => {
@@ -129,56 +134,60 @@ describe("the other nouns over HTTP", () => {
       required: ["to"],
       properties: { to: { type: "string", pattern: "^(a+)+@x$" }, lines: { type: "array", items: { type: "integer" } } },
     };
-    expect((await api.ask("PUT", "/v1/tasks/letter", { body: { queue: "post", retry: 5, inputSchema } })).statusCode).toBe(204);
-    expect((await api.ask("GET", "/v1/tasks/letter")).json()).toMatchObject({ inputSchema, defaults: { queue: "post", retry: 5 } });
-    const enqueue = async (input: unknown) => (await api.ask("POST", "/v1/jobs", { body: { task: "letter", input } })).json();
+    expect((await api.request("PUT", "/v1/tasks/letter", { body: { queue: "post", retry: 5, inputSchema } })).statusCode).toBe(204);
+    expect((await api.request("GET", "/v1/tasks/letter")).json()).toMatchObject({ inputSchema, defaults: { queue: "post", retry: 5 } });
+    const enqueue = async (input: unknown) => (await api.request("POST", "/v1/jobs", { body: { task: "letter", input } })).json();
     expect(await enqueue({ to: "aa@x", lines: [1] })).toMatchObject({ enqueued: "created" });
     const wrong = await enqueue({ to: "aa@x", lines: [1, "two"] });
     expect(wrong).toMatchObject({ status: 422, code: "input_invalid" });
     expect(wrong.detail).toContain("lines.1: must be integer");
-    expect((await api.ask("POST", "/v1/jobs/batch", { body: { task: "letter", inputs: [{ to: "a@x" }, {}] } })).json().answers).toMatchObject([
+    expect((await api.request("POST", "/v1/jobs/many", { body: { task: "letter", inputs: [{ to: "a@x" }, {}] } })).json().results).toMatchObject([
       { enqueued: "created" },
       { error: { code: "input_invalid" } },
     ]);
-    expect((await api.ask("PUT", "/v1/schedules/letters", { body: { task: "letter", every: "1h", input: {} } })).json().code).toBe("input_invalid");
+    expect((await api.request("PUT", "/v1/schedules/letters", { body: { task: "letter", every: "1h", input: {} } })).json().code).toBe(
+      "input_invalid",
+    );
   });
 
   test("S27: a pattern that would search for ever does not", async () => {
     const before = performance.now();
-    const answer = await api.ask("POST", "/v1/jobs", { body: { task: "letter", input: { to: `${"a".repeat(50_000)}!` } } });
+    const answer = await api.request("POST", "/v1/jobs", { body: { task: "letter", input: { to: `${"a".repeat(50_000)}!` } } });
     expect(answer.statusCode).toBe(422);
     // Backtracking would take longer than the universe has; a slow machine, seconds.
     expect(performance.now() - before).toBeLessThan(10_000);
   });
 
-  test("an input that cannot be judged within the bound is refused, with its task and a pointer, and so is each in a batch", async () => {
+  test("an input that cannot be checked within the bound is refused, with its task and a pointer, and so is each in a batch", async () => {
     const inputSchema = { items: { anyOf: [...Array.from({ length: 500 }, (_, at) => ({ const: at })), true] } };
-    expect((await api.ask("PUT", "/v1/tasks/costly", { body: { inputSchema } })).statusCode).toBe(204);
+    expect((await api.request("PUT", "/v1/tasks/costly", { body: { inputSchema } })).statusCode).toBe(204);
     const input = Array.from({ length: 60_000 }, (_, at) => ({ a: at }));
-    const refused = await api.ask("POST", "/v1/jobs", { body: { task: "costly", input } });
+    const refused = await api.request("POST", "/v1/jobs", { body: { task: "costly", input } });
     expect(refused.json()).toMatchObject({ status: 422, code: "input_too_costly", pointer: "/input", details: { task: "costly" } });
-    const { answers } = (await api.ask("POST", "/v1/jobs/batch", { body: { jobs: [{ task: "costly", input }, { task: "any" }] } })).json();
+    const { results: answers } = (
+      await api.request("POST", "/v1/jobs/many", { body: { jobs: [{ task: "costly", input }, { task: "any" }] } })
+    ).json();
     expect(answers).toMatchObject([{ error: { code: "input_too_costly" } }, { enqueued: "created" }]);
   });
 
   test("a schema that would cost too much to check is refused when it is registered, with what makes it so", async () => {
     const twice = (at: number) => [`d${at}`, { anyOf: [{ $ref: `#/$defs/d${at + 1}` }, { $ref: `#/$defs/d${at + 1}` }] }] as const;
     const $defs = { ...Object.fromEntries(Array.from({ length: 30 }, (_, at) => twice(at))), d30: {} };
-    const refused = await api.ask("PUT", "/v1/tasks/doubled", { body: { inputSchema: { $defs, $ref: "#/$defs/d0" } } });
+    const refused = await api.request("PUT", "/v1/tasks/doubled", { body: { inputSchema: { $defs, $ref: "#/$defs/d0" } } });
     expect(refused.json()).toMatchObject({ status: 422, code: "task_schema_too_costly", pointer: "/inputSchema", details: { task: "doubled" } });
     expect(refused.json().detail).toContain("more than 10000 schemas are applied to one value");
   });
 
   test("what is no schema, or has a pattern that cannot be run safely, is refused when it is registered", async () => {
     for (const inputSchema of [{ type: "nonsense" }, { type: "string", pattern: "(?=x)" }, { $ref: "https://elsewhere.example/schema" }])
-      expect((await api.ask("PUT", "/v1/tasks/bad", { body: { inputSchema } })).json()).toMatchObject({ status: 422, pointer: "/inputSchema" });
+      expect((await api.request("PUT", "/v1/tasks/bad", { body: { inputSchema } })).json()).toMatchObject({ status: 422, pointer: "/inputSchema" });
   });
 });
 
 test("the schema of a task in code is known to callers in any language", async () => {
   const pawl = await open("memory:", { tasks: [task("typed", { input: z.object({ n: z.number() }) }, async () => {})], maintenance: false });
   await using api = await openApp({ pawl });
-  expect((await api.ask("GET", "/v1/tasks/typed")).json().inputSchema).toMatchObject({
+  expect((await api.request("GET", "/v1/tasks/typed")).json().inputSchema).toMatchObject({
     type: "object",
     properties: { n: { type: "number" } },
     required: ["n"],
@@ -191,7 +200,7 @@ describe("bulk operations", () => {
   const bulk = new BulkTask();
   const audited: object[] = [];
   beforeAll(async () => {
-    pawl = await open("memory:", { tasks: [bulk.task], anyTask: true });
+    pawl = await open("memory:", { tasks: [bulk.task], allowUnknownTasks: true });
     bulk.attach(pawl, {
       async record(entry) {
         audited.push(entry);
@@ -204,20 +213,20 @@ describe("bulk operations", () => {
 
   test("runs as a job of the tenant, with progress, and touches nobody else's jobs", async () => {
     for (const tenant of ["acme", "other"]) await pawl.enqueueMany("many", new Array(450).fill(null), { tenant, delay: "1h" });
-    const started = await api.ask("POST", "/v1/bulk", {
+    const started = await api.request("POST", "/v1/bulk", {
       key: "acme-operator",
       body: { verb: "cancel", filter: { task: "many", state: "scheduled" } },
     });
     expect(started.statusCode).toBe(202);
     const { id } = started.json();
-    expect((await api.ask("GET", `/v1/jobs/${id}/wait?timeout=60000`, { key: "acme-viewer" })).json()).toMatchObject({
+    expect((await api.request("GET", `/v1/jobs/${id}/wait?timeout=60000`, { key: "acme-viewer" })).json()).toMatchObject({
       state: "succeeded",
       tenant: "acme",
       progress: { done: 450 },
       output: { done: 450, skipped: 0, failed: 0 },
     });
     expect(await pawl.counts({ task: "many" })).toMatchObject({ cancelled: 450, scheduled: 450 });
-    expect((await api.ask("GET", `/v1/jobs/${id}`, { key: "other-admin" })).statusCode).toBe(404);
+    expect((await api.request("GET", `/v1/jobs/${id}`, { key: "other-admin" })).statusCode).toBe(404);
   });
 
   test("S12: an input that names a tenant was forged: the job dies, and the audit is told", async () => {
@@ -236,11 +245,11 @@ describe("errors", () => {
     const { pawl, close } = await openTest({
       work: false,
       maintenance: false,
-      around: (store) => faultyStore(store, (operation) => (away && operation !== "tasks.publish" ? { kind: "fail", error } : undefined)),
+      wrapStore: (store) => faultyStore(store, (operation) => (away && operation !== "tasks.publish" ? { kind: "fail", error } : undefined)),
     });
     const faults: unknown[] = [];
     await using api = await openApp({ pawl, onFault: ({ error: fault }) => faults.push(fault) });
-    const answer = await api.ask("POST", "/v1/jobs", { body: { task: "a" } });
+    const answer = await api.request("POST", "/v1/jobs", { body: { task: "a" } });
     expect(answer.json()).toMatchObject({
       status: 503,
       code: "store_unreachable",
@@ -248,12 +257,12 @@ describe("errors", () => {
     });
     expect(answer.headers["retry-after"]).toBe("1");
     expect(answer.body).not.toMatch(/secret-host|10\.1\.2\.3|"stack"|ECONN/);
-    expect((await api.ask("GET", "/readyz", { key: "" })).statusCode).toBe(503);
-    expect((await api.ask("GET", "/livez", { key: "" })).json()).toEqual({ status: "alive" });
+    expect((await api.request("GET", "/readyz", { key: "" })).statusCode).toBe(503);
+    expect((await api.request("GET", "/livez", { key: "" })).json()).toEqual({ status: "alive" });
     away = false;
-    await expect.poll(async () => (await api.ask("GET", "/readyz", { key: "" })).statusCode, { timeout: 20_000 }).toBe(200);
+    await expect.poll(async () => (await api.request("GET", "/readyz", { key: "" })).statusCode, { timeout: 20_000 }).toBe(200);
     api.app.drain();
-    expect((await api.ask("GET", "/readyz", { key: "" })).json()).toMatchObject({ status: 503, code: "service_stopping" });
+    expect((await api.request("GET", "/readyz", { key: "" })).json()).toMatchObject({ status: 503, code: "service_stopping" });
     expect(faults.length).toBeGreaterThan(0);
     await close();
   });
@@ -262,14 +271,14 @@ describe("errors", () => {
     const { pawl, close } = await openTest({
       work: false,
       maintenance: false,
-      around: (store) =>
+      wrapStore: (store) =>
         faultyStore(store, (operation) => (operation === "jobs.get" ? { kind: "fail", error: new Error("select * from pawl.secret") } : undefined)),
     });
     await using api = await openApp({ pawl });
-    const answer = await api.ask("GET", "/v1/jobs/01890000-0000-7000-8000-000000000000");
+    const answer = await api.request("GET", "/v1/jobs/01890000-0000-7000-8000-000000000000");
     expect(answer.json()).toMatchObject({ status: 500, code: "internal", detail: "the service failed; tell its operator the request id." });
     expect(answer.body).not.toContain("secret");
-    expect(answer.json().request_id).toBe(answer.headers["request-id"]);
+    expect(answer.json().requestId).toBe(answer.headers["request-id"]);
     expect(String(api.faults[0])).toContain("pawl.secret");
     await close();
   });
@@ -277,11 +286,11 @@ describe("errors", () => {
 
 test("the API describes itself, for programs and for people", async () => {
   await using api = await openApp();
-  const document = (await api.ask("GET", "/v1/openapi.json", { key: "" })).json();
+  const document = (await api.request("GET", "/v1/openapi.json", { key: "" })).json();
   expect(document.openapi).toBe("3.1.0");
   const operations = Object.values(document.paths as Record<string, Record<string, { operationId: string }>>).flatMap((path) => Object.values(path));
   expect(operations.map(({ operationId }) => operationId).sort()).toEqual(CONTRACT.map(({ id }) => id).sort());
-  const page = await api.ask("GET", "/v1/docs", { key: "" });
+  const page = await api.request("GET", "/v1/docs", { key: "" });
   expect(page.headers["content-type"]).toContain("text/html");
   for (const { id } of CONTRACT) expect(page.body).toContain(`id="${id}"`);
   // Whoever reads it needs nothing but the service.

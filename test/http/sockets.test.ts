@@ -3,17 +3,17 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openApp, type TestApp } from "./support.ts";
 
 /** All that comes back on one connection until it is closed by the other side. */
-function talk(port: number, say: (socket: Socket) => void): Promise<string> {
+function talk(port: number, write: (socket: Socket) => void): Promise<string> {
   return new Promise((resolve, reject) => {
-    let heard = "";
-    const socket = connect(port, "127.0.0.1", () => say(socket));
+    let received = "";
+    const socket = connect(port, "127.0.0.1", () => write(socket));
     socket.setEncoding("utf8");
     socket.on("data", (data) => {
-      heard += data;
+      received += data;
     });
-    socket.on("close", () => resolve(heard));
+    socket.on("close", () => resolve(received));
     // A connection that was cut off while it was being written to is an end like another.
-    socket.on("error", (error: NodeJS.ErrnoException) => (error.code === "ECONNRESET" || error.code === "EPIPE" ? resolve(heard) : reject(error)));
+    socket.on("error", (error: NodeJS.ErrnoException) => (error.code === "ECONNRESET" || error.code === "EPIPE" ? resolve(received) : reject(error)));
   });
 }
 
@@ -31,15 +31,15 @@ describe("slow and lying clients", () => {
   afterAll(() => api[Symbol.asyncDispose]());
 
   test("S20: a body that says it is too large is refused before it is sent", async () => {
-    const heard = await talk(port, (socket) => socket.write(head("Content-Length: 99999999")));
-    expect(heard).toMatch(/^HTTP\/1\.1 413 /);
-    expect(heard).toContain("body_too_large");
+    const received = await talk(port, (socket) => socket.write(head("Content-Length: 99999999")));
+    expect(received).toMatch(/^HTTP\/1\.1 413 /);
+    expect(received).toContain("body_too_large");
   });
 
   test("S20: an endless body is cut off at the limit", async () => {
     const chunk = `${(65_536).toString(16)}\r\n${"x".repeat(65_536)}\r\n`;
     let sent = 0;
-    const heard = await talk(port, (socket) => {
+    const received = await talk(port, (socket) => {
       socket.write(head("Transfer-Encoding: chunked"));
       const more = () => {
         while (socket.writable && sent < 64 * 1_048_576) {
@@ -49,7 +49,7 @@ describe("slow and lying clients", () => {
       };
       more();
     });
-    expect(heard).toMatch(/^HTTP\/1\.1 413 /);
+    expect(received).toMatch(/^HTTP\/1\.1 413 /);
     // What the kernel holds for both ends is read by nobody.
     expect(sent).toBeLessThan(32 * 1_048_576);
   });
@@ -61,9 +61,9 @@ describe("slow and lying clients", () => {
     ["a line break in a header", "GET /livez HTTP/1.1\r\nHost: x\r\nA: b\nc: d\r\n\r\n"],
     ["headers without end", `GET /livez HTTP/1.1\r\nHost: x\r\nA: ${"x".repeat(20_000)}\r\n\r\n`],
   ])("%s is refused, and the connection closed", async (_, request) => {
-    const heard = await talk(port, (socket) => socket.write(request));
-    expect(heard).toMatch(/^HTTP\/1\.1 (400|431) /);
-    expect(heard).toContain("request_malformed");
+    const received = await talk(port, (socket) => socket.write(request));
+    expect(received).toMatch(/^HTTP\/1\.1 (400|431) /);
+    expect(received).toContain("request_malformed");
   });
 
   const get = (target: string, ...lines: readonly string[]) =>
@@ -90,10 +90,10 @@ describe("slow and lying clients", () => {
     ["two headers Host for a path that there is not", get("/nothing", "Host: a.example", "Host: b.example"), "two headers host"],
     ["two headers Host for a probe", get("/livez", "Host: a.example", "Host: b.example"), "two headers host"],
   ])("a request with %s is refused", async (_, request, reason) => {
-    const heard = await talk(port, (socket) => socket.write(request));
-    expect(heard).toMatch(/^HTTP\/1\.1 400 /);
-    expect(heard).toContain('"code":"request_malformed"');
-    expect(heard).toContain(reason);
+    const received = await talk(port, (socket) => socket.write(request));
+    expect(received).toMatch(/^HTTP\/1\.1 400 /);
+    expect(received).toContain('"code":"request_malformed"');
+    expect(received).toContain(reason);
   });
 
   test.each([
@@ -106,13 +106,13 @@ describe("slow and lying clients", () => {
   });
 
   test("the connection of a request that can be read in two ways is closed, whatever it asked for", async () => {
-    const asked = get("/v1/info", "Host: a.example", "Host: b.example").replace("Connection: close", "Connection: keep-alive");
-    expect(await talk(port, (socket) => socket.write(asked))).toMatch(/^connection: close\r$/im);
+    const rawRequest = get("/v1/info", "Host: a.example", "Host: b.example").replace("Connection: close", "Connection: keep-alive");
+    expect(await talk(port, (socket) => socket.write(rawRequest))).toMatch(/^connection: close\r$/im);
   });
 
-  test("a control character in a query is for the route to judge", async () => {
-    const heard = await talk(port, (socket) => socket.write(get("/v1/audit?actor=a%0ab", "Host: x")));
-    expect(heard).toMatch(/^HTTP\/1\.1 200 /);
+  test("a control character in a query is for the route to check", async () => {
+    const received = await talk(port, (socket) => socket.write(get("/v1/audit?actor=a%0ab", "Host: x")));
+    expect(received).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   test("S29: limits of time are set on the server that listens", () => {
@@ -127,9 +127,9 @@ describe("slow and lying clients", () => {
     const wait = new AbortController();
     const url = `http://127.0.0.1:${port}/v1/jobs/${id}/wait?timeout=60000`;
     const headers = { authorization: "Bearer all-admin" };
-    const gone = fetch(url, { headers, signal: wait.signal });
+    const hanging = fetch(url, { headers, signal: wait.signal });
     wait.abort();
-    await expect(gone).rejects.toThrow();
+    await expect(hanging).rejects.toThrow();
     const stopping = await openApp({ pawl: api.pawl });
     await stopping.app.listen({ host: "127.0.0.1", port: 0 });
     const other = (stopping.app.server.address() as AddressInfo).port;

@@ -23,11 +23,11 @@ test("a tenant sees which line of a handler threw, and nothing of where the serv
     ["GET", "/v1/tenants/acme/export"],
   ] as const;
   for (const [method, url] of ways) {
-    const seen = await api.ask(method, url, { key: "acme-admin" });
+    const seen = await api.request(method, url, { key: "acme-admin" });
     expect([seen.statusCode, url]).toEqual([200, url]);
     expect(seen.body, url).toContain("stacks.test.ts:");
     expect(seen.body, url).not.toContain(here);
     expect(seen.body, url).not.toMatch(/file:\/\/|[(" ]\/\w/);
   }
-  for (const [method, url] of ways.slice(0, -1)) expect((await api.ask(method, url, { key: "all-viewer" })).body, url).toContain(here);
+  for (const [method, url] of ways.slice(0, -1)) expect((await api.request(method, url, { key: "all-viewer" })).body, url).toContain(here);
 });

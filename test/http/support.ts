@@ -2,55 +2,55 @@ import { Ajv, type ErrorObject } from "ajv";
 import formats from "ajv-formats";
 import type { LightMyRequestResponse } from "fastify";
 import { type NewAudit, open, type Pawl, type PawlOptions, type Replies, type Reply, ROLES, type Role } from "pawl";
-import type { Access, Principal, Refusal } from "../../packages/server/src/http/access.ts";
+import type { Access, Principal, Refusal } from "../../packages/server/src/http/access/principal.ts";
 import { type App, type AppOptions, createApp } from "../../packages/server/src/http/app.ts";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
 import type { AnyRoute, Method } from "../../packages/server/src/http/contract/route.ts";
 
 /** A key of each role for tenant acme, of each for all tenants, and some that open nothing. */
 export function principals(): Map<string, Principal | Refusal> {
-  const known = new Map<string, Principal | Refusal>();
+  const callers = new Map<string, Principal | Refusal>();
   for (const role of ROLES) {
-    known.set(`acme-${role}`, { name: `acme-${role}`, tenant: "acme", grants: [{ role }] });
-    known.set(`all-${role}`, { name: `all-${role}`, tenant: undefined, grants: [{ role }] });
+    callers.set(`acme-${role}`, { name: `acme-${role}`, tenant: "acme", grants: [{ role }] });
+    callers.set(`all-${role}`, { name: `all-${role}`, tenant: undefined, grants: [{ role }] });
   }
-  known.set("other-admin", { name: "other-admin", tenant: "other", grants: [{ role: "admin" }] });
-  known.set("expired", { refused: "unauthenticated" });
-  known.set("too-often", { refused: "limited", retryAfter: 2_500 });
-  return known;
+  callers.set("other-admin", { name: "other-admin", tenant: "other", grants: [{ role: "admin" }] });
+  callers.set("expired", { refused: "unauthenticated" });
+  callers.set("too-often", { refused: "limited", retryAfter: 2_500 });
+  return callers;
 }
 
 export const keyOf = (role: Role, tenant: "acme" | "all" = "acme") => `${tenant}-${role}`;
 
-export function accessOf(known: ReadonlyMap<string, Principal | Refusal>): Access {
+export function accessOf(callers: ReadonlyMap<string, Principal | Refusal>): Access {
   return {
-    authenticate: async ({ authorization }) => known.get(authorization?.replace(/^Bearer /, "") ?? "") ?? { refused: "unauthenticated" },
+    authenticate: async ({ authorization }) => callers.get(authorization?.replace(/^Bearer /, "") ?? "") ?? { refused: "unauthenticated" },
   };
 }
 
-/** As a store would keep them. `held`: those begun and not finished. */
-export function repliesInMemory(): Replies & { readonly held: Map<string, { hash: string; reply?: Reply }> } {
-  const held = new Map<string, { hash: string; reply?: Reply }>();
+/** As a store would keep them. `pending`: those begun and not finished. */
+export function repliesInMemory(): Replies & { readonly pending: Map<string, { hash: string; reply?: Reply }> } {
+  const pending = new Map<string, { hash: string; reply?: Reply }>();
   return {
-    held,
+    pending,
     async begin({ credential, key, hash }) {
       const at = `${credential}\n${key}`;
-      const known = held.get(at);
-      if (known === undefined) {
-        held.set(at, { hash });
+      const begun = pending.get(at);
+      if (begun === undefined) {
+        pending.set(at, { hash });
         return {
           kind: "begun",
           async finish(reply) {
-            held.set(at, { hash, reply });
+            pending.set(at, { hash, reply });
             return "kept";
           },
           async abandon() {
-            held.delete(at);
+            pending.delete(at);
           },
         };
       }
-      if (known.hash !== hash) return { kind: "different" };
-      return known.reply === undefined ? { kind: "in_flight", retryIn: 1_000 } : { kind: "replied", reply: known.reply };
+      if (begun.hash !== hash) return { kind: "different" };
+      return begun.reply === undefined ? { kind: "in_flight", retryIn: 1_000 } : { kind: "replied", reply: begun.reply };
     },
   };
 }
@@ -68,9 +68,9 @@ export interface TestApp extends AsyncDisposable {
   readonly audit: NewAudit[];
   readonly faults: unknown[];
   readonly replies: ReturnType<typeof repliesInMemory>;
-  readonly known: Map<string, Principal | Refusal>;
+  readonly callers: Map<string, Principal | Refusal>;
   /** Asks, and holds what is answered against the contract. */
-  ask(method: Method, url: string, asking?: Asking): Promise<LightMyRequestResponse>;
+  request(method: Method, url: string, options?: Asking): Promise<LightMyRequestResponse>;
 }
 
 export async function openApp({
@@ -80,11 +80,11 @@ export async function openApp({
   const pawl = "enqueue" in options ? options : await open("memory:", { maintenance: false, ...options });
   const audit: NewAudit[] = [];
   const faults: unknown[] = [];
-  const known = principals();
+  const callers = principals();
   const replies = repliesInMemory();
   const made = createApp({
     pawl,
-    access: accessOf(known),
+    access: accessOf(callers),
     replies,
     audit: {
       async record(entry) {
@@ -100,8 +100,8 @@ export async function openApp({
     audit,
     faults,
     replies,
-    known,
-    async ask(method, url, { key = "all-admin", body, headers = {}, raw } = {}) {
+    callers,
+    async request(method, url, { key = "all-admin", body, headers = {}, raw } = {}) {
       const payload = raw ?? (body === undefined ? undefined : JSON.stringify(body));
       const response = await made.inject({
         method,
@@ -136,28 +136,28 @@ const count = (path: string) => path.split("{").length;
 
 /** An answer that went well is what its route says, and has no field that its route does not know; an error is a problem. */
 function holdAgainstContract(method: string, url: string, response: LightMyRequestResponse): void {
-  const said = `${method} ${url} → ${response.statusCode} ${response.body.slice(0, 400)}`;
+  const summary = `${method} ${url} → ${response.statusCode} ${response.body.slice(0, 400)}`;
   if (response.statusCode >= 400) {
     const problem = response.json();
     if (
       !String(response.headers["content-type"]).startsWith("application/problem+json") ||
       problem.status !== response.statusCode ||
       typeof problem.code !== "string" ||
-      problem.request_id === undefined
+      problem.requestId === undefined
     )
-      throw new Error(`no problem as it should be: ${said}`);
+      throw new Error(`no problem as it should be: ${summary}`);
     return;
   }
   const route = routeAt(method, url);
-  if (route === undefined) throw new Error(`an answer without a route: ${said}`);
-  if (response.statusCode !== route.status) throw new Error(`not the status of its route: ${said}`);
+  if (route === undefined) throw new Error(`an answer without a route: ${summary}`);
+  if (response.statusCode !== route.status) throw new Error(`not the status of its route: ${summary}`);
   if (route.answer.body === undefined) return;
   let check = byRoute.get(route);
   if (check === undefined) {
     check = ajv.compile(sealed(route.answer.body));
     byRoute.set(route, check);
   }
-  if (!check(response.json())) throw new Error(`not what its route answers: ${said}: ${ajv.errorsText(check.errors as ErrorObject[])}`);
+  if (!check(response.json())) throw new Error(`not what its route answers: ${summary}: ${ajv.errorsText(check.errors as ErrorObject[])}`);
 }
 
 /** Objects whose fields are told have no others. */

@@ -1,20 +1,20 @@
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
-import type { Operation } from "../../packages/pawl/src/store/around.js";
+import type { Operation } from "../../packages/pawl/src/store/wrap/wrap-store.js";
 import { faultyStore, openTest, type TestPawl } from "../../packages/pawl/src/testing/index.js";
 import { readConfiguration } from "../../packages/server/src/config/read.js";
-import { PurgeTask } from "../../packages/server/src/http/purge-task.js";
-import { startService } from "../../packages/server/src/serve/service.js";
+import { PurgeTask } from "../../packages/server/src/http/tasks/purge-task.js";
+import { startService } from "../../packages/server/src/run/service.js";
 import { eventually } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { openApp } from "./support.js";
 
 test("an export is a stream of lines that says where it ends, of the caller's own tenant only", async () => {
   await using api = await openApp();
   await api.pawl.as({ tenant: "acme" }).enqueue("a", { n: 1 });
   await api.pawl.as({ tenant: "other" }).enqueue("a", { n: 2 });
-  const answer = await api.ask("GET", "/v1/tenants/acme/export", { key: "acme-admin" });
+  const answer = await api.request("GET", "/v1/tenants/acme/export", { key: "acme-admin" });
   expect([answer.statusCode, answer.headers["content-type"]]).toEqual([200, "application/x-ndjson; charset=utf-8"]);
   const lines = answer.body
     .trimEnd()
@@ -23,8 +23,8 @@ test("an export is a stream of lines that says where it ends, of the caller's ow
   expect(lines.map(({ kind }) => kind)).toEqual(["tenant", "job", "end"]);
   expect(lines[1].job.input).toEqual({ n: 1 });
   expect(lines[2].entries).toBe(2);
-  expect((await api.ask("GET", "/v1/tenants/other/export", { key: "acme-admin" })).json().code).toBe("tenant_mismatch");
-  expect((await api.ask("GET", "/v1/tenants/acme/export", { key: "acme-operator" })).statusCode).toBe(403);
+  expect((await api.request("GET", "/v1/tenants/other/export", { key: "acme-admin" })).json().code).toBe("tenant_mismatch");
+  expect((await api.request("GET", "/v1/tenants/acme/export", { key: "acme-operator" })).statusCode).toBe(403);
   expect(api.audit).toContainEqual(expect.objectContaining({ outcome: "allowed", action: "tenants.export" }));
 });
 
@@ -37,24 +37,24 @@ test("a caller has one export at a time, others theirs, and one that hangs up le
   );
   await api.app.listen({ host: "127.0.0.1", port: 0 });
   const { port } = api.app.server.address() as AddressInfo;
-  const ask = async (tenant: string, key: string) => {
-    const gone = new AbortController();
+  const send = async (tenant: string, key: string) => {
+    const disconnect = new AbortController();
     const headers = { authorization: `Bearer ${key}` };
-    const answer = await fetch(`http://127.0.0.1:${port}/v1/tenants/${tenant}/export`, { headers, signal: gone.signal });
-    return { answer, hangUp: () => gone.abort() };
+    const answer = await fetch(`http://127.0.0.1:${port}/v1/tenants/${tenant}/export`, { headers, signal: disconnect.signal });
+    return { answer, hangUp: () => disconnect.abort() };
   };
-  const first = await ask("acme", "acme-admin");
+  const first = await send("acme", "acme-admin");
   expect(first.answer.status).toBe(200);
-  const second = await ask("acme", "acme-admin");
+  const second = await send("acme", "acme-admin");
   expect([second.answer.status, second.answer.headers.get("retry-after")]).toEqual([429, "10"]);
   expect(await second.answer.json()).toMatchObject({ code: "too_many_requests" });
-  const other = await ask("other", "other-admin");
+  const other = await send("other", "other-admin");
   expect((await other.answer.text()).trimEnd().split("\n").at(-1)).toContain('"end"');
   first.hangUp();
   await eventually(
     () => "an export after the first one was given up",
     async () => {
-      const { answer } = await ask("acme", "acme-admin");
+      const { answer } = await send("acme", "acme-admin");
       const text = await answer.text();
       return answer.status === 200 && text.trimEnd().split("\n").length === 2_002;
     },
@@ -63,12 +63,12 @@ test("a caller has one export at a time, others theirs, and one that hangs up le
 
 test("a purge asked for again is the same job, one that got none gets it, and Pawl's own tenant is not purged", async () => {
   await using api = await openApp();
-  const standing = await api.pawl.tenants.askPurge("acme");
-  const ask = (tenant: string) => api.ask("POST", `/v1/tenants/${tenant}/purge`);
-  const [first, again] = [(await ask("acme")).json(), (await ask("acme")).json()];
+  const purge = await api.pawl.tenants.requestPurge("acme");
+  const send = (tenant: string) => api.request("POST", `/v1/tenants/${tenant}/purge`);
+  const [first, again] = [(await send("acme")).json(), (await send("acme")).json()];
   expect(again.id).toBe(first.id);
-  expect((await api.pawl.jobs.get(first.id)).input).toEqual({ purge: standing });
-  expect((await ask("pawl")).statusCode).toBe(422);
+  expect((await api.pawl.jobs.get(first.id)).input).toEqual({ purge });
+  expect((await send("pawl")).statusCode).toBe(422);
   expect(await api.pawl.tenants.purges()).toHaveLength(1);
 });
 
@@ -78,19 +78,19 @@ async function purgeThatDiesAt(fatal: Operation): Promise<{ readonly world: Test
   let alive = true;
   const world = await openTest({
     tasks: [purges.task],
-    anyTask: true,
-    around: (store) => faultyStore(store, (operation) => (operation === fatal && alive ? { kind: "fail" } : undefined)),
+    allowUnknownTasks: true,
+    wrapStore: (store) => faultyStore(store, (operation) => (operation === fatal && alive ? { kind: "fail" } : undefined)),
   });
   purges.attach(world.pawl);
   await world.pawl.as({ tenant: "acme" }).enqueue("later", 1, { delay: "1h" });
   const api = await openApp({ pawl: world.pawl });
-  const { statusCode } = await api.ask("POST", "/v1/tenants/acme/purge");
+  const { statusCode } = await api.request("POST", "/v1/tenants/acme/purge");
   alive = false;
   return { world, status: statusCode };
 }
 
 test("S54: a purge whose service dies before its job is told to begin is carried out all the same, a minute later", async () => {
-  const { world, status } = await purgeThatDiesAt("jobs.retry");
+  const { world, status } = await purgeThatDiesAt("jobs.promote");
   expect(status).toBe(500);
   expect(await world.pawl.tenants.purges()).toMatchObject([{ tenant: "acme" }]);
   await world.advance("61s");
@@ -112,7 +112,7 @@ test("S54: a purge whose service dies before it is noted does nothing, and leave
 test("a service purges a tenant as a job with progress, and the client of the library waits for it", { timeout: 60_000 }, async () => {
   using folder = temporaryFolder();
   const flags = { "store.url": "memory:", listen: "127.0.0.1:0" };
-  const service = await startService(await readConfiguration({ flags, env: {}, folder: folder.path }), { env: {}, say: () => {} });
+  const service = await startService(await readConfiguration({ flags, env: {}, folder: folder.path }), { env: {}, writeLine: () => {} });
   try {
     await service.pawl.as({ tenant: "acme" }).enqueueMany("later", [1, 2, 3], { delay: "1h" });
     await service.pawl.as({ tenant: "other" }).enqueue("later", 1, { delay: "1h" });

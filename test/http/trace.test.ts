@@ -1,8 +1,8 @@
 import { AlwaysOffSampler, BasicTracerProvider, InMemorySpanExporter, ParentBasedSampler, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { open, type PawlOptions, task } from "pawl";
 import { describe, expect, test } from "vitest";
-import { otelRequests } from "../../packages/server/src/telemetry/request-span.js";
-import { otelTracing } from "../../packages/server/src/telemetry/trace.js";
+import { otelRequests } from "../../packages/server/src/telemetry/traces/request-span.js";
+import { otelTracing } from "../../packages/server/src/telemetry/traces/trace.js";
 import { openApp, type TestApp } from "./support.js";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -23,8 +23,8 @@ function recorder(sampler?: ParentBasedSampler) {
 const work = task<number, void>("work", () => {});
 
 /** Enqueues over HTTP, and answers with the trace that its job carries. */
-async function enqueued({ ask, pawl }: TestApp, headers: Readonly<Record<string, string>>, more: object = {}): Promise<string | undefined> {
-  const answer = await ask("POST", "/v1/jobs", { key: "acme-producer", body: { task: "work", input: 1, ...more }, headers });
+async function enqueued({ request, pawl }: TestApp, headers: Readonly<Record<string, string>>, more: object = {}): Promise<string | undefined> {
+  const answer = await request("POST", "/v1/jobs", { key: "acme-producer", body: { task: "work", input: 1, ...more }, headers });
   expect(answer.statusCode).toBe(201);
   return (await pawl.jobs.get(answer.json<{ id: string }>().id)).trace?.traceparent;
 }
@@ -51,8 +51,8 @@ describe("the trace of a request", () => {
         ],
       },
     ]) {
-      const answer = await app.ask("POST", "/v1/jobs/batch", { key: "acme-producer", body, headers: { traceparent: SAMPLED } });
-      for (const { id } of answer.json<{ answers: { id: string }[] }>().answers)
+      const answer = await app.request("POST", "/v1/jobs/many", { key: "acme-producer", body, headers: { traceparent: SAMPLED } });
+      for (const { id } of answer.json<{ results: { id: string }[] }>().results)
         expect((await app.pawl.jobs.get(id)).trace).toEqual({ traceparent: SAMPLED });
     }
   });
@@ -80,10 +80,10 @@ describe("the trace of a request", () => {
   });
 
   test("is begun by a request that carries none, and decided on once: what the sampler leaves out is stored nowhere", async () => {
-    let asked = 0;
+    let requestSpan = 0;
     const root = new (class extends AlwaysOffSampler {
       override shouldSample() {
-        asked++;
+        requestSpan++;
         return super.shouldSample();
       }
     })();
@@ -91,23 +91,23 @@ describe("the trace of a request", () => {
     await using app = await openApp({ pawl: { tasks: [work], tracing: jobs }, tracing: requests });
     expect(await enqueued(app, {})).toBeUndefined();
     expect(await enqueued(app, { traceparent: UNSAMPLED })).toBeUndefined();
-    expect([asked, spans()]).toEqual([1, []]);
+    expect([requestSpan, spans()]).toEqual([1, []]);
   });
 
   test("is not begun by probes, by who waits for work, nor by who was not let in", async () => {
     const { requests, spans } = recorder();
     await using app = await openApp({ tracing: requests });
-    await app.ask("GET", "/livez");
-    expect((await app.ask("POST", "/v1/jobs", { key: "expired", body: { task: "work" } })).statusCode).toBe(401);
-    const body = { worker: { name: "box", boot: "00000000-0000-4000-8000-000000000001" }, tasks: [{ name: "work" }], limit: 1, wait: 0 };
-    expect((await app.ask("POST", "/v1/leases", { key: "all-worker", body })).statusCode).toBe(200);
+    await app.request("GET", "/livez");
+    expect((await app.request("POST", "/v1/jobs", { key: "expired", body: { task: "work" } })).statusCode).toBe(401);
+    const body = { worker: { name: "box", instance: "00000000-0000-4000-8000-000000000001" }, tasks: [{ name: "work" }], limit: 1, wait: 0 };
+    expect((await app.request("POST", "/v1/leases/claim", { key: "all-worker", body })).statusCode).toBe(200);
     expect(spans()).toEqual([]);
   });
 
   test("is an error of the service only where that is at fault", async () => {
     const { requests, find } = recorder();
     await using app = await openApp({ tracing: requests });
-    await app.ask("GET", "/v1/jobs/0199ffff-ffff-7fff-bfff-ffffffffffff", { key: "acme-viewer" });
+    await app.request("GET", "/v1/jobs/0199ffff-ffff-7fff-bfff-ffffffffffff", { key: "acme-viewer" });
     expect(find("GET /v1/jobs/{job}")).toMatchObject({ status: { code: 0 }, attributes: { "http.response.status_code": 404 } });
   });
 });
@@ -117,16 +117,16 @@ describe("a worker that pulls its jobs from a service", () => {
     const [service, producing, working] = [recorder(), recorder(), recorder()];
     await using app = await openApp({ pawl: { tracing: service.jobs }, tracing: service.requests });
     const url = await app.app.listen({ host: "127.0.0.1", port: 0 });
-    await using producer = await open(url, { key: "all-producer", tracing: producing.jobs });
+    await using producer = await open(url, { apiKey: "all-producer", tracing: producing.jobs });
     const job = await producer.enqueue("work", 1);
-    await using worker = await open(url, { key: "all-worker", tasks: [work], tracing: working.jobs });
+    await using worker = await open(url, { apiKey: "all-worker", tasks: [work], tracing: working.jobs });
     await worker.work();
     await app.pawl.jobs.wait(job.id);
     await worker.close();
-    const [asked, stored, run] = [producing.find("enqueue work"), service.find("enqueue work"), working.find("attempt work")];
-    expect(stored?.parentSpanContext?.spanId).toBe(asked?.spanContext().spanId);
+    const [requestSpan, stored, run] = [producing.find("enqueue work"), service.find("enqueue work"), working.find("attempt work")];
+    expect(stored?.parentSpanContext?.spanId).toBe(requestSpan?.spanContext().spanId);
     expect(run?.parentSpanContext?.spanId).toBe(stored?.spanContext().spanId);
-    expect(run?.spanContext().traceId).toBe(asked?.spanContext().traceId);
+    expect(run?.spanContext().traceId).toBe(requestSpan?.spanContext().traceId);
   });
 
   test("refuses what is no tracing", async () => {

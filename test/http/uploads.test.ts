@@ -39,16 +39,16 @@ describe("slow uploads", () => {
   async function upload(port: number, { key, path = "/v1/jobs", length }: UploadOptions): Promise<Upload> {
     const socket = connect(port, "127.0.0.1");
     await once(socket, "connect");
-    let heard = "";
+    let received = "";
     socket.setEncoding("utf8").on("data", (text) => {
-      heard += text;
+      received += text;
     });
     socket.on("error", () => {});
-    const answer = once(socket, "close").then(() => heard.replace(GO_ON, ""));
+    const answer = once(socket, "close").then(() => received.replace(GO_ON, ""));
     const framing = length === undefined ? "Transfer-Encoding: chunked" : `Content-Length: ${length}`;
     const head = [`POST ${path} HTTP/1.1`, "Host: x", `Authorization: Bearer ${key}`, "Content-Type: application/json", "Expect: 100-continue"];
     socket.write([...head, framing, "", ""].join("\r\n"));
-    while (!heard.startsWith(GO_ON)) await once(socket, "data");
+    while (!received.startsWith(GO_ON)) await once(socket, "data");
     await fetch(`http://127.0.0.1:${port}/livez`);
     const send = (text: string) => socket.write(length === undefined ? `${text.length.toString(16)}\r\n${text}\r\n` : text);
     const one = { socket, answer, send };
@@ -66,7 +66,7 @@ describe("slow uploads", () => {
   async function batchOfOther(port: number, bytes: number): Promise<number> {
     const body = JSON.stringify({ task: "later", inputs: ["x".repeat(bytes)], options: { delay: "1h" } });
     const headers = { authorization: "Bearer other-admin", "content-type": "application/json" };
-    const response = await fetch(`http://127.0.0.1:${port}/v1/jobs/batch`, { method: "POST", headers, body });
+    const response = await fetch(`http://127.0.0.1:${port}/v1/jobs/many`, { method: "POST", headers, body });
     await response.text();
     return response.status;
   }
@@ -110,7 +110,7 @@ describe("slow uploads", () => {
     expect(answer).toMatch(/^connection: close/im);
     expect(answer).toContain('"code":"request_timeout"');
     // Node's own limit of 30 s for a whole request answers without one.
-    expect(answer).toContain('"request_id"');
+    expect(answer).toContain('"requestId"');
   });
 
   test("a caller with many connections gets a few MB, and the rest of its bodies is refused when its wait is over", async () => {

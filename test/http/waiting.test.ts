@@ -17,13 +17,13 @@ describe("who waited for more than two seconds is asked again who they are", () 
     vi.restoreAllMocks();
   });
 
-  const revoke = (key: string) => api.known.set(key, { refused: "unauthenticated" });
+  const revoke = (key: string) => api.callers.set(key, { refused: "unauthenticated" });
 
   test.each([
     ["after a long time", 3_000, 401],
     ["at once", 0, 200],
   ])("a wait for a job that is over %s", async (_, took, status) => {
-    const { id } = (await api.ask("POST", "/v1/jobs", { body: { task: "a", delay: "1h" } })).json();
+    const { id } = (await api.request("POST", "/v1/jobs", { body: { task: "a", delay: "1h" } })).json();
     // Each caller has a scheduler of its own.
     const jobs = Object.getPrototypeOf(api.pawl.jobs) as Jobs;
     const { wait } = jobs;
@@ -32,12 +32,12 @@ describe("who waited for more than two seconds is asked again who they are", () 
       revoke("all-viewer");
       return wait.apply(this, args);
     });
-    expect((await api.ask("GET", `/v1/jobs/${id}/wait?timeout=0`, { key: "all-viewer" })).statusCode).toBe(status);
+    expect((await api.request("GET", `/v1/jobs/${id}/wait?timeout=0`, { key: "all-viewer" })).statusCode).toBe(status);
   });
 
   test("a claim, and what it took is given back", async () => {
-    const worker = { name: "w", boot: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" };
-    const claim = api.ask("POST", "/v1/leases", { key: "acme-worker", body: { worker, tasks: [{ name: "a" }], limit: 1, wait: "30s" } });
+    const worker = { name: "w", instance: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" };
+    const claim = api.request("POST", "/v1/leases/claim", { key: "acme-worker", body: { worker, tasks: [{ name: "a" }], limit: 1, wait: "30s" } });
     await eventually(
       () => "the worker that waits",
       async () => (await api.pawl.workers()).length === 1,
@@ -56,17 +56,17 @@ describe("who waited for more than two seconds is asked again who they are", () 
 });
 
 describe("a key has so many requests that wait at a time", () => {
-  const worker = { name: "w", boot: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" };
+  const worker = { name: "w", instance: "6f1c1f5e-0f5a-4b5e-9c58-0a3a4c1b8a11" };
 
   test("waits for jobs: one more is refused, and those of another key are not", async () => {
     await using api = await openApp({ waits: { perCredential: 1 } });
     const job = await api.pawl.enqueue("a", null, { tenant: "acme", delay: "1h" });
-    const ask = (key: string) => api.ask("GET", `/v1/jobs/${job.id}/wait?timeout=30s`, { key });
-    const first = ask("acme-viewer");
+    const request = (key: string) => api.request("GET", `/v1/jobs/${job.id}/wait?timeout=30s`, { key });
+    const first = request("acme-viewer");
     await turned();
-    const second = await ask("acme-viewer");
+    const second = await request("acme-viewer");
     expect([second.statusCode, second.headers["retry-after"], second.json().code]).toEqual([429, "5", "too_many_requests"]);
-    const other = ask("acme-operator");
+    const other = request("acme-operator");
     await turned();
     await job.cancel();
     expect([(await first).statusCode, (await other).statusCode]).toEqual([200, 200]);
@@ -75,12 +75,12 @@ describe("a key has so many requests that wait at a time", () => {
   test("claims: one more is refused, and the one that waits gets the job", async () => {
     await using api = await openApp({ claims: { perCredential: 1 } });
     const body = { worker, tasks: [{ name: "a" }], limit: 1, wait: "30s" };
-    const first = api.ask("POST", "/v1/leases", { key: "acme-worker", body });
+    const first = api.request("POST", "/v1/leases/claim", { key: "acme-worker", body });
     await eventually(
       () => "the worker that waits",
       async () => (await api.pawl.workers()).length === 1,
     );
-    const second = await api.ask("POST", "/v1/leases", { key: "acme-worker", body: { ...body, worker: { ...worker, name: "v" } } });
+    const second = await api.request("POST", "/v1/leases/claim", { key: "acme-worker", body: { ...body, worker: { ...worker, name: "v" } } });
     expect([second.statusCode, second.headers["retry-after"]]).toEqual([429, "5"]);
     const { id } = await api.pawl.enqueue("a", null, { tenant: "acme" });
     expect((await first).json()).toMatchObject({ leases: [{ jobs: [{ id }] }] });
@@ -89,5 +89,5 @@ describe("a key has so many requests that wait at a time", () => {
 
 /** Long enough for a request that waits to have begun to: it comes to that without an answer from elsewhere. */
 async function turned(): Promise<void> {
-  for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+  for (let round = 0; round < 50; round++) await new Promise(setImmediate);
 }

@@ -1,17 +1,17 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { type BootId, type JobId, tailSource } from "../../packages/pawl/src/core/id.js";
-import type { JobOptions } from "../../packages/pawl/src/core/job.js";
-import type { LimitRule } from "../../packages/pawl/src/core/limit.js";
-import type { Store } from "../../packages/pawl/src/store/port.js";
+import { type InstanceId, idSuffixSource, type JobId } from "../../packages/pawl/src/core/jobs/id.js";
+import type { JobOptions } from "../../packages/pawl/src/core/jobs/job.js";
+import type { LimitRule } from "../../packages/pawl/src/core/limits/limit-rule.js";
+import type { Store } from "../../packages/pawl/src/store/port/index.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, freshDatabase } from "../support/servers/servers.js";
 
-const LANE = { queue: "default", band: 5, tenant: "acme", task: "call" } as const;
-const WORKER = { name: "ana", boot: randomUUID() as BootId };
+const LANE = { queue: "default", priority: 5, tenant: "acme", task: "call" } as const;
+const WORKER = { name: "ana", instance: randomUUID() as InstanceId };
 const BLOCKED = 100_000;
 const FEW = 50;
 
@@ -19,8 +19,8 @@ const under = (key: string, rule: LimitRule): JobOptions => ({ limits: [{ limit:
 const blocked = under("blocked", { concurrency: 1 });
 
 /** Everything that a job under a limit has a row in, and what claims take from. */
-const TABLES = "^(ready|suspect|parked|ticket|slot|gate|knock)$";
-const WAITING = "^(parked|ticket)$";
+const TABLES = "^(ready|suspect|parked|job_limits|slot|limit_key|limit_check)$";
+const WAITING = "^(parked|job_limits)$";
 /** Pages that were touched: what a call costs, whatever else the machine is doing. */
 const PAGES = `select coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(heap_blks_hit, 0) + coalesce(idx_blks_read, 0) + coalesce(idx_blks_hit, 0)), 0)::int as pages
   from pg_statio_user_tables where schemaname = 'pawl' and relname ~ $1`;
@@ -28,7 +28,7 @@ const PAGES = `select coalesce(sum(coalesce(heap_blks_read, 0) + coalesce(heap_b
 interface Costs {
   readonly enqueue: number;
   readonly claim: number;
-  /** of those who wait at gates */
+  /** of those who wait at limit keys */
   readonly claimOfWaiting: number;
   readonly settle: number;
 }
@@ -45,9 +45,11 @@ describeOn("embedded18", () => {
       statementTimeout: 60_000,
     });
     const store: Store = await finish(driver, { engine: "postgres", place: "test", durability: "process" }, {});
-    const tail = tailSource((size) => randomBytes(size));
+    const idSuffix = idSuffixSource((size) => randomBytes(size));
     const enqueue = (count: number, options: (index: number) => JobOptions | undefined) =>
-      store.jobs.enqueue(Array.from({ length: count }, (_, index) => ({ tail: tail(LANE.tenant), lane: LANE, input: "1", options: options(index) })));
+      store.jobs.enqueue(
+        Array.from({ length: count }, (_, index) => ({ idSuffix: idSuffix(LANE.tenant), lane: LANE, input: "1", options: options(index) })),
+      );
     const claim = () => store.leases.claim({ worker: WORKER, quotas: [{ lane: LANE, quota: 2 * FEW }], duration: 600_000 });
 
     async function pages(tables: string): Promise<number> {
@@ -81,7 +83,7 @@ describeOn("embedded18", () => {
             lane: LANE,
             startedAt: now,
             finishedAt: now,
-            patch: { outcome: "succeeded", next: "succeeded", spent: 1, crashes: 0 },
+            patch: { outcome: "succeeded", next: "succeeded", attempts: 1, crashes: 0 },
             ...(options?.limits === undefined ? {} : { limited: true }),
           })),
         ),

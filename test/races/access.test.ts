@@ -1,15 +1,15 @@
 import { expect } from "vitest";
-import { ChainCheck } from "../../packages/pawl/src/core/audit.js";
-import { sha256 } from "../../packages/pawl/src/runtime/digest.js";
-import { DAY, SECOND, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import { type Split, splitBefore } from "../support/racing-session.js";
+import { DAY, SECOND, type World } from "../../packages/pawl/conformance/world.js";
+import { ChainCheck } from "../../packages/pawl/src/core/access/audit-entry.js";
+import { sha256 } from "../../packages/pawl/src/runtime/io/digest.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import { type StatementSplit, splitBefore } from "../support/races/racing-session.js";
 
 const [FIRST, SECOND_DIGEST, THIRD] = ["1", "2", "3"].map((digit) => digit.repeat(64)) as [string, string, string];
 const token = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
 
 const create = (w: World) => w.store.apiKeys.create({ id: "a", name: "a", tenant: "acme", grants: [{ role: "viewer" }], digest: FIRST });
-const rotate = (digest: string) => async (w: World) => (await w.store.apiKeys.rotate("everyone", "a", { digest, overlap: SECOND })).kind;
+const rotate = (digest: string) => async (w: World) => (await w.store.apiKeys.rotate("everyone", "a", { digest, keepOldFor: SECOND })).kind;
 const revoke = async (w: World) => (await w.store.apiKeys.revoke("everyone", "a")).kind;
 const CHANGE = { stops: ["lock_api_key", "rotate_api_key", "revoke_api_key", "commit"] };
 const UNLOCKED = { statement: "lock_api_key", from: "for update", to: "" };
@@ -22,7 +22,7 @@ const goodOnes = async (w: World) => {
 const note = (n: number) => ({ id: token(n), tenant: "acme", actor: `key:${n}`, action: "jobs.control", outcome: "allowed" }) as const;
 const record = (n: number) => async (w: World) => (await w.store.audit.record(note(n))).seq;
 /** Inside the statement, where its snapshot is taken and the head is not locked yet. */
-const RECORD_SNAPSHOT: Split = {
+const RECORD_SNAPSHOT: StatementSplit = {
   statement: "record_audit",
   from: "values ($2, 1,",
   to: (barrier) => `values (case when ${barrier} then $2::text else $2 end, 1,`,
@@ -53,7 +53,7 @@ races((race) => {
     },
     // Either order is well, whatever is locked; without the lock two rotations break: below.
     [],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -74,7 +74,7 @@ races((race) => {
       },
     },
     [{ clause: "LOCK locks the key's row", without: [UNLOCKED], because: /no order|to have a length/ }],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -106,7 +106,7 @@ races((race) => {
         because: /expected|no order/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -172,6 +172,6 @@ races((race) => {
         because: /no order|expected/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 });

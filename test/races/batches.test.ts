@@ -1,8 +1,8 @@
-import { DEFAULTS } from "../../packages/pawl/src/core/defaults.js";
-import { DAY, type Spec, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { BatchRequest } from "../../packages/pawl/src/store/port-batches.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import type { Pieces } from "../support/racing-session.js";
+import { DAY, type Spec, type World } from "../../packages/pawl/conformance/world.js";
+import { DEFAULTS } from "../../packages/pawl/src/core/values/defaults.js";
+import type { BatchRequest } from "../../packages/pawl/src/store/port/batches.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import type { VerbPieces } from "../support/races/racing-session.js";
 
 const REQUEST: BatchRequest = { tenant: "acme", id: "r1", digest: "d1" };
 
@@ -21,7 +21,7 @@ const few = (w: World, ...specs: readonly Spec[]) =>
   );
 
 const TIME = "coalesce(to_timestamp($1::float8 / 1000), statement_timestamp())";
-const STEPS: Pieces = { stops: ["begin_batch", "commit"] };
+const STEPS: VerbPieces = { stops: ["begin_batch", "commit"] };
 
 races((race) => {
   race(
@@ -35,12 +35,12 @@ races((race) => {
     },
     [
       {
-        clause: "a request id that is known is not taken again (where b.until <= now)",
+        clause: "an idempotency key that is known is not taken again (where b.until <= now)",
         without: [{ statement: "begin_batch", from: `where b.until <= ${TIME}`, to: "" }],
         because: /no order/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -54,24 +54,27 @@ races((race) => {
     },
     [
       {
-        clause: "a request id that is known is not taken again (where b.until <= now)",
+        clause: "an idempotency key that is known is not taken again (where b.until <= now)",
         without: [{ statement: "begin_batch", from: `where b.until <= ${TIME}`, to: "" }],
         because: /no order/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
-    "a batch whose request id is past its time, and that being forgotten",
+    "a batch whose idempotency key is past its time, and that being forgotten",
     {
       async setup(w) {
         await few(w, {});
-        w.clock.advance(DEFAULTS.keep.request);
+        w.clock.advance(DEFAULTS.keep.idempotencyKey);
       },
       racers: [
         { run: (w) => few(w, {}, {}), ...STEPS },
-        { run: async (w) => void (await w.store.duties.prune({ finished: 30 * DAY, dead: 90 * DAY, limit: 10 })), stops: ["forget_batches"] },
+        {
+          run: async (w) => void (await w.store.duties.prune({ finished: 30 * DAY, dead: 90 * DAY, limit: 10 })),
+          stops: ["forget_idempotent_batches"],
+        },
       ],
       afterwards: async (w) => (await w.store.batches.get(REQUEST))?.kind,
     },

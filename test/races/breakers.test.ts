@@ -1,21 +1,21 @@
-import { type BreakerRule, DOUBT } from "../../packages/pawl/src/core/breaker.js";
-import { MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { BreakerRef } from "../../packages/pawl/src/store/port-breakers.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import { type Pieces, type Split, splitBefore } from "../support/racing-session.js";
+import { MINUTE, type World } from "../../packages/pawl/conformance/world.js";
+import { type BreakerRule, CHECKING_MS } from "../../packages/pawl/src/core/limits/breaker.js";
+import type { BreakerRef } from "../../packages/pawl/src/store/port/breakers.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import { type StatementSplit, splitBefore, type VerbPieces } from "../support/races/racing-session.js";
 
-const RULE: BreakerRule = { failures: 0.9, window: 5 * MINUTE, minimum: 20, probe: MINUTE };
+const RULE: BreakerRule = { failureRate: 0.9, window: 5 * MINUTE, minOutcomes: 20, probeInterval: MINUTE };
 const A: BreakerRef = { tenant: "a", task: "work" };
 const B: BreakerRef = { tenant: "b", task: "work" };
 
-const REPORT: Pieces = { stops: ["take_breakers", "commit"] };
+const REPORT: VerbPieces = { stops: ["take_breakers", "commit"] };
 /** Between the rows of one report, as they are locked: before the one that comes last. */
-const BEFORE_LAST: Split = {
+const BEFORE_LAST: StatementSplit = {
   statement: "take_breakers",
   from: "'[]', g.rule::json,",
   to: (barrier) => `'[]', case when g.tenant = 'b' and ${barrier} then g.rule::json else g.rule::json end,`,
 };
-const PROBE: Pieces = { stops: ["lock_breakers", "commit"], splits: [splitBefore("lock_breakers", "(b.tenant, b.task) in")] };
+const PROBE: VerbPieces = { stops: ["lock_breakers", "commit"], splits: [splitBefore("lock_breakers", "(b.tenant, b.task) in")] };
 
 async function failed(w: World, count: number, ...refs: readonly BreakerRef[]): Promise<unknown> {
   const reports = refs.map((ref) => ({ ...ref, rule: RULE, samples: [{ succeeded: 0, failed: count, ago: 0 }] }));
@@ -23,11 +23,11 @@ async function failed(w: World, count: number, ...refs: readonly BreakerRef[]): 
 }
 async function open(w: World): Promise<void> {
   await failed(w, 20, A);
-  w.clock.advance(DOUBT);
+  w.clock.advance(CHECKING_MS);
   await failed(w, 1, A);
   w.clock.advance(MINUTE);
 }
-const standing = async (w: World) =>
+const summary = async (w: World) =>
   (await w.store.breakers.list({}, { limit: 10 })).map(({ tenant, state, failed: all, probeAt }) => [tenant, state, all, probeAt]);
 
 /** Takes the rows it saw, whoever has changed them since. */
@@ -46,10 +46,10 @@ races((race) => {
         { run: (w) => failed(w, 6, A), ...REPORT },
         { run: (w) => failed(w, 5, A), ...REPORT },
       ],
-      afterwards: standing,
+      afterwards: summary,
     },
     [{ clause: "TAKE locks the row it finds, and answers as it is then (do update)", without: UNLOCKED, because: /no order/ }],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -60,7 +60,7 @@ races((race) => {
         { run: (w) => failed(w, 12, A), ...REPORT },
         { run: (w) => failed(w, 11, A), ...REPORT },
       ],
-      afterwards: standing,
+      afterwards: summary,
     },
     [],
   );
@@ -73,7 +73,7 @@ races((race) => {
         { run: (w) => failed(w, 1, A, B), stops: ["commit"], splits: [BEFORE_LAST] },
         { run: (w) => failed(w, 2, B, A), stops: ["commit"], splits: [BEFORE_LAST] },
       ],
-      afterwards: standing,
+      afterwards: summary,
     },
     [
       {
@@ -92,7 +92,7 @@ races((race) => {
         { run: async (w) => (await w.store.breakers.probe([A])).length, ...PROBE },
         { run: async (w) => (await w.store.breakers.probe([A])).length, ...PROBE },
       ],
-      afterwards: standing,
+      afterwards: summary,
     },
     [
       {
@@ -101,7 +101,7 @@ races((race) => {
         because: /no order/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -116,7 +116,7 @@ races((race) => {
           ...REPORT,
         },
       ],
-      afterwards: standing,
+      afterwards: summary,
     },
     [{ clause: "TAKE locks the row it finds, and answers as it is then (do update)", without: UNLOCKED, because: /no order/ }],
   );

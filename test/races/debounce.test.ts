@@ -1,17 +1,17 @@
-import type { UniqueRule } from "../../packages/pawl/src/core/unique.js";
-import { MINUTE, SECOND, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import type { Pieces } from "../support/racing-session.js";
-import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, TAKE_SNAPSHOT, takeBelieving } from "./pieces.js";
+import { MINUTE, SECOND, type World } from "../../packages/pawl/conformance/world.js";
+import type { UniqueRule } from "../../packages/pawl/src/core/jobs/unique-key.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import type { VerbPieces } from "../support/races/racing-session.js";
+import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, TAKE_SNAPSHOT, takeWithoutCheck } from "./statement-splits.js";
 
 const debounced = {
-  unique: { key: "k", hold: "pending", onConflict: "replace", debounce: { wait: SECOND, longest: MINUTE } } as UniqueRule,
+  unique: { key: "k", hold: "unstarted", onConflict: "replace", debounce: { wait: SECOND, longest: MINUTE } } as UniqueRule,
   delay: SECOND,
 };
 const throttled = { unique: { key: "k", hold: MINUTE, onConflict: "existing" } as UniqueRule };
 
-const REPLACE: Pieces = { stops: ["lock_keys", "facts", "commit"], splits: [TAKE_SNAPSHOT] };
-const KEYED: Pieces = { stops: ["lock_keys", "commit"] };
+const REPLACE: VerbPieces = { stops: ["lock_keys", "facts", "commit"], splits: [TAKE_SNAPSHOT] };
+const KEYED: VerbPieces = { stops: ["lock_keys", "commit"] };
 
 const KEY_LOCKED = {
   clause: "LOCK_KEYS locks the key it finds, and answers with its holder (do update)",
@@ -42,7 +42,7 @@ races((race) => {
       ],
     },
     [KEY_LOCKED],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -69,7 +69,7 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw",
-        without: [takeBelieving("scheduled", "spent, crashes, run_at")],
+        without: [takeWithoutCheck("scheduled", "attempts, crashes, run_at")],
         because: /is in|no order/,
       },
     ],
@@ -90,7 +90,7 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw",
-        without: [takeBelieving("ready", "spent, crashes")],
+        without: [takeWithoutCheck("ready", "attempts, crashes")],
         because: /is in history and lease/,
       },
     ],
@@ -108,7 +108,7 @@ races((race) => {
       afterwards: (w) => w.enqueue(throttled),
     },
     [KEY_LOCKED],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(

@@ -1,21 +1,21 @@
-import type { JobId } from "../../packages/pawl/src/core/id.js";
-import { type Held, KILLED, lane, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import type { Pieces } from "../support/racing-session.js";
-import { SETTLE_LOCKED, SETTLE_SNAPSHOT } from "./pieces.js";
+import { type HeldJob, KILLED, lane, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
+import type { JobId } from "../../packages/pawl/src/core/jobs/id.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import type { VerbPieces } from "../support/races/racing-session.js";
+import { SETTLE_LOCKED, SETTLE_SNAPSHOT } from "./statement-splits.js";
 
 const PARENTS = [lane({ task: "parent" })];
-const RELEASE: Pieces = { stops: ["dependents", "lock_children", "still_waiting", "commit"] };
+const RELEASE: VerbPieces = { stops: ["dependents", "lock_children", "still_waiting", "commit"] };
 /** The enqueue of a child: what it sees of the parents, its commit, and its own look at the ties after that. */
-const ENQUEUE: Pieces = { stops: ["tie", "commit", "watch_holders"] };
+const ENQUEUE: VerbPieces = { stops: ["tie", "commit", "touch_leases"] };
 
-async function heldParent(w: World): Promise<Held> {
+async function heldParent(w: World): Promise<HeldJob> {
   await w.add({ task: "parent" });
   return w.hold({ lanes: PARENTS });
 }
 
 /** A child of two parents, each under a lease of its own. */
-async function family(w: World): Promise<readonly [Held, Held]> {
+async function family(w: World): Promise<readonly [HeldJob, HeldJob]> {
   const parents = [await w.add({ task: "parent" }), await w.add({ task: "parent" })];
   await w.add({ after: parents });
   return [await w.hold({ lanes: PARENTS }), await w.hold({ lanes: PARENTS })];
@@ -29,7 +29,7 @@ async function unverified(w: World, parent: JobId): Promise<void> {
 }
 
 /** A child and the success of its parent that did not see each other. */
-async function passingBy(w: World, parent: Held): Promise<void> {
+async function passingBy(w: World, parent: HeldJob): Promise<void> {
   const job = w.newJob({ after: [parent.job.id] });
   if (w.store.engine.engine === "memory") {
     await w.store.jobs.enqueue([job]);
@@ -61,7 +61,7 @@ races((race) => {
         because: /is blocked by nothing/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   // Guarded by the same clause, and by take, which gives the child to one of them only.
@@ -101,17 +101,17 @@ races((race) => {
         because: /waits for .*, which is succeeded|in a row/,
       },
       {
-        clause: "unblock locks the holders of the parents (WATCH_HOLDERS)",
-        without: [{ statement: "watch_holders", from: "where jobs &&", to: "where false and jobs &&" }],
+        clause: "unblock locks the holders of the parents (TOUCH_LEASES)",
+        without: [{ statement: "touch_leases", from: "where jobs &&", to: "where false and jobs &&" }],
         because: /waits for .*, which is succeeded/,
       },
       {
-        clause: "settle is made again where somebody wrote to the lease after its snapshot (watched)",
-        without: [{ statement: "settle", from: "where o.watched is null or pg_visible_in_snapshot(o.watched, pg_current_snapshot())", to: "" }],
+        clause: "settle is made again where somebody wrote to the lease after its snapshot (changed_by)",
+        without: [{ statement: "settle", from: "where o.changed_by is null or pg_visible_in_snapshot(o.changed_by, pg_current_snapshot())", to: "" }],
         because: /waits for .*, which is succeeded/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -129,8 +129,8 @@ races((race) => {
     },
     [
       {
-        clause: "unblock locks the holders of the parents (WATCH_HOLDERS)",
-        without: [{ statement: "watch_holders", from: "where jobs &&", to: "where false and jobs &&" }],
+        clause: "unblock locks the holders of the parents (TOUCH_LEASES)",
+        without: [{ statement: "touch_leases", from: "where jobs &&", to: "where false and jobs &&" }],
         because: /waits for .*, which is succeeded/,
       },
     ],
@@ -163,7 +163,7 @@ races((race) => {
         return one;
       },
       racers: [
-        { run: async (w) => void (await w.store.duties.unblock(10)), stops: ["unverified", "watch_holders", "commit"] },
+        { run: async (w) => void (await w.store.duties.unblock(10)), stops: ["unverified", "touch_leases", "commit"] },
         { run: (w, one) => w.settle(one, SUCCEEDED), stops: ["settle", "lock_leases", "dependents", "lock_children", "commit"] },
       ],
     },

@@ -1,14 +1,14 @@
-import type { World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import type { Pieces } from "../support/racing-session.js";
+import type { World } from "../../packages/pawl/conformance/world.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import type { VerbPieces } from "../support/races/racing-session.js";
 
 /** Its number is drawn, and nobody can see the batch yet. */
-const APPEND: Pieces = {
+const APPEND: VerbPieces = {
   splits: [
     { statement: "append_events", from: "$3::json from turn", to: (barrier) => `case when ${barrier} then $3::json else $3::json end from turn` },
   ],
 };
-const READ: Pieces = { stops: ["read_events"] };
+const READ: VerbPieces = { stops: ["read_events"] };
 
 const append = (entry: string) => async (w: World) => {
   await w.store.events.append([JSON.stringify(entry)]);
@@ -53,6 +53,6 @@ races((race) => {
         because: /missed something/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 });

@@ -1,21 +1,21 @@
-import type { Demand, IngestLimit } from "../../packages/pawl/src/core/backpressure.js";
-import { SECOND, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import type { Pieces, Split } from "../support/racing-session.js";
+import { SECOND, type World } from "../../packages/pawl/conformance/world.js";
+import type { IngestDemand, IngestLimit } from "../../packages/pawl/src/core/limits/ingest-limit.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import type { StatementSplit, VerbPieces } from "../support/races/racing-session.js";
 
 const rate = { limit: 1, per: SECOND, burst: 10 };
 const ACME: IngestLimit = { kind: "tenant", name: "acme", rate };
 const MAIL: IngestLimit = { kind: "queue", name: "mail", rate };
 const DEEP: IngestLimit = { kind: "queue", name: "default", depth: 10 };
 
-const demand = (...limits: readonly number[]): Demand => ({ parts: limits.map((limit) => ({ limit, jobs: 6, waiting: 6 })) });
+const demand = (...limits: readonly number[]): IngestDemand => ({ perLimit: limits.map((limit) => ({ limit, jobs: 6, waiting: 6 })) });
 const take = (limits: readonly IngestLimit[]) => async (w: World) =>
   (await w.store.ingest.take(limits, [demand(...limits.keys())])).map(({ kind }) => kind);
 
-const TAKE: Pieces = { stops: ["lock_ingest", "save_ingest", "commit"] };
-const FIRST_TAKE: Pieces = { stops: ["lock_ingest", "enter_ingest", "save_ingest", "commit"] };
+const TAKE: VerbPieces = { stops: ["lock_ingest", "save_ingest", "commit"] };
+const FIRST_TAKE: VerbPieces = { stops: ["lock_ingest", "enter_ingest", "save_ingest", "commit"] };
 /** Between the two names that are entered, before the one that comes last. */
-const BEFORE_LAST: Split = {
+const BEFORE_LAST: StatementSplit = {
   statement: "enter_ingest",
   from: "select * from",
   to: (barrier) => `select case when g.kind = 'tenant' and ${barrier} then g.kind else g.kind end, g.name from`,
@@ -26,20 +26,20 @@ races((race) => {
   race(
     "two demands under one rate, which has tokens for one of them",
     {
-      setup: (w) => w.store.ingest.take([ACME], [{ parts: [{ limit: 0, jobs: 1, waiting: 1 }] }]),
+      setup: (w) => w.store.ingest.take([ACME], [{ perLimit: [{ limit: 0, jobs: 1, waiting: 1 }] }]),
       racers: [
         { run: take([ACME]), ...TAKE },
         { run: take([ACME]), ...TAKE },
       ],
     },
     [{ clause: "LOCK locks what is remembered of the limit", without: [UNLOCKED], because: /no order/ }],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
     "two demands under one depth, which has room for one of them",
     {
-      setup: (w) => w.store.ingest.take([DEEP], [{ parts: [{ limit: 0, jobs: 1, waiting: 1 }] }]),
+      setup: (w) => w.store.ingest.take([DEEP], [{ perLimit: [{ limit: 0, jobs: 1, waiting: 1 }] }]),
       racers: [
         { run: take([DEEP]), ...TAKE },
         { run: take([DEEP]), ...TAKE },

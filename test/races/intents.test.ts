@@ -1,8 +1,17 @@
-import { FAILED, type Held, HOUR, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import { ASK, CANCEL, CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_LOCKED, SETTLE_SNAPSHOT, TAKE_ANYWHERE, takeBelieving } from "./pieces.js";
+import { FAILED, type HeldJob, HOUR, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import {
+  ASK,
+  CANCEL,
+  CLAIM_SNAPSHOT,
+  PROMOTE_SNAPSHOT,
+  SETTLE_LOCKED,
+  SETTLE_SNAPSHOT,
+  TAKE_ANYWHERE,
+  takeWithoutCheck,
+} from "./statement-splits.js";
 
-async function held(w: World): Promise<Held> {
+async function held(w: World): Promise<HeldJob> {
   await w.add();
   return w.hold();
 }
@@ -13,7 +22,7 @@ async function due(w: World) {
   return id;
 }
 
-const cancel = (w: World, { job }: Held) => w.store.jobs.cancel("everyone", job.id, "no need");
+const cancel = (w: World, { job }: HeldJob) => w.store.jobs.cancel("everyone", job.id, "no need");
 
 const SETTLE = { splits: [SETTLE_SNAPSHOT, SETTLE_LOCKED] };
 const INTENT_GUARD = {
@@ -39,7 +48,7 @@ races((race) => {
         because: /was asked to cancel and nobody will/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -114,11 +123,11 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw; else cancel looks again",
-        without: [takeBelieving("ready", "spent, crashes")],
+        without: [takeWithoutCheck("ready", "attempts, crashes")],
         because: /is in history and lease/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -133,7 +142,7 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw; else cancel looks again",
-        without: [takeBelieving("scheduled", "spent, crashes, run_at")],
+        without: [takeWithoutCheck("scheduled", "attempts, crashes, run_at")],
         because: /is in history and ready/,
       },
     ],
@@ -145,7 +154,7 @@ races((race) => {
       setup: (w) => w.add({ delay: HOUR }),
       racers: [
         { run: (w, id) => w.store.jobs.pause("everyone", id), stops: ["facts", "commit"] },
-        { run: (w, id) => w.store.jobs.retry("everyone", id), stops: ["facts", "commit"] },
+        { run: (w, id) => w.store.jobs.promote("everyone", id), stops: ["facts", "commit"] },
       ],
     },
     [
@@ -186,7 +195,7 @@ races((race) => {
       async setup(w) {
         const parent = await w.add({ task: "parent" });
         const child = await w.add({ after: [parent] });
-        return { child, one: await w.hold({ lanes: [{ queue: "default", band: 5, tenant: "acme", task: "parent" }] }) };
+        return { child, one: await w.hold({ lanes: [{ queue: "default", priority: 5, tenant: "acme", task: "parent" }] }) };
       },
       racers: [
         { run: (w, { child }) => w.store.jobs.cancel("everyone", child, "no need"), stops: ["facts", "take", "commit"] },
@@ -203,7 +212,7 @@ races((race) => {
       async setup(w) {
         const parent = await w.add({ task: "parent" });
         const child = await w.add({ after: [parent], delay: MINUTE });
-        return { child, one: await w.hold({ lanes: [{ queue: "default", band: 5, tenant: "acme", task: "parent" }] }) };
+        return { child, one: await w.hold({ lanes: [{ queue: "default", priority: 5, tenant: "acme", task: "parent" }] }) };
       },
       racers: [
         { run: (w, { child }) => w.store.jobs.pause("everyone", child), ...ASK },

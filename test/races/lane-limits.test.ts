@@ -1,10 +1,10 @@
 import { expect } from "vitest";
-import type { JobId } from "../../packages/pawl/src/core/id.js";
-import type { Limits } from "../../packages/pawl/src/core/policy.js";
-import { ANA, BOB, type Held, LEASE, lane, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import { type Pieces, splitBefore } from "../support/racing-session.js";
-import { SETTLE_SNAPSHOT } from "./pieces.js";
+import { ANA, BOB, type HeldJob, LEASE, lane, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
+import type { JobId } from "../../packages/pawl/src/core/jobs/id.js";
+import type { Limits } from "../../packages/pawl/src/core/sharing/policy.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import { splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import { SETTLE_SNAPSHOT } from "./statement-splits.js";
 
 const QUEUE = { kind: "queue", name: "default" } as const;
 
@@ -19,7 +19,7 @@ async function claim(w: World, worker = ANA, count = 10): Promise<readonly JobId
   return claimed?.jobs.map(({ id }) => id) ?? [];
 }
 
-async function holdOne(w: World): Promise<Held> {
+async function holdOne(w: World): Promise<HeldJob> {
   const quotas = [{ lane: lane(), quota: 1 }];
   const { claimed } = await w.store.leases.claimLimited({ worker: ANA, quotas, duration: LEASE });
   const job = claimed?.jobs[0];
@@ -27,7 +27,7 @@ async function holdOne(w: World): Promise<Held> {
   return { worker: ANA, claimed, job };
 }
 
-const CLAIM: Pieces = { stops: ["lock_limits", "count_lane_slots", "commit"], splits: [splitBefore("lock_limits", "(l.kind, l.name) in")] };
+const CLAIM: VerbPieces = { stops: ["lock_limits", "count_lane_slots", "commit"], splits: [splitBefore("lock_limits", "(l.kind, l.name) in")] };
 const UNLOCKED = { statement: "lock_limits", from: "for update", to: "" };
 
 async function together(most: number, answers: readonly unknown[]): Promise<void> {
@@ -53,7 +53,7 @@ races((race) => {
         holds: (_w, _c, answers) => together(3, answers),
       },
       [{ clause: "LOCK locks the limits (for update)", without: [UNLOCKED], because: /jobs that run at a time/ }],
-      EVERYWHERE,
+      ALL_SERVERS,
     );
   }
 
@@ -79,6 +79,6 @@ races((race) => {
       },
     },
     [],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 });

@@ -1,16 +1,16 @@
-import { BOB, FAILED, type Held, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import { splitBefore } from "../support/racing-session.js";
-import { CLAIM_SNAPSHOT, REAP, SETTLE_GUARDED, SETTLE_SNAPSHOT } from "./pieces.js";
+import { BOB, FAILED, type HeldJob, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import { splitBefore } from "../support/races/racing-session.js";
+import { CLAIM_SNAPSHOT, REAP, SETTLE_GUARDED, SETTLE_SNAPSHOT } from "./statement-splits.js";
 
 /** Two jobs under one lease. */
-async function twoHeld(w: World): Promise<readonly [Held, Held]> {
+async function twoHeld(w: World): Promise<readonly [HeldJob, HeldJob]> {
   await w.add();
   await w.add();
-  return (await w.holdAll()) as unknown as readonly [Held, Held];
+  return (await w.holdAll()) as unknown as readonly [HeldJob, HeldJob];
 }
 
-async function twoExpired(w: World): Promise<readonly [Held, Held]> {
+async function twoExpired(w: World): Promise<readonly [HeldJob, HeldJob]> {
   const held = await twoHeld(w);
   w.clock.advance(LEASE);
   return held;
@@ -41,7 +41,7 @@ races((race) => {
         because: /circle|settled twice|went on after|open jobs|in a row/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -66,7 +66,7 @@ races((race) => {
         because: /no order of the whole verbs/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   // A5 of the catalogue: two reapers, with a barrier between what they read and what they write.
@@ -106,7 +106,7 @@ races((race) => {
         because: /is in lease \d+ and lease/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -159,7 +159,7 @@ races((race) => {
         because: /settled twice|counts say/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -173,18 +173,18 @@ races((race) => {
     },
     [
       {
-        clause: "own returns open as it is after the lock",
+        clause: "locked_lease returns unsettled as it is after the lock",
         without: [
           {
             statement: "settle",
-            from: "l.id, l.open, l.watched",
-            to: "l.id, (select s.open from pawl.lease s where s.id = l.id) as open, l.watched",
+            from: "l.id, l.unsettled, l.changed_by",
+            to: "l.id, (select s.unsettled from pawl.lease s where s.id = l.id) as unsettled, l.changed_by",
           },
         ],
         because: /open jobs/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(

@@ -1,82 +1,82 @@
 import { expect } from "vitest";
-import type { JobOptions } from "../../packages/pawl/src/core/job.js";
-import type { LimitRule } from "../../packages/pawl/src/core/limit.js";
-import type { UniqueRule } from "../../packages/pawl/src/core/unique.js";
-import { everyJob } from "../../packages/pawl/src/store/conformance/invariants.js";
-import { DAY, type Held, HOUR, LEASE, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import { type Pieces, splitBefore } from "../support/racing-session.js";
-import { HAND_OVER_DRAWN, HAND_OVER_SNAPSHOT, REAP, TAKE_ANYWHERE, TAKE_SNAPSHOT } from "./pieces.js";
+import { everyJob } from "../../packages/pawl/conformance/invariants.js";
+import { DAY, type HeldJob, HOUR, LEASE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
+import type { JobOptions } from "../../packages/pawl/src/core/jobs/job.js";
+import type { UniqueRule } from "../../packages/pawl/src/core/jobs/unique-key.js";
+import type { LimitRule } from "../../packages/pawl/src/core/limits/limit-rule.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import { splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import { PASS_ON_DRAWN, PASS_ON_SNAPSHOT, REAP, TAKE_ANYWHERE, TAKE_SNAPSHOT } from "./statement-splits.js";
 
 const RULE: LimitRule = { concurrency: 1 };
-const GATE = { tenant: "acme", limit: "per key", key: "k" };
-const options: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: RULE }] };
-const two: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: { concurrency: 2 } }] };
-const serial: JobOptions = { limits: [{ limit: GATE.limit, key: GATE.key, rule: { serial: true } }] };
+const LIMIT_KEY = { tenant: "acme", limit: "per key", key: "k" };
+const options: JobOptions = { limits: [{ limit: LIMIT_KEY.limit, key: LIMIT_KEY.key, rule: RULE }] };
+const two: JobOptions = { limits: [{ limit: LIMIT_KEY.limit, key: LIMIT_KEY.key, rule: { concurrency: 2 } }] };
+const serial: JobOptions = { limits: [{ limit: LIMIT_KEY.limit, key: LIMIT_KEY.key, rule: { serial: true } }] };
 
-const ONLY: UniqueRule = { key: "only", hold: "pending", onConflict: "replace" };
+const ONLY: UniqueRule = { key: "only", hold: "unstarted", onConflict: "replace" };
 const KEEP = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 
-/** When it is stored, and when it was read how the gate stands. */
-const ENQUEUE: Pieces = { stops: ["put", "read_gates"] };
-const SETTLE: Pieces = { stops: ["settle_limited", "read_gates"] };
+/** When it is stored, and when it was read how the limit key stands. */
+const ENQUEUE: VerbPieces = { stops: ["put", "read_limit_keys"] };
+const SETTLE: VerbPieces = { stops: ["settle_limited", "read_limit_keys"] };
 
-/** It has another gate to pass as well: no place is handed over to such a one. */
-const twoGates: JobOptions = { limits: [...(options.limits ?? []), { limit: "other", key: "k", rule: RULE }] };
+/** It has another limit key to pass as well: no slot is passed on to such a job. */
+const twoLimitKeys: JobOptions = { limits: [...(options.limits ?? []), { limit: "other", key: "k", rule: RULE }] };
 
 /** One of the key runs, and another one waits. */
-async function oneRuns(w: World): Promise<Held> {
+async function oneRuns(w: World): Promise<HeldJob> {
   await w.add({ options });
   const held = await w.hold();
   await w.add({ options });
   return held;
 }
 
-/** Nobody holds a place that has left, and no more have one than may; and while there is room, nobody waits. */
+/** No job holds a slot after it has left, and no more have one than may; and while there is room, nobody waits. */
 async function neitherExceededNorLeaked(w: World): Promise<void> {
   const jobs = new Map((await everyJob(w.store)).map((job) => [job.id, job.state]));
-  const { holders = [], next } = (await w.store.limits.get(GATE)) ?? {};
-  const over = holders.filter((job) => ["succeeded", "dead", "cancelled"].includes(jobs.get(job) ?? "gone"));
+  const { holders = [], next } = (await w.store.limits.get(LIMIT_KEY)) ?? {};
+  const over = holders.filter((job) => ["succeeded", "dead", "cancelled"].includes(jobs.get(job) ?? "deleted"));
   expect(over, "leaked").toEqual([]);
   expect([...jobs.values()].filter((state) => state === "ready" || state === "running").length, "exceeded").toBeLessThanOrEqual(1);
-  if (holders.length === 0) expect(next, "waits before an open gate").toBeUndefined();
-  const placeless = [...jobs].filter(([job, state]) => (state === "ready" || state === "running") && !holders.includes(job));
-  expect(placeless, "let in without a place").toEqual([]);
+  if (holders.length === 0) expect(next, "waits before an open limit key").toBeUndefined();
+  const slotless = [...jobs].filter(([job, state]) => (state === "ready" || state === "running") && !holders.includes(job));
+  expect(slotless, "let in without a slot").toEqual([]);
 }
-/** What knocks and was not answered is for the duty. */
+/** A limit check that nobody answered is for the duty. */
 const afterwards = (w: World) => w.store.limits.admit(100).then(() => undefined);
 const holds = neitherExceededNorLeaked;
 
 const LOCKED = {
-  clause: "LOCK_GATES locks the gate before anybody counts who is inside",
-  // Who takes away the same knocks waits for the other as well.
+  clause: "LOCK_LIMIT_KEYS locks the limit key before anybody counts who is inside",
+  // Two that delete the same limit checks wait for each other as well.
   without: [
-    { statement: "lock_gates", from: "order by key for update", to: "order by key" },
+    { statement: "lock_limit_keys", from: "order by key for update", to: "order by key" },
     {
-      statement: "read_gates",
-      from: "delete from pawl.knock where key = any($2::text[])",
-      to: "delete from pawl.knock where id in (select id from pawl.knock where key = any($2::text[]) for update skip locked)",
+      statement: "read_limit_keys",
+      from: "delete from pawl.limit_check where key = any($2::text[])",
+      to: "delete from pawl.limit_check where id in (select id from pawl.limit_check where key = any($2::text[]) for update skip locked)",
     },
   ],
   because: /exceeded|no order/,
 };
 
-/** As if a settlement believed what it saw of a line, whoever had left it meanwhile. */
+/** As if a settlement believed what it saw of a queue, whoever had left it meanwhile. */
 const BELIEVING = [
   { statement: "settle_limited", from: "limit p.count for update skip locked", to: "limit p.count" },
   {
     statement: "settle_limited",
-    from: "from handed order by rank, place",
-    to: "from (select p.*, n.key from next n join pawl.parked p on p.id = n.id) n order by rank, place",
+    from: "from passed_on order by rank, seq",
+    to: "from (select p.*, n.key from next n join pawl.parked p on p.id = n.id) n order by rank, seq",
   },
-  { statement: "settle_limited", from: "select 'key', key, id from handed", to: "select 'key', key, id from next on conflict do nothing" },
+  { statement: "settle_limited", from: "select 'key', key, id from passed_on", to: "select 'key', key, id from next on conflict do nothing" },
 ];
 
 races((race) => {
   race(
     "two enqueues of one key that has room for one",
     {
-      // The gate is there: making it would make one wait for the other.
+      // The limit key is there: making it would make one wait for the other.
       setup: async (w) => w.run(await w.add({ options })),
       racers: [
         { run: (w) => w.enqueue({ options }), ...ENQUEUE },
@@ -84,10 +84,10 @@ races((race) => {
       ],
       afterwards,
       holds,
-      notSerial: "which of them is let in depends on who came first to the gate, not on who was stored first",
+      notSerial: "which of them is admitted depends on which came first to the limit key, not on which was stored first",
     },
     [LOCKED],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -107,16 +107,16 @@ races((race) => {
     [
       LOCKED,
       {
-        clause: "a settlement knocks at what it frees (and whoever knocks, looks)",
+        clause: "a settlement adds a limit check for what it frees (and whoever adds one, looks)",
         without: [{ statement: "settle_limited", from: "where kind in ('key', 'serial', 'rate')", to: "where false" }],
-        because: /waits before an open gate|no order/,
+        because: /waits before an open limit key|no order/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
-    "a settlement that hands its place over, and an enqueue",
+    "a settlement that passes its slot on, and an enqueue",
     {
       async setup(w) {
         const held = await oneRuns(w);
@@ -124,7 +124,7 @@ races((race) => {
         return held;
       },
       racers: [
-        { run: (w, held) => w.settle(held, SUCCEEDED), ...SETTLE, splits: [HAND_OVER_SNAPSHOT, HAND_OVER_DRAWN] },
+        { run: (w, held) => w.settle(held, SUCCEEDED), ...SETTLE, splits: [PASS_ON_SNAPSHOT, PASS_ON_DRAWN] },
         { run: (w) => w.enqueue({ options }), ...ENQUEUE },
       ],
       afterwards,
@@ -132,16 +132,16 @@ races((race) => {
     },
     [
       {
-        clause: "no more are let in than places are given up",
+        clause: "no more are admitted than slots are freed",
         without: [{ statement: "settle_limited", from: "limit p.count for update", to: "limit p.count + 1 for update" }],
         because: /exceeded/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
-    "a settlement at a gate with room left, and an enqueue",
+    "a settlement at a limit key with room left, and an enqueue",
     {
       async setup(w) {
         await w.add({ options: two });
@@ -160,16 +160,16 @@ races((race) => {
     },
     [
       {
-        clause: "nobody who found the gate open goes to the front (closed)",
+        clause: "no job that found the limit key open goes to the admitted section (closed)",
         without: [{ statement: "settle_limited", from: "where g.closed and", to: "where" }],
         because: /no order/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
-    "settlements that would hand places over, and an enqueue of two under a stricter rule",
+    "settlements that would pass slots on, and an enqueue of two under a stricter rule",
     {
       async setup(w) {
         for (let n = 0; n < 2; n++) await w.add({ options: two });
@@ -187,16 +187,16 @@ races((race) => {
     },
     [
       {
-        clause: "what was knocked with is in the gate before anybody is let in (knock)",
+        clause: "the rule of a limit check is in the limit key before anybody is let in",
         without: [{ statement: "settle_limited", from: "(k.rule::text <> g.rule::text or", to: "(" }],
         because: /exceeded/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
-    "two settlements that hand their places over",
+    "two settlements that pass their slots on",
     {
       async setup(w) {
         for (let n = 0; n < 2; n++) await w.add({ options: two });
@@ -205,23 +205,23 @@ races((race) => {
         return held;
       },
       racers: [
-        { run: (w, [first]) => w.settle(first, SUCCEEDED), ...SETTLE, splits: [HAND_OVER_SNAPSHOT, HAND_OVER_DRAWN] },
-        { run: (w, [, second]) => w.settle(second, SUCCEEDED), ...SETTLE, splits: [HAND_OVER_SNAPSHOT, HAND_OVER_DRAWN] },
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), ...SETTLE, splits: [PASS_ON_SNAPSHOT, PASS_ON_DRAWN] },
+        { run: (w, [, second]) => w.settle(second, SUCCEEDED), ...SETTLE, splits: [PASS_ON_SNAPSHOT, PASS_ON_DRAWN] },
       ],
       afterwards,
       async holds(w) {
         const states = (await everyJob(w.store)).map(({ state }) => state).sort();
         expect(states).toEqual(["parked", "ready", "ready", "succeeded", "succeeded"]);
-        expect((await w.store.limits.get(GATE))?.holders).toHaveLength(2);
+        expect((await w.store.limits.get(LIMIT_KEY))?.holders).toHaveLength(2);
       },
     },
     // Whoever is let in twice is refused by the key of `ready`, and the second settlement goes the long way: no clause is needed.
     [],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
-    "a settlement that hands its place over, and the cancellation of the next",
+    "a settlement that passes its slot on, and the cancellation of the next job",
     {
       async setup(w) {
         await w.add({ options });
@@ -233,8 +233,8 @@ races((race) => {
       racers: [
         {
           run: (w, { held }) => w.settle(held, SUCCEEDED),
-          stops: ["settle_limited", "heads_of_lines"],
-          splits: [HAND_OVER_SNAPSHOT, HAND_OVER_DRAWN],
+          stops: ["settle_limited", "heads_of_limit_queues"],
+          splits: [PASS_ON_SNAPSHOT, PASS_ON_DRAWN],
         },
         { run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
       ],
@@ -246,12 +246,12 @@ races((race) => {
     },
     [
       {
-        clause: "only whoever was taken out of the line is let in (handed)",
+        clause: "only whoever was taken out of the queue is let in (passed on)",
         without: BELIEVING,
         because: /is in history and ready/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -260,12 +260,12 @@ races((race) => {
       async setup(w) {
         await w.add({ options });
         const held = await w.hold();
-        const next = await w.add({ options: twoGates });
-        await w.add({ options: twoGates });
+        const next = await w.add({ options: twoLimitKeys });
+        await w.add({ options: twoLimitKeys });
         return { held, next };
       },
       racers: [
-        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_lines"] },
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_limit_queues"] },
         { run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
       ],
       afterwards: async (w) => {
@@ -277,11 +277,11 @@ races((race) => {
     [
       {
         clause: "HEADS locks those it is about to let in",
-        without: [{ statement: "heads_of_lines", from: "limit k.room for update skip locked", to: "limit k.room" }],
-        because: /leaked|open gate|no order/,
+        without: [{ statement: "heads_of_limit_queues", from: "limit k.room for update skip locked", to: "limit k.room" }],
+        because: /leaked|open limit key|no order/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -302,14 +302,14 @@ races((race) => {
       {
         clause: "a reap gives back what its jobs hold (VACATE)",
         without: [{ statement: "vacate", from: "($3::bool or kind <> 'serial')", to: "$3::bool" }],
-        because: /no order|without a place|open gate/,
+        because: /no order|without a slot|open limit key/,
       },
     ],
   );
 
   for (const [which, others] of [
     ["is let in", 0],
-    ["waits at the gate", 1],
+    ["waits at the limit key", 1],
   ] as const)
     race(
       `a retry by hand of a job whose time comes, and which ${which}`,
@@ -321,19 +321,19 @@ races((race) => {
           return id;
         },
         racers: [
-          { run: async (w, id) => (await w.store.jobs.retry("everyone", id)).kind, stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
-          { run: async (w) => void (await w.store.duties.promote(10)), stops: ["read_gates"] },
+          { run: async (w, id) => (await w.store.jobs.promote("everyone", id)).kind, stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+          { run: async (w) => void (await w.store.duties.promote(10)), stops: ["read_limit_keys"] },
         ],
         afterwards,
         async holds(w, id) {
           await neitherExceededNorLeaked(w);
           expect((await w.get(id)).parkedFor, "nobody paused it").not.toBe("paused");
-          const { holders = [], next } = (await w.store.limits.get(GATE)) ?? {};
+          const { holders = [], next } = (await w.store.limits.get(LIMIT_KEY)) ?? {};
           expect(holders, "waits for itself").not.toContain(next?.job);
         },
         notSerial: "a retry that comes too late is refused, whatever became of the job",
       },
-      // Taken from a line, it only loses its place there.
+      // Taken from a queue, it only loses its position there.
       others > 0
         ? []
         : [
@@ -346,16 +346,16 @@ races((race) => {
     );
 
   race(
-    "a prune of gates where nobody is, and two who come to one",
+    "a prune of limit keys where nobody is, and two who come to one",
     {
       setup: async (w) => w.run(await w.add({ options })),
       racers: [
         {
           run: (w) => w.store.duties.prune(KEEP).then(() => undefined),
-          stops: ["forget_gates"],
-          splits: [splitBefore("idle_gates", "not exists (select from pawl.knock")],
+          stops: ["forget_limit_keys"],
+          splits: [splitBefore("idle_limit_keys", "not exists (select from pawl.limit_check")],
         },
-        { run: (w) => w.enqueue({ options }, { options }).then(() => undefined), stops: ["make_gates"] },
+        { run: (w) => w.enqueue({ options }, { options }).then(() => undefined), stops: ["make_limit_keys"] },
       ],
       async afterwards(w) {
         for (const held of await w.holdAll({ limit: 1 })) await w.settle(held, SUCCEEDED);
@@ -368,13 +368,13 @@ races((race) => {
     },
     [
       {
-        clause: "FORGET_GATES judges them again, when they are locked",
-        without: [{ statement: "forget_gates", from: "g.key = any($2::text[]) and", to: "g.key = any($2::text[]) or" }],
+        clause: "FORGET_LIMIT_KEYS judges them again, when they are locked",
+        without: [{ statement: "forget_limit_keys", from: "g.key = any($2::text[]) and", to: "g.key = any($2::text[]) or" }],
         because: /no order/,
       },
       {
-        clause: "who finds that a gate has gone makes it again (GONE_GATES)",
-        without: [{ statement: "gone_gates", from: "k.rule is not null", to: "false" }],
+        clause: "an enqueue that finds a limit key gone makes it again (GONE_LIMIT_KEYS)",
+        without: [{ statement: "gone_limit_keys", from: "k.rule is not null", to: "false" }],
         because: /no order/,
       },
     ],
@@ -401,26 +401,26 @@ races((race) => {
               .catch((error: Error) => error.message),
           stops: ["facts"],
         },
-        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_lines"] },
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_limit_queues"] },
       ],
       async afterwards(w) {
         w.clock.advance(1_000);
         await w.store.limits.admit(100);
       },
-      holds: async (w, { next }) => expect(await w.state(next), "waits before an open gate").toBe("ready"),
+      holds: async (w, { next }) => expect(await w.state(next), "waits before an open limit key").toBe("ready"),
       notSerial: "the oracle has no transactions",
     },
     [
       {
         clause: "HEADS tells of those that it passes by",
-        without: [{ statement: "heads_of_lines", from: "where h.gate = k.key) < k.room", to: "where h.gate = k.key) < 0" }],
-        because: /waits before an open gate/,
+        without: [{ statement: "heads_of_limit_queues", from: "where h.limit_key = k.key) < k.room", to: "where h.limit_key = k.key) < 0" }],
+        because: /waits before an open limit key/,
       },
     ],
   );
 
   race(
-    "two who look at the same gates at once",
+    "two who look at the same limit keys at once",
     {
       async setup(w) {
         const [a, b] = [0, 1].map((n) => ({ limits: [{ limit: `limit ${n}`, key: "k", rule: RULE }] }));
@@ -432,18 +432,18 @@ races((race) => {
         }
         await w.add({ options: both });
         await w.add({ options: both });
-        return held as unknown as readonly [Held, Held];
+        return held as unknown as readonly [HeldJob, HeldJob];
       },
       racers: [
-        { run: (w, [first]) => w.settle(first, SUCCEEDED), stops: ["lock_gates", "heads_of_lines"] },
-        { run: (w, [, second]) => w.settle(second, SUCCEEDED), stops: ["lock_gates", "heads_of_lines"] },
+        { run: (w, [first]) => w.settle(first, SUCCEEDED), stops: ["lock_limit_keys", "heads_of_limit_queues"] },
+        { run: (w, [, second]) => w.settle(second, SUCCEEDED), stops: ["lock_limit_keys", "heads_of_limit_queues"] },
       ],
       afterwards,
       holds: async (w) => {
         const states = (await everyJob(w.store)).map(({ state }) => state);
         expect(states.filter((state) => state === "ready")).toHaveLength(1);
       },
-      notSerial: "which of two is let in that wait at different gates depends on who looks first",
+      notSerial: "which of two jobs is admitted that wait at different limit keys depends on which is looked at first",
     },
     // They are locked in sorted order: two that wait in a circle would be found in any of these orders.
     [],
@@ -460,7 +460,7 @@ races((race) => {
         return { held, next, last };
       },
       racers: [
-        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_lines"] },
+        { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_limit_queues"] },
         { run: async (w, { next }) => (await w.store.jobs.pause("everyone", next)).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
       ],
       afterwards: async (w) => {

@@ -1,38 +1,38 @@
 import { expect } from "vitest";
-import { DAY, FAILED, type Held, SUCCEEDED, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { ExportedJob } from "../../packages/pawl/src/store/port-duties.js";
-import { races } from "../support/race.js";
-import type { Mutation, Pieces } from "../support/racing-session.js";
-import { SETTLE_LOCKED, SETTLE_SNAPSHOT } from "./pieces.js";
+import { DAY, FAILED, type HeldJob, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
+import type { ExportedJob } from "../../packages/pawl/src/store/port/duties.js";
+import { races } from "../support/races/race.js";
+import type { StatementMutation, VerbPieces } from "../support/races/racing-session.js";
+import { SETTLE_LOCKED, SETTLE_SNAPSHOT } from "./statement-splits.js";
 
 const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 /** So that January, in which every test begins, is past its time, and February is not. */
 const SPRING = 55 * DAY;
 const prune = async (w: World) => void (await w.store.duties.prune(RULES));
-/** After `fence_duty` what is kept has moved, and the month is not locked yet. */
-const PRUNE: Pieces = { stops: ["raise_floor", "fence_duty", "tally_2026_01"] };
+/** After `lock_duty` what is kept has moved, and the month is not locked yet. */
+const PRUNE: VerbPieces = { stops: ["raise_floor", "lock_duty", "counter_2026_01"] };
 
 /** A settlement is not told that its job was moved. */
-const UNWATCHED: Mutation = { statement: "watch_holders", from: "set watched = pg_current_xact_id()", to: "set watched = null" };
+const UNWATCHED: StatementMutation = { statement: "touch_leases", from: "set changed_by = pg_current_xact_id()", to: "set changed_by = null" };
 const UNWATCHED_CIRCLE = "it is one, too, and the worse is to be seen: the detach gives up after 50 ms";
 /** What was written into the month after its jobs were moved goes with it. */
-const ORPHANS_GO: Mutation = {
+const ORPHANS_GO: StatementMutation = {
   statement: "unfinished_2026_01",
   from: "and exists (select from pawl.history_2026_01",
   to: "and false and exists (select from pawl.history_2026_01",
 };
 /** Others write into the month while it is looked through for the last time. */
-const UNLOCKED: Mutation = { statement: "", from: "in share mode", to: "in access share mode" };
+const UNLOCKED: StatementMutation = { statement: "", from: "in share mode", to: "in access share mode" };
 /** The second of them is counted, and lowers the lease, like the first. */
 const SETTLED_TWICE = /was settled twice|open jobs and has|counts say/;
 
 /** Two jobs of January under one lease, both still held in March. */
-async function oldHeld(w: World): Promise<readonly [Held, Held]> {
+async function oldHeld(w: World): Promise<readonly [HeldJob, HeldJob]> {
   await w.add();
   await w.add();
   const held = await w.holdAll({ duration: 100 * DAY });
   w.clock.advance(SPRING);
-  return held as unknown as readonly [Held, Held];
+  return held as unknown as readonly [HeldJob, HeldJob];
 }
 
 /** Finished jobs that were shown to an export, by whichever process. */
@@ -43,7 +43,7 @@ const pruneInto = async (w: World, { seen }: Archive) => {
   const exportFinished = async (batch: readonly ExportedJob[]) => void seen.push(...batch.map(({ job }) => job.id));
   await w.store.duties.prune({ ...RULES, exportFinished });
 };
-const EXPORT: Pieces = { stops: ["take_duty", "export_2026_01"] };
+const EXPORT: VerbPieces = { stops: ["take_duty", "export_2026_01"] };
 
 races((race) => {
   race(
@@ -63,7 +63,7 @@ races((race) => {
     },
     [
       {
-        clause: "a duty that somebody holds is not taken (TAKE of exclusive.ts)",
+        clause: "a duty that somebody holds is not taken (TAKE of exclusive-duty.ts)",
         without: [{ statement: "take_duty", from: "where d.holder is null or", to: "where true or" }],
         because: /exported/,
       },
@@ -83,9 +83,9 @@ races((race) => {
     },
     [
       {
-        clause: "holders of what is kept are watched, or what they wrote of it is kept, too",
+        clause: "holders of what is kept are changed_by, or what they wrote of it is kept, too",
         without: [UNWATCHED, ORPHANS_GO],
-        instead: { circles: UNWATCHED_CIRCLE },
+        instead: { deadlocks: UNWATCHED_CIRCLE },
         because: /is nowhere|not in history|counts say|no order/,
       },
     ],
@@ -96,14 +96,14 @@ races((race) => {
     {
       setup: oldHeld,
       racers: [
-        { run: prune, stops: ["tally_2026_01"] },
+        { run: prune, stops: ["counter_2026_01"] },
         { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
       ],
       afterwards: prune,
     },
     [
       {
-        clause: "holders of what is kept are watched, or nobody writes into a month that goes",
+        clause: "holders of what is kept are changed_by, or nobody writes into a month that goes",
         without: [UNWATCHED, UNLOCKED],
         because: /is nowhere|not in history|counts say|no order/,
       },
@@ -142,16 +142,16 @@ races((race) => {
       racers: [
         { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
         { run: (w, [first]) => w.settle(first, SUCCEEDED) },
-        { run: prune, stops: ["fence_duty", "tally_2026_01"] },
+        { run: prune, stops: ["lock_duty", "counter_2026_01"] },
       ],
       begin: [0],
       afterwards: prune,
     },
     [
       {
-        clause: "a settlement that does not see where its attempt was moved to is told (watched)",
+        clause: "a settlement that does not see where its attempt was moved to is told (changed_by)",
         without: [UNWATCHED],
-        instead: { circles: UNWATCHED_CIRCLE },
+        instead: { deadlocks: UNWATCHED_CIRCLE },
         because: SETTLED_TWICE,
       },
     ],
@@ -167,7 +167,7 @@ races((race) => {
       },
       racers: [
         { run: prune, ...PRUNE },
-        { run: (w, id) => w.store.jobs.cancel("everyone", id, "no need"), stops: ["mark"] },
+        { run: (w, id) => w.store.jobs.cancel("everyone", id, "no need"), stops: ["add_history"] },
       ],
       afterwards: prune,
     },
@@ -191,11 +191,11 @@ races((race) => {
       },
       racers: [
         { run: prune, ...PRUNE },
-        { run: (w, id) => w.store.jobs.drop("everyone", id), stops: ["facts"] },
+        { run: (w, id) => w.store.jobs.delete("everyone", id), stops: ["facts"] },
       ],
       afterwards: prune,
       notSerial: "a drop that comes while the month goes may find the job or not",
-      circles: "the detach gives up after 50 ms, and the next prune tries again",
+      deadlocks: "the detach gives up after 50 ms, and the next prune tries again",
     },
     [
       {

@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { everyJob } from "../../packages/pawl/src/store/conformance/invariants.js";
+import { everyJob } from "../../packages/pawl/conformance/invariants.js";
 import {
   ANA,
   ANA_REBORN,
   BOB,
   DAY,
   FAILED,
-  type Held,
+  type HeldJob,
   HOUR,
   KILLED,
   LEASE,
@@ -18,15 +18,15 @@ import {
   SUCCEEDED,
   TestClock,
   World,
-} from "../../packages/pawl/src/store/conformance/world.js";
+} from "../../packages/pawl/conformance/world.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { again } from "../support/again.js";
-import { emptiedStores } from "../support/emptied-store.js";
-import { storeOn } from "../support/race.js";
-import { RacingWorld } from "../support/race-model.js";
-import { type Database, describeOn, testClockDatabase } from "../support/servers.js";
-import { violations } from "../support/violations.js";
+import { storeOn } from "../support/races/race.js";
+import { RaceFixture } from "../support/races/race-model.js";
+import { violations } from "../support/races/violations.js";
+import { emptiedStores } from "../support/servers/emptied-stores.js";
+import { type Database, describeOn, testClockDatabase } from "../support/servers/servers.js";
 
 /** More runs, or others: RACE_RUNS=1000, RACE_SEED=… (the order of what happens at once is the servers' own). */
 const { CI, RACE_RUNS = again() ? "30" : "10", RACE_SEED = CI ? "20261115" : String(Date.now() % 2 ** 31) } = process.env;
@@ -49,9 +49,9 @@ const VERBS = [
   "cancel",
   "pause",
   "resume",
-  "retry",
+  "promote",
   "redrive",
-  "drop",
+  "delete",
   "expire",
   "unblock",
   "carryOut",
@@ -72,11 +72,11 @@ const LANES = TASKS.map((task) => lane({ task }));
 /** What the sessions of a run share: every session may meet every job and every lease. */
 interface Shared {
   readonly jobs: string[];
-  readonly held: Held[];
+  readonly held: HeldJob[];
 }
 
 async function act(w: World, shared: Shared, { do: verb, pick }: Step): Promise<void> {
-  const id = shared.jobs[pick % shared.jobs.length] as Held["job"]["id"];
+  const id = shared.jobs[pick % shared.jobs.length] as HeldJob["job"]["id"];
   const held = shared.held[pick % Math.max(1, shared.held.length)];
   const worker = WORKERS[pick % WORKERS.length] as (typeof WORKERS)[number];
   const { jobs, leases, duties } = w.store;
@@ -88,11 +88,14 @@ async function act(w: World, shared: Shared, { do: verb, pick }: Step): Promise<
     case "add":
       return enqueue({});
     case "delayed":
-      return enqueue({ delay: MINUTE, options: { deadline: HOUR, crashLimit: 2 } });
+      return enqueue({ delay: MINUTE, options: { finishWithin: HOUR, maxCrashes: 2 } });
     case "child":
-      return enqueue({ task: "child", after: [id], onDeath: (["die", "run", "wait"] as const)[pick % 3] ?? "die" });
+      return enqueue({ task: "child", after: [id], onDependencyDeath: (["die", "run", "wait"] as const)[pick % 3] ?? "die" });
     case "keyed":
-      return enqueue({ unique: { key: "k", hold: "unfinished", onConflict: pick % 2 === 0 ? "replace" : "existing" }, request: `r${pick % 3}` });
+      return enqueue({
+        unique: { key: "k", hold: "unfinished", onConflict: pick % 2 === 0 ? "replace" : "existing" },
+        idempotencyKey: `r${pick % 3}`,
+      });
     case "claim":
       return void shared.held.push(...(await w.holdAll({ worker, lanes: LANES, limit: 1 + (pick % 3) })));
     case "suspect": {
@@ -117,8 +120,8 @@ async function act(w: World, shared: Shared, { do: verb, pick }: Step): Promise<
       return void (await jobs.redrive("everyone", id, {}));
     case "pause":
     case "resume":
-    case "retry":
-    case "drop":
+    case "promote":
+    case "delete":
       return void (await jobs[verb]("everyone", id));
     case "prune":
       return void (await duties.prune({ finished: 300 * DAY, dead: 300 * DAY, limit: 2 }));
@@ -176,7 +179,7 @@ describeOn("embedded18", () => {
       for (const spec of [{}, {}, { task: "child" }, { delay: MINUTE }]) shared.jobs.push(await world.add(spec));
       await Promise.all(
         sessions.map(async (own, index) => {
-          const w = new RacingWorld(storeOn(driver, clock), clock, index + 1);
+          const w = new RaceFixture(storeOn(driver, clock), clock, index + 1);
           for (const step of own) await act(w, shared, step);
         }),
       );

@@ -1,10 +1,10 @@
 import { expect } from "vitest";
-import type { JobId } from "../../packages/pawl/src/core/id.js";
-import { BOB, LEASE, lane, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { Claimed } from "../../packages/pawl/src/store/port-leases.js";
-import { JOBS_PER_ROW } from "../../packages/pawl/src/store/postgres/ready-rows.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import { CLAIM_HOLDING, CLAIM_SNAPSHOT, SPLIT_SNAPSHOT } from "./pieces.js";
+import { BOB, LEASE, lane, type World } from "../../packages/pawl/conformance/world.js";
+import type { JobId } from "../../packages/pawl/src/core/jobs/id.js";
+import type { Claimed } from "../../packages/pawl/src/store/port/leases.js";
+import { JOBS_PER_ROW } from "../../packages/pawl/src/store/postgres/enqueue/ready-rows.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import { CLAIM_LOCKED, CLAIM_SNAPSHOT, SPLIT_SNAPSHOT } from "./statement-splits.js";
 
 /** Stored as ready rows of as many jobs as they hold. */
 async function batch(w: World, length = 20): Promise<readonly JobId[]> {
@@ -54,11 +54,11 @@ races((race) => {
       },
       {
         clause: "what is put back is what was not taken",
-        without: [{ statement: "claim", from: "jobs[given + 1 :]", to: "jobs" }],
+        without: [{ statement: "claim", from: "jobs[taken_count + 1 :]", to: "jobs" }],
         because: /is in lease .* and ready row/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -73,7 +73,7 @@ races((race) => {
       holds: nobodyFails,
     },
     [],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -98,13 +98,13 @@ races((race) => {
           {
             statement: "split_rows",
             from: "from split s\n    cross join lateral",
-            to: "from (select r.* from pawl.ready r where r.ctid = any(array(select place from found))) s\n    cross join lateral",
+            to: "from (select r.* from pawl.ready r where r.ctid = any(array(select address from found))) s\n    cross join lateral",
           },
         ],
         because: /is in lease \d+ and ready|duplicate|to contain .threw./,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -112,7 +112,7 @@ races((race) => {
     {
       setup: twoLanes,
       racers: [
-        { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_HOLDING] },
+        { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_LOCKED] },
         {
           async run(w) {
             const claimed = await overBoth(w, 5);
@@ -134,7 +134,7 @@ races((race) => {
         because: /nobody is told/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   // What another holds is passed by, and with it what that one puts back: a part of one row.
@@ -143,8 +143,8 @@ races((race) => {
     {
       setup: (w) => batch(w, 3_000),
       racers: [
-        { run: (w) => w.claimIds({ limit: 50 }), splits: [CLAIM_HOLDING] },
-        { run: (w) => w.claimIds({ limit: 50, worker: BOB }), splits: [CLAIM_HOLDING] },
+        { run: (w) => w.claimIds({ limit: 50 }), splits: [CLAIM_LOCKED] },
+        { run: (w) => w.claimIds({ limit: 50, worker: BOB }), splits: [CLAIM_LOCKED] },
       ],
       notSerial: LOCKED_OUT,
       async holds(_world, ids, answers) {
@@ -159,6 +159,6 @@ races((race) => {
         because: /does not say what it holds/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 });

@@ -1,13 +1,13 @@
-import type { Definition } from "../../packages/pawl/src/core/schedule.js";
-import { HOUR, lane, MINUTE, SECOND, START, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import { EVERYWHERE, races } from "../support/race.js";
-import { type Pieces, splitBefore } from "../support/racing-session.js";
+import { HOUR, lane, MINUTE, SECOND, START, type World } from "../../packages/pawl/conformance/world.js";
+import type { Definition } from "../../packages/pawl/src/core/schedules/schedule.js";
+import { ALL_SERVERS, races } from "../support/races/race.js";
+import { splitBefore, type VerbPieces } from "../support/races/racing-session.js";
 
 const REF = { tenant: "acme", name: "s" };
 const minutely = (overlap: Definition["overlap"] = "allow", every = MINUTE): Definition => ({
   rule: { kind: "every", every },
   overlap,
-  missed: { policy: "latest", tolerance: MINUTE, window: HOUR, cap: 100, pace: SECOND },
+  missed: { policy: "latest", tolerance: MINUTE, window: HOUR, max: 100, pace: SECOND },
   job: { lane: lane(), input: "null", options: undefined },
 });
 
@@ -15,7 +15,7 @@ async function due(w: World, overlap?: Definition["overlap"]): Promise<void> {
   await w.store.schedules.put([{ ...REF, definition: minutely(overlap) }]);
   w.clock.advance(MINUTE);
 }
-const tick = async (w: World) => (await w.store.schedules.tick(10, () => w.tail())).jobs;
+const tick = async (w: World) => (await w.store.schedules.tick(10, () => w.idSuffix())).jobs;
 
 /** How the schedule ends up, beside its jobs. What was locked by another at its time is looked at again. */
 async function ending(w: World): Promise<unknown> {
@@ -27,8 +27,8 @@ async function ending(w: World): Promise<unknown> {
   return [{ revision, app, next, looksAt, pausedSince }, ticks.map((entry) => ("at" in entry ? { at: entry.at, way: entry.way } : entry))];
 }
 
-const TICK: Pieces = { stops: ["due_schedules", "record_ticks"], splits: [splitBefore("due_schedules", "looks_at >= to_timestamp($3")] };
-const BY_NAME: Pieces = { stops: ["lock_schedule", "commit"] };
+const TICK: VerbPieces = { stops: ["due_schedules", "record_ticks"], splits: [splitBefore("due_schedules", "due_at >= to_timestamp($3")] };
+const BY_NAME: VerbPieces = { stops: ["lock_schedule", "commit"] };
 const UNLOCKED_DUE = { statement: "due_schedules", from: "for update skip locked", to: "" };
 /** A second job for a tick goes unnoticed. */
 const UNPROVEN = {
@@ -55,7 +55,7 @@ races((race) => {
         because: /no order/,
       },
     ],
-    EVERYWHERE,
+    ALL_SERVERS,
   );
 
   race(
@@ -87,7 +87,7 @@ races((race) => {
       setup: (w) => due(w),
       racers: [
         { run: tick, ...TICK },
-        { run: (w) => w.store.schedules.remove(REF), ...BY_NAME },
+        { run: (w) => w.store.schedules.delete(REF), ...BY_NAME },
       ],
       afterwards: ending,
     },
@@ -114,7 +114,7 @@ races((race) => {
       racers: [
         { run: tick, ...TICK },
         {
-          run: (w) => w.store.schedules.backfill(REF, { ticks: [START, START + MINUTE], after: 0, pace: 0, tail: () => w.tail() }),
+          run: (w) => w.store.schedules.backfill(REF, { ticks: [START, START + MINUTE], after: 0, pace: 0, idSuffix: () => w.idSuffix() }),
           stops: ["lock_schedule", "fired_among", "commit"],
         },
       ],

@@ -1,9 +1,9 @@
-import type { World } from "../../packages/pawl/src/store/conformance/world.js";
-import { races } from "../support/race.js";
-import { type Pieces, splitBefore } from "../support/racing-session.js";
+import type { World } from "../../packages/pawl/conformance/world.js";
+import { races } from "../support/races/race.js";
+import { splitBefore, type VerbPieces } from "../support/races/racing-session.js";
 
 /** Between its snapshot and its locks. */
-const FOLD: Pieces = { splits: [splitBefore("fold", "id >= $2::float8::bigint")] };
+const FOLD: VerbPieces = { splits: [splitBefore("fold", "id >= $2::float8::bigint")] };
 const fold = async (w: World) => {
   await w.store.duties.fold(100);
   return "folded";
@@ -34,8 +34,8 @@ races((race) => {
           { statement: "fold", from: "order by id limit $1 for update skip locked", to: "order by id limit $1" },
           {
             statement: "fold",
-            from: "gone as (delete from pawl.delta d using batch where d.id = batch.id returning d.*)",
-            to: "emptied as (delete from pawl.delta d using batch where d.id = batch.id), gone as (select d.* from pawl.delta d join batch on d.id = batch.id)",
+            from: "gone as (delete from pawl.counter_delta d using batch where d.id = batch.id returning d.*)",
+            to: "emptied as (delete from pawl.counter_delta d using batch where d.id = batch.id), gone as (select d.* from pawl.counter_delta d join batch on d.id = batch.id)",
           },
         ],
         because: /counts say 6 ready/,

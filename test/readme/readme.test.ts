@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Child } from "../support/child.js";
-import { temporaryFolder } from "../support/folder.js";
-import { freshDatabase, serverFor } from "../support/servers.js";
+import { NodeProcess } from "../support/processes/child-process.js";
+import { freshDatabase, serverFor } from "../support/servers/servers.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { blocksOf } from "./blocks.js";
 
 const run = promisify(execFile);
@@ -70,7 +70,7 @@ describe("the README", () => {
 
   test("starts the service as it says, which runs the job it says", { timeout: 120_000 }, async () => {
     using data = temporaryFolder();
-    await using service = new Child("packages/server/src/cli/main.ts", SERVICE.replace("npm run pawl -- ", "").split(" "), {
+    await using service = new NodeProcess("packages/server/src/cli/main.ts", SERVICE.replace("npm run pawl -- ", "").split(" "), {
       PAWL_STORE: data.path,
       PAWL_LISTEN: "127.0.0.1:0",
     });

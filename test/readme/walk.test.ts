@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { Shell } from "../support/child.js";
-import { temporaryFolder } from "../support/folder.js";
-import { freshDatabase, serverFor, urlOf } from "../support/servers.js";
+import { ShellProcess } from "../support/processes/child-process.js";
+import { freshDatabase, serverFor, urlOf } from "../support/servers/servers.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { blocksOf } from "./blocks.js";
 
 const run = promisify(execFile);
@@ -61,7 +61,7 @@ describe("a fresh clone", { timeout: 300_000 }, () => {
 
     // As it stands, but for the port: 7295 may be somebody's.
     const port = await freePort();
-    await using service = new Shell(dev ?? "", here.path, { PAWL_LISTEN: `127.0.0.1:${port}` });
+    await using service = new ShellProcess(dev ?? "", here.path, { PAWL_LISTEN: `127.0.0.1:${port}` });
     await service.line(/^ready/);
     const { stdout } = await run("bash", ["-c", (enqueue ?? "").replace(":7295", `:${port}`)], { cwd: here.path });
     const { id, ...answer } = JSON.parse(stdout) as { id: string };
@@ -101,20 +101,20 @@ describe("a fresh clone", { timeout: 300_000 }, () => {
       const serve = commandsOf(docs).find((command) => command.startsWith("pawl serve") && command.includes("--auth keys")) ?? "";
       const [pepper = "", create = "", ...more] = commandsOf(sectionOf(docs, "First key"));
       expect([serve, pepper, create, more]).toEqual([
-        expect.stringContaining("--keys-pepper"),
+        expect.stringContaining("--api-keys-pepper"),
         expect.stringMatching(/^openssl /),
         expect.stringContaining("keys create"),
         [],
       ]);
 
       await run("bash", ["-c", mine(pepper)], { cwd: here.path });
-      await using service = new Shell(mine(serve), here.path, { PAWL_LOG_FORMAT: "lines" });
-      await service.line(/^roles +/);
+      await using service = new ShellProcess(mine(serve), here.path, { PAWL_LOG_FORMAT: "lines" });
+      await service.line(/^components +/);
       const env = { ...process.env, PAWL_STORE_PASSWORD: `file:${join(secrets, "db")}` };
       const { stdout: told } = await run("bash", ["-c", mine(create)], { cwd: here.path, env });
       const [key] = /pawl_\S+/.exec(told) ?? [];
       expect(key, told).toBeDefined();
-      const ask = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${port}/v1/keys`, { headers });
+      const ask = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${port}/v1/api-keys`, { headers });
       expect((await ask({})).status).toBe(401);
       expect((await ask({ authorization: `Bearer ${key}` })).status).toBe(200);
       service.interrupt();

@@ -3,13 +3,13 @@ import { join } from "node:path";
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { open, type Pawl, task } from "../../packages/pawl/src/index.js";
-import { DebianCluster } from "../support/debian-cluster.js";
-import { debianMissing } from "../support/debian-postgres.js";
 import { eventually } from "../support/eventually.js";
+import { DebianCluster } from "../support/servers/debian-cluster.js";
+import { debianMissing } from "../support/servers/debian-postgres.js";
 
 const missing = debianMissing();
-const PACE = { pulse: "50ms", sweep: "100ms", lease: "1s" } as const;
-const WORK = { lease: "1s", renewal: "300ms", concurrency: 4 } as const;
+const PACE = { pollInterval: "50ms", reapInterval: "100ms", leaseDuration: "1s" } as const;
+const WORK = { leaseDuration: "1s", renewInterval: "300ms", concurrency: 4 } as const;
 const WAIT = { timeout: "30s" } as const;
 
 const quick = task("quick", () => "done");

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
 import { eventually } from "../support/eventually.js";
-import { type PrivateServer, startPrivateServer } from "../support/private-server.js";
-import { STEADY, Stage } from "../support/stage.js";
-import { Standstill } from "../support/standstill.js";
+import { ProcessFixture, STEADY_LEASES } from "../support/fixtures/process-fixture.js";
+import { Standstill } from "../support/processes/standstill.js";
+import { type PrivateServer, startPrivateServer } from "../support/servers/private-server.js";
 
 const native = nativePostgres();
 
@@ -20,25 +20,25 @@ describe.skipIf(!native.ok)(`a Postgres of our own${native.ok ? "" : ` (${native
   ] as const) {
     it(`${how}: claims resume within 3 s of it accepting connections, no process exits, nothing is lost (C3, C5)`, async () => {
       await using database = await server.database();
-      await using stage = await Stage.open({ url: database.url });
-      await stage.enqueueMany("counter", 400, { ms: 100 });
+      await using fixture = await ProcessFixture.open({ url: database.url });
+      await fixture.enqueueMany("counter", 400, { ms: 100 });
       const workers = [
-        await stage.worker({ ...STEADY.work, concurrency: 5 }, STEADY.open),
-        await stage.worker({ ...STEADY.work, concurrency: 5 }, STEADY.open),
+        await fixture.worker({ ...STEADY_LEASES.work, concurrency: 5 }, STEADY_LEASES.open),
+        await fixture.worker({ ...STEADY_LEASES.work, concurrency: 5 }, STEADY_LEASES.open),
       ];
-      await eventually("work is under way", () => stage.sink.lines("end").length >= 10);
+      await eventually("work is under way", () => fixture.handlerLog.lines("end").length >= 10);
 
       using still = new Standstill();
       const { acceptedAt } = await server.restart(signal);
-      const resumed = await eventually("claims resume", () => stage.sink.lines("start").find(({ at }) => at > acceptedAt));
+      const resumed = await eventually("claims resume", () => fixture.handlerLog.lines("start").find(({ at }) => at > acceptedAt));
       expect(resumed.at - acceptedAt).toBeLessThanOrEqual(3_000 + still.ms);
 
-      await stage.reconnect();
-      const more = await eventually("enqueueing works", () => stage.enqueue("counter").catch(() => undefined));
-      await stage.drained();
+      await fixture.reconnect();
+      const more = await eventually("enqueueing works", () => fixture.enqueue("counter").catch(() => undefined));
+      await fixture.drained();
       expect(await more.get()).toMatchObject({ state: "succeeded" });
       for (const worker of workers) expect(worker.exit, worker.describe()).toBeUndefined();
-      await stage.check({ attempted: await stage.everyId() });
+      await fixture.check({ attempted: await fixture.storedIds() });
     });
   }
 });

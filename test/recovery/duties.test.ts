@@ -1,17 +1,17 @@
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { pawlError } from "../../packages/pawl/src/core/error.js";
+import { pawlError } from "../../packages/pawl/src/core/values/error.js";
 import { open, task } from "../../packages/pawl/src/index.js";
 import { startPawl } from "../../packages/pawl/src/pawl.js";
-import type { Operation } from "../../packages/pawl/src/store/around.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { finish, openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
+import type { Operation } from "../../packages/pawl/src/store/wrap/wrap-store.js";
 import { faultyStore } from "../../packages/pawl/src/testing/faulty.js";
 import { eventually } from "../support/eventually.js";
-import { faultyDriver } from "../support/faulty-driver.js";
-import { type Database, describeOn, migratedDatabase } from "../support/servers.js";
-import { strand } from "../support/strand.js";
+import { strandJobs } from "../support/fixtures/strand-jobs.js";
+import { faultyDriver } from "../support/servers/faulty-driver.js";
+import { type Database, describeOn, migratedDatabase } from "../support/servers/servers.js";
 
 const ends: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -33,7 +33,7 @@ async function connected(url: string): Promise<pg.Client> {
 
 const quick = task("quick", () => "done");
 const idle = task("idle", () => "never served here");
-const PACE = { pulse: "50ms", sweep: "50ms", lease: "200ms", prune: "100ms" } as const;
+const PACE = { pollInterval: "50ms", reapInterval: "50ms", leaseDuration: "200ms", pruneInterval: "100ms" } as const;
 /** What becomes of a statement that the server itself refuses; not that of a store that is away. */
 const refused = (operation: string) => pawlError("store_failed", { operation, reason: "made to fail" });
 const WAIT = { timeout: "20s" } as const;
@@ -48,7 +48,7 @@ describeOn("embedded18", () => {
       "duties.carryOut",
       "duties.fold",
       "duties.prune",
-      "duties.pulse",
+      "duties.poll",
       "schedules.tick",
     ];
     for (const broken of DUTIES) {
@@ -63,15 +63,15 @@ describeOn("embedded18", () => {
 
         // Something for every one of them to do.
         await pawl.schedules.put("every second", quick, { every: "1s" });
-        const [parent] = await strand(inner, "quick", 3, { lease: 1_000 });
-        const [asked] = await strand(inner, "quick", 1, { lease: 1_000 });
+        const [parent] = await strandJobs(inner, "quick", 3, { lease: 1_000 });
+        const [asked] = await strandJobs(inner, "quick", 1, { lease: 1_000 });
         const child = await pawl.enqueue(quick, undefined, { dependsOn: parent as string });
         // As if its parent had ended while it was being enqueued.
         await (await connected(url)).query("update pawl.dependency set verified = false");
         await pawl.jobs.cancel(asked as string);
-        const expiring = await pawl.enqueue(idle, undefined, { expire: "100ms" });
+        const expiring = await pawl.enqueue(idle, undefined, { startWithin: "100ms" });
         const delayed = await pawl.enqueue(quick, undefined, { delay: "100ms" });
-        await pawl.work({ poll: "100ms", tasks: ["quick"] });
+        await pawl.work({ pollInterval: "100ms", tasks: ["quick"] });
 
         for (const job of await pawl.enqueueMany(quick, Array.from({ length: 20 }))) expect(await job.result(WAIT)).toBe("done");
         if (broken !== "duties.promote") expect(await delayed.result(WAIT)).toBe("done");
@@ -95,8 +95,8 @@ describeOn("embedded18", () => {
     for (const how of ["refused", "connection lost"] as const) {
       let broken = true;
       for (let k = 0; broken; k++) {
-        const ids = await strand(plain, `${how} at ${k}`, 5, { lease: 1 });
-        await eventually("their lease has run out", async () => ((await plain.duties.pulse()).leaseIn ?? 1) <= 0);
+        const ids = await strandJobs(plain, `${how} at ${k}`, 5, { lease: 1 });
+        await eventually("their lease has run out", async () => ((await plain.duties.poll()).leaseIn ?? 1) <= 0);
         faulty.breakAt(k, how);
         broken = await store.leases.reap(10).then(
           () => false,

@@ -9,9 +9,9 @@ import { type EmbeddedServer, nativePostgres, startEmbedded } from "../../packag
 import { readPostmaster } from "../../packages/pawl/src/store/postgres/embedded/postmaster.js";
 import { isAlive, isZombie } from "../../packages/pawl/src/store/postgres/embedded/processes.js";
 import { eventually } from "../support/eventually.js";
-import { chance } from "../support/seed.js";
-import { STEADY, Stage } from "../support/stage.js";
-import { watchdog } from "../support/watchdog.js";
+import { ProcessFixture, STEADY_LEASES } from "../support/fixtures/process-fixture.js";
+import { seededRandom } from "../support/seeded-random.js";
+import { watchdog } from "../support/servers/watchdog.js";
 
 const native = nativePostgres();
 
@@ -32,20 +32,21 @@ describe.skipIf(!native.ok)(`the embedded store${native.ok ? "" : ` (${native.re
   };
 
   it("loses nothing it acknowledged when its process, its server or both are killed with -9 while work comes in; a second process joins, the last one out stops it (C3, I1)", async () => {
-    const dice = chance("kill -9 of the embedded store");
+    const dice = seededRandom("kill -9 of the embedded store");
     let server: EmbeddedServer | undefined = await startEmbedded(folder);
     guard.watch(server.pid, server.connection.host);
     const { host, port, user, database } = server.connection;
-    await using stage = await Stage.open({ url: `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}` });
-    stage.atEnd(() => server?.release());
-    await stage.pawl.close();
-    await stage.client.end();
+    await using fixture = await ProcessFixture.open({ url: `postgres://${user}@/${database}?host=${encodeURIComponent(host)}&port=${port}` });
+    fixture.onDispose(() => server?.release());
+    await fixture.pawl.close();
+    await fixture.client.end();
     await server.release();
     server = undefined;
     expect(serverPid(), "it is off").toBeUndefined();
 
-    const acks = () => stage.sink.lines("ack").length;
-    const spawn = () => stage.spawn({ ...STEADY.work, concurrency: 5 }, STEADY.open, { url: folder, produce: { task: "counter", lanes: 4 } });
+    const acks = () => fixture.handlerLog.lines("ack").length;
+    const spawn = () =>
+      fixture.spawn({ ...STEADY_LEASES.work, concurrency: 5 }, STEADY_LEASES.open, { url: folder, produce: { task: "counter", lanes: 4 } });
     let child = spawn();
     const victims = ["process", "server", "both", "server"] as const;
     for (const victim of victims) {
@@ -75,23 +76,23 @@ describe.skipIf(!native.ok)(`the embedded store${native.ok ? "" : ` (${native.re
     // The server is an orphan now, or dead: whoever comes next adopts it, or starts it.
     server = await startEmbedded(folder);
     guard.watch(server.pid, server.connection.host);
-    await stage.reconnect();
-    const acked = stage.sink.lines("ack").map(({ job }) => job);
-    stage.acked.push(...acked);
-    const attempted = await stage.everyId();
+    await fixture.reconnect();
+    const acked = fixture.handlerLog.lines("ack").map(({ job }) => job);
+    fixture.acknowledged.push(...acked);
+    const attempted = await fixture.storedIds();
     expect(
       acked.filter((id) => !attempted.includes(id)),
       "acknowledged and lost",
     ).toEqual([]);
 
     const [first, second] = [
-      await stage.worker({ ...STEADY.work }, STEADY.open, { url: folder }),
-      await stage.worker({ ...STEADY.work }, STEADY.open, { url: folder }),
+      await fixture.worker({ ...STEADY_LEASES.work }, STEADY_LEASES.open, { url: folder }),
+      await fixture.worker({ ...STEADY_LEASES.work }, STEADY_LEASES.open, { url: folder }),
     ];
     await first.kill();
-    await stage.drained();
-    await stage.check({ attempted });
-    await stage.client.end();
+    await fixture.drained();
+    await fixture.check({ attempted });
+    await fixture.client.end();
     await server.release();
     expect(serverPid(), "somebody else still needs it").toBeDefined();
     expect((await second.stop()).code).toBe(0);

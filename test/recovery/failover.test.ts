@@ -1,12 +1,12 @@
 import pg from "pg";
 import { describe, expect, it } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
-import { DebianCluster } from "../support/debian-cluster.js";
-import { type DebianServer, debianMissing } from "../support/debian-postgres.js";
 import { eventually } from "../support/eventually.js";
-import { Wire } from "../support/proxy.js";
-import { STEADY, Stage } from "../support/stage.js";
-import { Standstill } from "../support/standstill.js";
+import { ProcessFixture, STEADY_LEASES } from "../support/fixtures/process-fixture.js";
+import { Standstill } from "../support/processes/standstill.js";
+import { DebianCluster } from "../support/servers/debian-cluster.js";
+import { type DebianServer, debianMissing } from "../support/servers/debian-postgres.js";
+import { TcpProxy } from "../support/servers/tcp-proxy.js";
 
 const missing = debianMissing();
 
@@ -35,21 +35,21 @@ describe.skipIf(missing !== undefined)(`a failover${missing === undefined ? "" :
       async () => (await ask(cluster, primary, "select sync_state from pg_stat_replication")) === "sync",
     );
 
-    const wire = await Wire.before(primary.address);
+    const wire = await TcpProxy.before(primary.address);
     const url = wire.url("jobs");
-    await using stage = await Stage.open({ url });
-    stage.atEnd(() => wire.close());
+    await using fixture = await ProcessFixture.open({ url });
+    fixture.onDispose(() => wire.close());
     const workers = [
-      await stage.worker({ ...STEADY.work, concurrency: 4 }, STEADY.open),
-      await stage.worker({ ...STEADY.work, concurrency: 4 }, STEADY.open),
+      await fixture.worker({ ...STEADY_LEASES.work, concurrency: 4 }, STEADY_LEASES.open),
+      await fixture.worker({ ...STEADY_LEASES.work, concurrency: 4 }, STEADY_LEASES.open),
     ];
-    await stage.enqueueMany("counter", 150, { ms: 100 });
-    await eventually("work is under way", () => stage.sink.lines("end").length > 10);
+    await fixture.enqueueMany("counter", 150, { ms: 100 });
+    await eventually("work is under way", () => fixture.handlerLog.lines("end").length > 10);
 
     await primary.stop("SIGQUIT");
-    wire.leadTo(standby.address);
+    wire.forwardTo(standby.address);
     const refusal = await eventually("it cannot be written yet", () =>
-      stage.pawl.enqueue("counter").then(
+      fixture.pawl.enqueue("counter").then(
         () => undefined,
         ({ code }: { code: string }) => (code === "store_read_only" ? code : undefined),
       ),
@@ -58,20 +58,20 @@ describe.skipIf(missing !== undefined)(`a failover${missing === undefined ? "" :
     using still = new Standstill();
     await ask(cluster, standby, "select pg_promote()");
     const promotedAt = Date.now();
-    const resumed = await eventually("claims resume", () => stage.sink.lines("start").find(({ at }) => at > promotedAt));
+    const resumed = await eventually("claims resume", () => fixture.handlerLog.lines("start").find(({ at }) => at > promotedAt));
     expect(resumed.at - promotedAt).toBeLessThanOrEqual(5_000 + still.ms);
 
-    await stage.reconnect();
-    await eventually("enqueueing works", () => stage.enqueue("counter").catch(() => undefined));
-    await stage.drained();
+    await fixture.reconnect();
+    await eventually("enqueueing works", () => fixture.enqueue("counter").catch(() => undefined));
+    await fixture.drained();
     for (const worker of workers) expect(worker.exit, worker.describe()).toBeUndefined();
-    await stage.check({ attempted: await stage.everyId() });
+    await fixture.check({ attempted: await fixture.storedIds() });
   });
 });
 
 it("a URL that names several hosts is refused at once, and says what to do instead (C14)", async () => {
   for (const url of ["postgres://app@one,two:5433/jobs", "postgres://app:a,b@one:5432,two/jobs", "postgres://app@/jobs?host=one,two"])
-    await expect(open(url)).rejects.toMatchObject({ code: "store_hosts", message: expect.stringContaining("leads to the primary") });
+    await expect(open(url)).rejects.toMatchObject({ code: "store_url_many_hosts", message: expect.stringContaining("leads to the primary") });
   // A comma in a password names nobody.
-  await expect(open("postgres://app:a,b@127.0.0.1:1/jobs", { postgres: { patience: 0 } })).rejects.toMatchObject({ code: "store_unreachable" });
+  await expect(open("postgres://app:a,b@127.0.0.1:1/jobs", { postgres: { startupWait: 0 } })).rejects.toMatchObject({ code: "store_unreachable" });
 });

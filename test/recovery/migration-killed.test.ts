@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { openDb } from "../../packages/pawl/src/store/postgres/db.js";
+import { openDb } from "../../packages/pawl/src/store/postgres/connection/db.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
-import { migrate, type readMigrations } from "../../packages/pawl/src/store/postgres/migrate.js";
+import { migrate, type readMigrations } from "../../packages/pawl/src/store/postgres/schema/migrate.js";
 import { onceOrAgain } from "../support/again.js";
-import { addOldJobs, catalogueOf, MOVING, timesMoved, withNext } from "../support/next-migration.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
-import { type KillPoint, killedAt } from "../support/upkeep-process.js";
-import { childScript } from "../support/worker-process.js";
+import { addOldJobs, catalogueOf, MOVING, timesMoved, withNext } from "../support/fixtures/next-migration.js";
+import { type KillPoint, killedAt } from "../support/processes/maintenance-process.js";
+import { childScript } from "../support/processes/worker-process.js";
+import { type Database, describeOn, freshDatabase } from "../support/servers/servers.js";
 
 interface Point extends KillPoint {
   readonly moment: string;
@@ -45,7 +45,7 @@ describeOn("embedded18", () => {
     await migrateTo(moving);
     right = await catalogueOf(client);
     await dropDatabase();
-    await childScript("upkeep-child");
+    await childScript("maintenance-child");
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   beforeEach(makeDatabase);
@@ -63,7 +63,7 @@ describeOn("embedded18", () => {
 
   async function migrateTo(migrations: ReturnType<typeof readMigrations>): Promise<void> {
     const driver = pgDriver({ config: { ...database.config, max: 1 }, prepare: "auto", statementTimeout: 30_000 });
-    await migrate(openDb(driver, { place: "test" }), migrations).finally(() => driver.close());
+    await migrate(openDb(driver, { location: "test" }), migrations).finally(() => driver.close());
   }
 
   describe("a process that migrates, killed with -9", () => {

@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { BootId } from "../../packages/pawl/src/core/id.js";
-import type { Store } from "../../packages/pawl/src/store/port.js";
+import type { InstanceId } from "../../packages/pawl/src/core/jobs/id.js";
+import type { Store } from "../../packages/pawl/src/store/port/index.js";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
 import { openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
 import { eventually } from "../support/eventually.js";
-import { type PrivateServer, startPrivateServer } from "../support/private-server.js";
-import { LANE, LEASE, newJob } from "../support/seat-scene.js";
+import { LANE, LEASE_MS, newJob } from "../support/fixtures/handoff-fixture.js";
+import { type PrivateServer, startPrivateServer } from "../support/servers/private-server.js";
 
 const native = nativePostgres();
 const TASKS = ["call", "another"];
@@ -17,7 +17,7 @@ const TASKS = ["call", "another"];
  * is the caller's own.
  */
 describe.skipIf(!native.ok)(`a transaction of the caller's on a quiet server${native.ok ? "" : ` (${native.reason})`}`, () => {
-  const worker = { name: "ana", boot: randomUUID() as BootId };
+  const worker = { name: "ana", instance: randomUUID() as InstanceId };
   let server: PrivateServer;
   beforeAll(async () => {
     server = await startPrivateServer();
@@ -52,15 +52,15 @@ describe.skipIf(!native.ok)(`a transaction of the caller's on a quiet server${na
 
   async function claim({ leases }: Store, task: string): Promise<number> {
     const quotas = [{ lane: { ...LANE, task }, quota: 5 }];
-    return (await leases.claim({ worker, quotas, duration: LEASE }))?.jobs.length ?? 0;
+    return (await leases.claim({ worker, quotas, duration: LEASE_MS }))?.jobs.length ?? 0;
   }
 
   it.each<[string, string, number]>([
     ["in a lane that is known", "call", 2],
     ["in a lane that is new", "another", 1],
   ])("that is open during many looks: its jobs are found when it ends, %s", async (_, task, count) => {
-    await using scene = await open();
-    const { store, client } = scene;
+    await using fixture = await open();
+    const { store, client } = fixture;
     for (let n = 0; n < count; n++) await store.jobs.enqueue([newJob({ lane: { task } })], client);
     for (let n = 0; n < 4; n++) expect(await look(store)).toEqual([]);
     await client.query("commit");
@@ -68,18 +68,18 @@ describe.skipIf(!native.ok)(`a transaction of the caller's on a quiet server${na
     expect(await claim(store, task)).toBe(count);
   });
 
-  it("that is open during many pulses: its delayed job is promoted when it ends", async () => {
-    await using scene = await open();
-    const { store, client } = scene;
+  it("that is open during many polls: its delayed job is promoted when it ends", async () => {
+    await using fixture = await open();
+    const { store, client } = fixture;
     await store.jobs.enqueue([{ ...newJob(), delay: 100 }], client);
     // As far behind as a clock may be, and more: only then is what was due before taken for gone.
     const late = performance.now() + 7_000;
-    await eventually("pulses have seen nothing for long", async () => {
-      expect((await store.duties.pulse()).scheduledIn).toBeUndefined();
+    await eventually("polls have seen nothing for long", async () => {
+      expect((await store.duties.poll()).scheduledIn).toBeUndefined();
       return performance.now() >= late;
     });
     await client.query("commit");
-    expect((await store.duties.pulse()).scheduledIn).toBeLessThan(0);
+    expect((await store.duties.poll()).scheduledIn).toBeLessThan(0);
     expect((await store.duties.promote(10)).count).toBe(1);
   });
 });

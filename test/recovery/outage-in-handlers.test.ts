@@ -1,67 +1,67 @@
 import { describe, expect, it } from "vitest";
-import { type AnyTask, type Context, type ForeignTransaction, type Job, open, task } from "../../packages/pawl/src/index.js";
-import { proxiedStage } from "../support/fresh-stage.js";
-import type { Wire } from "../support/proxy.js";
-import { describeOn } from "../support/servers.js";
-import { STEADY, type Stage } from "../support/stage.js";
+import { type AnyTask, type Context, type Job, open, type Transaction, task } from "../../packages/pawl/src/index.js";
+import { proxiedFixture } from "../support/fixtures/fresh-fixture.js";
+import { type ProcessFixture, STEADY_LEASES } from "../support/fixtures/process-fixture.js";
+import { describeOn } from "../support/servers/servers.js";
+import type { TcpProxy } from "../support/servers/tcp-proxy.js";
 
-interface Scene {
-  readonly stage: Stage;
-  readonly proxy: Wire;
+interface OutageCase {
+  readonly fixture: ProcessFixture;
+  readonly proxy: TcpProxy;
   /** runs the handler once, with a single attempt, and answers when its job is over */
   run(handler: (ctx: Context) => Promise<unknown>): Promise<{ readonly job: Job; readonly outcomes: readonly string[] }>;
 }
 
 /** A worker of this process, which reaches its store through a wire that can be cut. */
-async function scene(work: (scene: Scene) => Promise<void>): Promise<void> {
-  const proxied = await proxiedStage();
-  await using stage = proxied.stage;
+async function withOutageCase(work: (outageCase: OutageCase) => Promise<void>): Promise<void> {
+  const proxied = await proxiedFixture();
+  await using fixture = proxied.fixture;
   const { proxy } = proxied;
   await work({
-    stage,
+    fixture,
     proxy,
     async run(handler) {
       const only: AnyTask = task("only", { retry: 0 }, (_: unknown, ctx) => handler(ctx));
-      await using pawl = await open(stage.url, { ...STEADY.open, tasks: [only] });
-      await pawl.work(STEADY.work);
+      await using pawl = await open(fixture.url, { ...STEADY_LEASES.open, tasks: [only] });
+      await pawl.work(STEADY_LEASES.work);
       const job = await pawl.enqueue(only);
-      await stage.drained();
-      return { job, outcomes: await stage.history(job.id) };
+      await fixture.drained();
+      return { job, outcomes: await fixture.history(job.id) };
     },
   });
 }
 
-const addEffect = (tx: ForeignTransaction, ctx: Context) => tx.query("insert into public.effects (job) values ($1)", [ctx.job]);
-const effects = (stage: Stage) => stage.one<number>("select count(*)::int from public.effects");
+const addEffect = (tx: Transaction, ctx: Context) => tx.query("insert into public.effects (job) values ($1)", [ctx.job]);
+const effects = (fixture: ProcessFixture) => fixture.one<number>("select count(*)::int from public.effects");
 /** Ends the connection of a transaction from elsewhere, as an operator, a failover or a server that restarts does. */
-async function terminate(stage: Stage, tx: ForeignTransaction): Promise<void> {
+async function terminate(fixture: ProcessFixture, tx: Transaction): Promise<void> {
   const [row] = (await tx.query("select pg_backend_pid() as pid", [])).rows as [{ pid: number }];
-  await stage.rows("select pg_terminate_backend($1)", [row.pid]);
+  await fixture.rows("select pg_terminate_backend($1)", [row.pid]);
 }
 
-const NOT_SPENT = ["snoozed", "succeeded"];
+const NOT_COUNTED = ["snoozed", "succeeded"];
 
 describeOn("embedded18", () => {
   describe.concurrent("a connection that is lost under a handler spends no attempt", () => {
     it("while it looks for what `ctx.once` recorded", () =>
-      scene(async ({ proxy, run }) => {
+      withOutageCase(async ({ proxy, run }) => {
         let tries = 0;
         const { outcomes } = await run(async (ctx) => {
           const lost = ++tries === 1 ? proxy.loseAnswer(/pawl_recall/) : undefined;
           await ctx.once("effect", () => 1).finally(() => lost);
         });
-        expect(outcomes).toEqual(NOT_SPENT);
+        expect(outcomes).toEqual(NOT_COUNTED);
       }));
 
     it("after `ctx.once` wrote its record: the next attempt finds it, and its effect happens once", () =>
-      scene(async ({ proxy, run }) => {
+      withOutageCase(async ({ proxy, run }) => {
         let tries = 0;
         let happened = 0;
         const { outcomes } = await run(async (ctx) => {
           if (++tries === 1) void proxy.loseAnswer(/pawl_record/);
           await ctx.once("effect", () => ++happened);
         });
-        expect(outcomes).toEqual(NOT_SPENT);
+        expect(outcomes).toEqual(NOT_COUNTED);
         expect(happened).toBe(1);
       }));
 
@@ -74,7 +74,7 @@ describeOn("embedded18", () => {
       },
       { when: "its transaction is idle", statement: "select 1", told: (error) => new Error("could not save", { cause: error }) },
     ])("while $when", ({ statement, told }) =>
-      scene(async ({ stage, proxy, run }) => {
+      withOutageCase(async ({ fixture, proxy, run }) => {
         let tries = 0;
         const { outcomes } = await run(async (ctx) => {
           try {
@@ -89,27 +89,27 @@ describeOn("embedded18", () => {
             throw told(error);
           }
         });
-        expect(outcomes).toEqual(NOT_SPENT);
-        expect(await effects(stage)).toBe(1);
+        expect(outcomes).toEqual(NOT_COUNTED);
+        expect(await effects(fixture)).toBe(1);
       }),
     );
 
     it("that the server ends while its transaction is idle", () =>
-      scene(async ({ stage, run }) => {
+      withOutageCase(async ({ fixture, run }) => {
         let tries = 0;
         const { outcomes } = await run((ctx) =>
           ctx.transaction(async (tx) => {
             await addEffect(tx, ctx);
-            if (++tries === 1) await terminate(stage, tx);
+            if (++tries === 1) await terminate(fixture, tx);
             await addEffect(tx, ctx);
           }),
         );
-        expect(outcomes).toEqual(NOT_SPENT);
-        expect(await effects(stage)).toBe(2);
+        expect(outcomes).toEqual(NOT_COUNTED);
+        expect(await effects(fixture)).toBe(2);
       }));
 
     it("before its transaction begins, for a while", () =>
-      scene(async ({ stage, proxy, run }) => {
+      withOutageCase(async ({ fixture, proxy, run }) => {
         let tries = 0;
         const { outcomes } = await run(async (ctx) => {
           if (++tries === 1) {
@@ -118,12 +118,12 @@ describeOn("embedded18", () => {
           }
           await ctx.transaction((tx) => addEffect(tx, ctx));
         });
-        expect(outcomes).toEqual(NOT_SPENT);
-        expect(await effects(stage)).toBe(1);
+        expect(outcomes).toEqual(NOT_COUNTED);
+        expect(await effects(fixture)).toBe(1);
       }));
 
     it("before it commits: nothing of it was done, and the next attempt does it once", () =>
-      scene(async ({ stage, proxy, run }) => {
+      withOutageCase(async ({ fixture, proxy, run }) => {
         let tries = 0;
         const { outcomes } = await run((ctx) =>
           ctx.transaction(async (tx) => {
@@ -131,14 +131,14 @@ describeOn("embedded18", () => {
             if (++tries === 1) void proxy.stopAt({ at: /commit\0/, when: "before" }).then(() => proxy.cut());
           }),
         );
-        expect(outcomes).toEqual(NOT_SPENT);
-        expect(await effects(stage)).toBe(1);
+        expect(outcomes).toEqual(NOT_COUNTED);
+        expect(await effects(fixture)).toBe(1);
       }));
   });
 
   describe.concurrent("a commit whose answer is lost", () => {
     it("has happened: its job has succeeded and is not run again", () =>
-      scene(async ({ stage, proxy, run }) => {
+      withOutageCase(async ({ fixture, proxy, run }) => {
         const { outcomes } = await run((ctx) =>
           ctx.transaction(async (tx) => {
             await addEffect(tx, ctx);
@@ -146,18 +146,18 @@ describeOn("embedded18", () => {
           }),
         );
         expect(outcomes).toEqual(["succeeded"]);
-        expect(await effects(stage)).toBe(1);
+        expect(await effects(fixture)).toBe(1);
       }));
 
     it("is not repeated by a handler that tries it again in the same attempt", () =>
-      scene(async ({ stage, proxy, run }) => {
+      withOutageCase(async ({ fixture, proxy, run }) => {
         const { outcomes } = await run(async (ctx) => {
           void proxy.loseAnswer(/commit\0/);
           const move = () => ctx.transaction((tx) => addEffect(tx, ctx));
           await move().catch(move);
         });
         expect(outcomes).toEqual(["succeeded"]);
-        expect(await effects(stage)).toBe(1);
+        expect(await effects(fixture)).toBe(1);
       }));
   });
 
@@ -175,7 +175,7 @@ describeOn("embedded18", () => {
         text: "create table public.late (id int unique deferrable initially deferred); insert into public.late values (1), (1)",
       },
     ])("$what", ({ text, values = [] }) =>
-      scene(async ({ stage, run }) => {
+      withOutageCase(async ({ fixture, run }) => {
         const { outcomes } = await run((ctx) =>
           ctx.transaction(async (tx) => {
             await addEffect(tx, ctx);
@@ -183,12 +183,12 @@ describeOn("embedded18", () => {
           }),
         );
         expect(outcomes).toEqual(["failed"]);
-        expect(await effects(stage)).toBe(0);
+        expect(await effects(fixture)).toBe(0);
       }),
     );
 
     it("where it goes on after it, in a transaction that the server has given up", () =>
-      scene(async ({ run }) => {
+      withOutageCase(async ({ run }) => {
         const { outcomes } = await run((ctx) => ctx.transaction((tx) => tx.query("selec", []).catch(() => {})));
         expect(outcomes).toEqual(["failed"]);
       }));

@@ -2,14 +2,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { checkInvariants } from "../../packages/pawl/src/store/conformance/index.js";
-import { DAY, KILLED, MINUTE } from "../../packages/pawl/src/store/conformance/world.js";
+import { checkInvariants } from "../../packages/pawl/conformance/index.js";
+import { DAY, KILLED, MINUTE } from "../../packages/pawl/conformance/world.js";
 import { onceOrAgain } from "../support/again.js";
-import { Processes } from "../support/processes.js";
-import { describeOn } from "../support/servers.js";
-import { type KillPoint, killedAt } from "../support/upkeep-process.js";
-import { violations } from "../support/violations.js";
-import { childScript } from "../support/worker-process.js";
+import { type KillPoint, killedAt } from "../support/processes/maintenance-process.js";
+import { SimulatedProcesses } from "../support/processes/simulated-processes.js";
+import { childScript } from "../support/processes/worker-process.js";
+import { violations } from "../support/races/violations.js";
+import { describeOn } from "../support/servers/servers.js";
 
 const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 2 };
 /** The month in which every test begins is past its time. */
@@ -38,13 +38,13 @@ describeOn("embedded18", () => {
     let folder: string;
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), "pawl-test-"));
-      await childScript("upkeep-child");
+      await childScript("maintenance-child");
     });
     afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
     for (const [index, { moment, twice = 0, ...point }] of onceOrAgain([...POINTS.entries()])) {
       it(`${moment}: another one finishes it, and every job is exported before it goes`, async () => {
-        await using processes = await Processes.open();
+        await using processes = await SimulatedProcesses.open();
         const { clock, control, database } = processes;
         const world = processes.start();
         const finished: string[] = [];
@@ -74,7 +74,7 @@ describeOn("embedded18", () => {
         expect([...new Set([...before, ...again])].sort(), "all of them are in the archive").toEqual([...finished].sort());
         expect(before.length + again.length - FINISHED, "seen twice").toBe(twice);
         expect(await processes.column("select relname from pg_class where relname ~ '_2026_01'"), "the month is gone").toEqual([]);
-        for (const id of finished) expect(await world.state(id as typeof dead)).toBe("gone");
+        for (const id of finished) expect(await world.state(id as typeof dead)).toBe("deleted");
         expect(await world.state(dead)).toBe("dead");
         expect(await world.store.jobs.history("everyone", dead)).toHaveLength(1);
         expect(await world.state(waits)).toBe("ready");

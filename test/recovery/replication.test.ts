@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { open, task } from "../../packages/pawl/src/index.js";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
 import { eventually } from "../support/eventually.js";
-import { type PrivateServer, startPrivateServer } from "../support/private-server.js";
+import { type PrivateServer, startPrivateServer } from "../support/servers/private-server.js";
 
 const native = nativePostgres();
 const quick = task("quick", () => "done");
@@ -68,16 +68,16 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
     const before = await pawl.enqueue(quick, undefined);
     await standby("gone");
     const began = performance.now();
-    const calls = Array.from({ length: 12 }, (_, n) => pawl.enqueue(quick, undefined, { request: `r-${n}` }));
+    const calls = Array.from({ length: 12 }, (_, n) => pawl.enqueue(quick, undefined, { idempotencyKey: `r-${n}` }));
     const answers = await Promise.allSettled(calls);
     for (const answer of answers)
-      expect(answer).toMatchObject({ status: "rejected", reason: { code: expect.stringMatching(/^(enqueue_unknown|store_unreachable)$/) } });
+      expect(answer).toMatchObject({ status: "rejected", reason: { code: expect.stringMatching(/^(enqueue_uncertain|store_unreachable)$/) } });
     expect(performance.now() - began, "not one time-out after the other").toBeLessThan(12 * 1_500);
     expect(await before.get(), "a read does not wait, and finds a connection").toMatchObject({ state: "ready" });
 
     await standby("");
     const jobs = await eventually("enqueueing works", () =>
-      Promise.all(calls.map((_, n) => pawl.enqueue(quick, undefined, { request: `r-${n}` }))).catch(() => undefined),
+      Promise.all(calls.map((_, n) => pawl.enqueue(quick, undefined, { idempotencyKey: `r-${n}` }))).catch(() => undefined),
     );
     await pawl.work();
     for (const job of [before, ...jobs]) expect(await job.result(WAIT)).toBe("done");
@@ -96,10 +96,10 @@ describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" 
       return answer;
     };
     await standby("gone");
-    expect(await cancelled(pawl.enqueue(quick, undefined)), "a statement of its own").toBe("enqueue_unknown");
-    expect(await cancelled(pawl.enqueue(quick, undefined, { request: "once" })), "a transaction").toBe("enqueue_unknown");
+    expect(await cancelled(pawl.enqueue(quick, undefined)), "a statement of its own").toBe("enqueue_uncertain");
+    expect(await cancelled(pawl.enqueue(quick, undefined, { idempotencyKey: "once" })), "a transaction").toBe("enqueue_uncertain");
     await standby("");
-    const again = await pawl.enqueue(quick, undefined, { request: "once" });
+    const again = await pawl.enqueue(quick, undefined, { idempotencyKey: "once" });
     expect(again.enqueued).toBe("existing");
   });
 });

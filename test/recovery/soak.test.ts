@@ -4,7 +4,7 @@ import pg from "pg";
 import { expect, it } from "vitest";
 import { open, task } from "../../packages/pawl/src/index.js";
 import { eventually } from "../support/eventually.js";
-import { describeOn, migratedDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers/servers.js";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
@@ -19,7 +19,7 @@ describeOn("embedded18", () => {
       if (attempt === 1) throw new Error("once");
     });
     const never = task("never", () => {});
-    await using pawl = await open(database.url, { tasks: [quick, fails, never], maintenance: { pulse: "50ms" } });
+    await using pawl = await open(database.url, { tasks: [quick, fails, never], maintenance: { pollInterval: "50ms" } });
     const worker = await pawl.work({ concurrency: 50, tasks: ["quick", "fails"] });
     const control = new pg.Client(database.config);
     await control.connect();

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
-import { childTasks } from "../support/child-tasks.js";
-import { proxiedStage } from "../support/fresh-stage.js";
-import type { Stop } from "../support/proxy.js";
-import { describeOn } from "../support/servers.js";
-import { SHORT, STEADY } from "../support/stage.js";
+import { proxiedFixture } from "../support/fixtures/fresh-fixture.js";
+import { SHORT_LEASES, STEADY_LEASES } from "../support/fixtures/process-fixture.js";
+import { childTasks } from "../support/processes/worker-tasks.js";
+import { describeOn } from "../support/servers/servers.js";
+import type { StopPoint } from "../support/servers/tcp-proxy.js";
 
-interface Point extends Stop {
+interface Point extends StopPoint {
   readonly moment: string;
   readonly task: "quick" | "counter" | "once" | "fragile";
   /** how often its handler was begun, by the dead worker and by its heir */
@@ -57,26 +57,26 @@ describeOn("embedded18", () => {
   describe.concurrent("a worker killed with -9", () => {
     for (const { moment, task, starts, history, effects = 0, ...stop } of POINTS) {
       it(`${moment}: its ${task} job is lost nowhere and done twice nowhere (B1, I4)`, async () => {
-        const { stage, proxy } = await proxiedStage();
-        await using _ = stage;
-        const job = await stage.enqueue(task);
+        const { fixture, proxy } = await proxiedFixture();
+        await using _ = fixture;
+        const job = await fixture.enqueue(task);
         const stopped = proxy.stopAt(stop);
         // Without maintenance the requests on the wire are those for its jobs.
-        const victim = stage.spawn({ ...STEADY.work, concurrency: 1 }, { maintenance: false });
+        const victim = fixture.spawn({ ...STEADY_LEASES.work, concurrency: 1 }, { maintenance: false });
         await stopped;
         await victim.kill();
 
-        await using heir = await open(stage.directUrl, { tasks: childTasks(stage.sink), ...SHORT.open });
-        await heir.work({ ...SHORT.work, poll: "100ms" });
-        await stage.drained();
-        expect(await stage.history(job.id)).toEqual(history);
-        expect(stage.sink.of(job.id, "start")).toHaveLength(starts);
-        expect(stage.sink.of(job.id, "effect")).toHaveLength(effects);
+        await using heir = await open(fixture.directUrl, { tasks: childTasks(fixture.handlerLog), ...SHORT_LEASES.open });
+        await heir.work({ ...SHORT_LEASES.work, pollInterval: "100ms" });
+        await fixture.drained();
+        expect(await fixture.history(job.id)).toEqual(history);
+        expect(fixture.handlerLog.of(job.id, "start")).toHaveLength(starts);
+        expect(fixture.handlerLog.of(job.id, "effect")).toHaveLength(effects);
         const { state, failure } = await job.get();
         expect({ state, kind: failure?.kind }).toEqual(
           task === "fragile" ? { state: "dead", kind: "interrupted" } : { state: "succeeded", kind: undefined },
         );
-        await stage.check();
+        await fixture.check();
       });
     }
   });

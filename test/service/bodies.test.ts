@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { oversized } from "../support/oversized.js";
+import { postOversized } from "../support/oversized-body.js";
 import { serve } from "./service.js";
 
 const MEGABYTE = 1_048_576;
@@ -17,8 +17,8 @@ function memoryOf(pid: number): { readonly now: number; readonly peak: number } 
 
 /** A process that has been at work: what it needs for its first requests is not what bodies cost. */
 async function warmed(url: string): Promise<void> {
-  const ask = () => fetch(`${url}/v1/jobs/batch`, { method: "POST", headers: { "content-type": "application/json" }, body: BATCH });
-  for (let turn = 0; turn < 40; turn++) expect((await ask()).status).toBe(200);
+  const send = () => fetch(`${url}/v1/jobs/many`, { method: "POST", headers: { "content-type": "application/json" }, body: BATCH });
+  for (let round = 0; round < 40; round++) expect((await send()).status).toBe(200);
 }
 const BATCH = JSON.stringify({ task: "later", inputs: new Array(100).fill("x".repeat(1_000)), options: { delay: "1h" } });
 
@@ -31,7 +31,7 @@ where("S20: 50 oversized bodies at once, of told and untold length, take less th
   // Forgets the peak so far.
   writeFileSync(`/proc/${service.pid}/clear_refs`, "5");
   const { now } = memoryOf(service.pid);
-  const statuses = await Promise.all(Array.from({ length: BODIES }, (_, n) => oversized(url, { bytes: SIZE, told: n % 2 === 0 })));
+  const statuses = await Promise.all(Array.from({ length: BODIES }, (_, n) => postOversized(url, { bytes: SIZE, withLength: n % 2 === 0 })));
   expect(statuses.filter((status) => status !== 413 && status !== 0)).toEqual([]);
   expect(memoryOf(service.pid).peak - now).toBeLessThan(25);
   expect((await fetch(`${url}/livez`)).status).toBe(200);

@@ -4,8 +4,8 @@ import { open } from "pawl";
 import { describe, expect, test } from "vitest";
 import { onceOrAgain } from "../support/again.js";
 import { eventually } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
-import { describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
+import { describeOn, migratedDatabase, type ServerName } from "../support/servers/servers.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { ServiceProcess, serve } from "./service.js";
 
 const TASKS = `
@@ -25,10 +25,10 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
     test("three processes with a role each are one service, on one Postgres", { timeout: 180_000 }, async () => {
       using folder = temporaryFolder();
       await using database = await migratedDatabase(server);
-      await using api = serve(database.url, ["--roles", "api"]);
+      await using api = serve(database.url, ["--components", "api"]);
       const address = await api.up();
-      await using maintenance = new ServiceProcess("serve", ["--roles", "maintenance"], { PAWL_STORE: database.url });
-      await using worker = serve(database.url, ["--roles", "worker", "--tasks", taskFile(folder.path)]);
+      await using maintenance = new ServiceProcess("serve", ["--components", "maintenance"], { PAWL_STORE: database.url });
+      await using worker = serve(database.url, ["--components", "worker", "--tasks", taskFile(folder.path)]);
       // Delayed, so that it needs all three: one takes it, one promotes it, one runs it.
       const response = await fetch(`${address}/v1/jobs`, {
         method: "POST",
@@ -59,7 +59,7 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
       await using database = await migratedDatabase(server);
       const acknowledged: string[] = [];
       {
-        await using victim = serve(database.url, ["--roles", "api,maintenance"]);
+        await using victim = serve(database.url, ["--components", "api,maintenance"]);
         const address = await victim.up();
         let killed = false;
         const send = async (client: number) => {

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { Wire } from "../support/proxy.js";
-import { freshDatabase } from "../support/servers.js";
+import { freshDatabase } from "../support/servers/servers.js";
+import { TcpProxy } from "../support/servers/tcp-proxy.js";
 import { serve } from "./service.js";
 
 /** MB of heap, as small as people run it */
@@ -40,12 +40,12 @@ function peakOf(pid: number): number {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1_024;
 }
 
-test("inputs that cost all time and memory are judged or refused, and meanwhile others are answered, with a heap of 512 MB", {
+test("inputs that cost all time and memory are checked or refused, and meanwhile others are answered, with a heap of 512 MB", {
   timeout: 300_000,
 }, async () => {
   await using service = serve("memory:", ["--log-requests", "false"], { NODE_OPTIONS: `--max-old-space-size=${HEAP}` });
   const url = await service.up();
-  const ask = async (method: string, path: string, body?: string) => {
+  const send = async (method: string, path: string, body?: string) => {
     const response = await fetch(`${url}${path}`, {
       method,
       ...(body === undefined ? {} : { body, headers: { "content-type": "application/json" } }),
@@ -54,29 +54,29 @@ test("inputs that cost all time and memory are judged or refused, and meanwhile 
     const { code = "created" } = (text === "" ? {} : JSON.parse(text)) as { readonly code?: string };
     return { status: response.status, code };
   };
-  for (const [task, inputSchema] of ATTACKS) expect((await ask("PUT", `/v1/tasks/${task}`, JSON.stringify({ inputSchema }))).status, task).toBe(204);
+  for (const [task, inputSchema] of ATTACKS) expect((await send("PUT", `/v1/tasks/${task}`, JSON.stringify({ inputSchema }))).status, task).toBe(204);
 
-  const said = new Set<string>();
+  const statuses = new Set<string>();
   let answered = 0;
   const attack = async (first: number) => {
-    for (let turn = first; answered < ANSWERS || turn < first + ATTACKS.length; turn++) {
-      const [task, , input] = ATTACKS[turn % ATTACKS.length] as (typeof ATTACKS)[number];
-      const { status, code } = await ask("POST", "/v1/jobs", `{"task":"${task}","delay":"1h","input":${input}}`);
-      said.add(`${task}: ${status} ${code}`);
+    for (let round = first; answered < ANSWERS || round < first + ATTACKS.length; round++) {
+      const [task, , input] = ATTACKS[round % ATTACKS.length] as (typeof ATTACKS)[number];
+      const { status, code } = await send("POST", "/v1/jobs", `{"task":"${task}","delay":"1h","input":${input}}`);
+      statuses.add(`${task}: ${status} ${code}`);
     }
   };
   let slowest = 0;
   const another = async () => {
     for (; answered < ANSWERS; answered++) {
       const before = performance.now();
-      expect((await ask("GET", "/livez")).status).toBe(200);
-      expect((await ask("POST", "/v1/jobs", '{"task":"plain","delay":"1h","input":{"a":1}}')).status).toBe(201);
+      expect((await send("GET", "/livez")).status).toBe(200);
+      expect((await send("POST", "/v1/jobs", '{"task":"plain","delay":"1h","input":{"a":1}}')).status).toBe(201);
       slowest = Math.max(slowest, performance.now() - before);
     }
   };
   await Promise.all([another(), ...ATTACKS.map((_, at) => attack(at))]);
-  for (const one of said) expect(one).toMatch(/: (201 created|422 input_invalid|422 input_too_costly|429 too_many_requests)$/);
-  expect([...said]).toContain("tree: 422 input_invalid");
+  for (const one of statuses) expect(one).toMatch(/: (201 created|422 input_invalid|422 input_too_costly|429 too_many_requests)$/);
+  expect([...statuses]).toContain("tree: 422 input_invalid");
   expect(slowest).toBeLessThan(HARM);
   expect(peakOf(service.pid)).toBeLessThan(2 * HEAP);
 });
@@ -85,7 +85,7 @@ test("many large batches of one caller, whose values take twenty times their tex
   timeout: 300_000,
 }, async () => {
   await using database = await freshDatabase();
-  const wire = await Wire.before(database.directConfig);
+  const wire = await TcpProxy.before(database.directConfig);
   try {
     await using service = serve(wire.url(database.name), ["--log-requests", "false"], { NODE_OPTIONS: `--max-old-space-size=${HEAP / 2}` });
     const url = await service.up();
@@ -98,7 +98,7 @@ test("many large batches of one caller, whose values take twenty times their tex
       });
     const input = `[${Array.from({ length: 330_000 }, () => "[]").join()}]`;
     const batch = `{"task":"plain","options":{"delay":"1h"},"inputs":[${Array.from({ length: 5 }, () => input).join()}]}`;
-    const attack = Promise.all(Array.from({ length: BATCHES }, () => post("/v1/jobs/batch", batch)));
+    const attack = Promise.all(Array.from({ length: BATCHES }, () => post("/v1/jobs/many", batch)));
     let underAttack = true;
     const others = async () => {
       do expect((await fetch(`${url}/livez`)).status).toBe(200);

@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
-import { describeOn, migratedDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers/servers.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { ServiceProcess } from "./service.js";
 
 /** A task that ends when a file is there, and at once if it is given none. */
@@ -30,10 +30,10 @@ describeOn("embedded18", () => {
     const address = await child.address();
     await child.line(/^ready/);
     const outputOf = async (id: string) => ((await (await fetch(`${address}/v1/jobs/${id}`)).json()) as { output?: unknown }).output;
-    const reaches = (id: string, wanted: string) =>
+    const reaches = (id: string, state: string) =>
       eventually(
-        () => `job ${id} is ${wanted}`,
-        async () => ((await (await fetch(`${address}/v1/jobs/${id}`)).json()) as { state: string }).state === wanted,
+        () => `job ${id} is ${state}`,
+        async () => ((await (await fetch(`${address}/v1/jobs/${id}`)).json()) as { state: string }).state === state,
       );
 
     const until = join(folder.path, "go");

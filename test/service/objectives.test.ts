@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { alerts } from "../../packages/server/src/telemetry/alerts.js";
+import { alerts } from "../../packages/server/src/telemetry/metrics/alerts.js";
 import { eventually } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { ServiceProcess, serve } from "./service.js";
 
 const OBJECTIVE = "pawl_job_objective_seconds";

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { open } from "pawl";
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
-import { Wire } from "../support/proxy.js";
-import { describeOn, migratedDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers/servers.js";
+import { TcpProxy } from "../support/servers/tcp-proxy.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { ServiceProcess, serve } from "./service.js";
 
 const PEPPER = "a pepper of more than sixteen bytes";
@@ -15,7 +15,7 @@ describeOn("embedded18", () => {
     timeout: 180_000,
   }, async () => {
     await using database = await migratedDatabase();
-    const wire = await Wire.before(database.directConfig);
+    const wire = await TcpProxy.before(database.directConfig);
     try {
       await using service = serve(wire.url(database.name));
       const address = await service.up();
@@ -47,25 +47,25 @@ describeOn("embedded18", () => {
     const pepper = join(folder.path, "pepper");
     writeFileSync(pepper, PEPPER);
     await using database = await migratedDatabase();
-    const wire = await Wire.before(database.directConfig);
+    const wire = await TcpProxy.before(database.directConfig);
     try {
-      await using service = serve(wire.url(database.name), ["--auth", "keys", "--keys-pepper", `file:${pepper}`]);
+      await using service = serve(wire.url(database.name), ["--auth", "keys", "--api-keys-pepper", `file:${pepper}`]);
       const address = await service.up();
-      await using pawl = await open(database.url, { keys: { pepper: PEPPER }, maintenance: false });
-      const [known, unseen] = await Promise.all(["known", "unseen"].map((name) => pawl.keys.create({ name, grants: [{ role: "viewer" }] })));
-      const get = (path: string, key = known?.text) => fetch(address + path, { headers: { authorization: `Bearer ${key}` } });
+      await using pawl = await open(database.url, { apiKeys: { pepper: PEPPER }, maintenance: false });
+      const [usedKey, unseen] = await Promise.all(["known", "unseen"].map((name) => pawl.apiKeys.create({ name, grants: [{ role: "viewer" }] })));
+      const get = (path: string, key = usedKey?.secret) => fetch(address + path, { headers: { authorization: `Bearer ${key}` } });
       const storeUp = async () => /^pawl_store_up (\d)$/m.exec(await (await get("/metrics")).text())?.[1];
       expect(await storeUp()).toBe("1");
 
       await wire.refuse();
       await eventually("the metrics say so", async () => (await storeUp()) === "0");
-      const [shown, other, jobs] = await Promise.all([get("/metrics"), get("/metrics", unseen?.text), get("/v1/jobs")]);
-      expect([shown.status, other.status, jobs.status]).toEqual([200, 503, 503]);
-      expect(await shown.text()).toContain("pawl_store_errors_total");
+      const [metrics, other, jobs] = await Promise.all([get("/metrics"), get("/metrics", unseen?.secret), get("/v1/jobs")]);
+      expect([metrics.status, other.status, jobs.status]).toEqual([200, 503, 503]);
+      expect(await metrics.text()).toContain("pawl_store_errors_total");
 
       await wire.accept();
       await eventually("the metrics say so", async () => (await storeUp()) === "1");
-      expect((await get("/metrics", unseen?.text)).status).toBe(200);
+      expect((await get("/metrics", unseen?.secret)).status).toBe(200);
     } finally {
       await wire.close();
     }

@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { builtPawl, Child } from "../support/child.js";
-import { temporaryFolder } from "../support/folder.js";
+import { builtPawl, NodeProcess } from "../support/processes/child-process.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 
-const pawl = (...args: string[]) => new Child(builtPawl(), args);
+const pawl = (...args: string[]) => new NodeProcess(builtPawl(), args);
 /** of sysexits.h */
 const EX_CONFIG = 78;
 
@@ -37,7 +37,7 @@ describe("pawl serve", { timeout: 120_000 }, () => {
 
 test("pawl serve writes one JSON object a line where no person reads", { timeout: 120_000 }, async () => {
   await using child = pawl("serve", "--store", "memory:", "--listen", "127.0.0.1:0");
-  await child.line(/"msg":"roles: api, worker, maintenance"/);
+  await child.line(/"msg":"components: api, worker, maintenance"/);
   child.signal("SIGTERM");
   expect(await child.exit()).toBe(0);
   expect(child.lines.map((line) => JSON.parse(line) as { level: string; msg: string })).toContainEqual(
@@ -47,10 +47,10 @@ test("pawl serve writes one JSON object a line where no person reads", { timeout
 
 describe("pawl check", { timeout: 120_000 }, () => {
   test("says everything that is wrong, one line each, and exits 78", async () => {
-    const plain = await refused("check", "--roles", "api,wroker", "--store-password", "hunter2", "--tls-key", "file:nowhere.pem");
+    const plain = await refused("check", "--components", "api,wroker", "--store-password", "hunter2", "--tls-key", "file:nowhere.pem");
     expect(plain).toEqual([
       expect.stringMatching(/^pawl: --store-password: a secret does not stand here/),
-      'pawl: --roles: "wroker" is none of api, worker, maintenance; did you mean worker?',
+      'pawl: --components: "wroker" is none of api, worker, maintenance; did you mean worker?',
       "pawl: --tls-key: it needs tls.cert; give that with --tls-cert",
     ]);
     expect(plain.join()).not.toContain("hunter2");
@@ -70,12 +70,12 @@ describe("pawl check", { timeout: 120_000 }, () => {
       `file:${at("key.pem")}`,
       "--tasks",
       at("broken.mjs"),
-      "--keys-pepper",
+      "--api-keys-pepper",
       `file:${at("nowhere")}`,
     ];
     const wrong = [
       expect.stringMatching(/^pawl: .*broken\.mjs: it cannot be loaded: /),
-      expect.stringMatching(/^pawl: --keys-pepper: it cannot be read: .*ENOENT/),
+      expect.stringMatching(/^pawl: --api-keys-pepper: it cannot be read: .*ENOENT/),
       "pawl: --tls-cert: there is no certificate in it; give a certificate in PEM, followed by the rest of its chain",
       "pawl: --tls-key: there is no private key in it; give the certificate's private key in PEM",
     ];
@@ -108,19 +108,19 @@ describe("pawl check", { timeout: 120_000 }, () => {
     using folder = temporaryFolder();
     mkdirSync(folder.path, { recursive: true });
     const file = join(folder.path, "pawl.config.json");
-    writeFileSync(file, JSON.stringify({ encryption: { keys: ["file:nowhere"] } }));
-    await using child = new Child(builtPawl(), ["check", "--config", file, "--store-password", "env:NOWHERE"], {
+    writeFileSync(file, JSON.stringify({ encryption: { masterKeys: ["file:nowhere"] } }));
+    await using child = new NodeProcess(builtPawl(), ["check", "--config", file, "--store-password", "env:NOWHERE"], {
       PAWL_STORE: "command:there-is-no-such-program",
       PAWL_STORE_LISTEN_URL: "env:NOWHERE",
-      PAWL_KEYS_PEPPER: "file:nowhere",
+      PAWL_API_KEYS_PEPPER: "file:nowhere",
     });
     expect(await child.exit()).toBe(78);
     expect(child.lines.map((line) => line.replace(/^pawl: (.*): it cannot be read: .*/, "$1"))).toEqual([
       "PAWL_STORE",
       "PAWL_STORE_LISTEN_URL",
       "--store-password",
-      "pawl.config.json: encryption.keys",
-      "PAWL_KEYS_PEPPER",
+      "pawl.config.json: encryption.masterKeys",
+      "PAWL_API_KEYS_PEPPER",
     ]);
   });
 
@@ -128,10 +128,10 @@ describe("pawl check", { timeout: 120_000 }, () => {
     using folder = temporaryFolder();
     mkdirSync(folder.path, { recursive: true });
     writeFileSync(join(folder.path, "pepper"), "short");
-    const args = ["--store", "memory:", "--auth", "keys", "--keys-pepper", `file:${join(folder.path, "pepper")}`];
+    const args = ["--store", "memory:", "--auth", "keys", "--api-keys-pepper", `file:${join(folder.path, "pepper")}`];
     for (const command of ["check", "serve"])
       expect(await refused(command, ...args)).toContain(
-        "pawl: --keys-pepper: what is kept there is shorter than 16 bytes; openssl rand -base64 32 makes one",
+        "pawl: --api-keys-pepper: what is kept there is shorter than 16 bytes; openssl rand -base64 32 makes one",
       );
   });
 
@@ -145,8 +145,8 @@ describe("pawl check", { timeout: 120_000 }, () => {
     const at = (name: string) => join(folder.path, name);
     writeFileSync(at("good"), Buffer.alloc(32, 1).toString("base64"));
     writeFileSync(at("bad"), key);
-    const args = ["--store", "memory:", "--encryption-keys", `file:${at("good")},file:${at("bad")}`];
-    const wrong = `pawl: --encryption-keys: what file:${at("bad")} holds is not 32 bytes, as base64 or hex; openssl rand -base64 32 makes one`;
+    const args = ["--store", "memory:", "--encryption-master-keys", `file:${at("good")},file:${at("bad")}`];
+    const wrong = `pawl: --encryption-master-keys: what file:${at("bad")} holds is not 32 bytes, as base64 or hex; openssl rand -base64 32 makes one`;
     for (const command of ["check", "serve"]) expect(await refused(command, ...args)).toEqual([wrong]);
   });
 
@@ -179,7 +179,7 @@ describe("pawl check", { timeout: 120_000 }, () => {
     using folder = temporaryFolder();
     mkdirSync(folder.path, { recursive: true });
     const file = join(folder.path, "pawl.config.mjs");
-    writeFileSync(file, "export default { store: 'memory:', roles: ['api'], worker: { concurrency: 3 } }");
+    writeFileSync(file, "export default { store: 'memory:', components: ['api'], worker: { concurrency: 3 } }");
     await using child = pawl("check", "--config", file);
     expect(await child.exit()).toBe(0);
     expect(child.lines).toEqual([`the configuration is good: ${file}`]);

@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.js";
-import { Wire } from "../support/proxy.js";
-import { describeOn, migratedDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers/servers.js";
+import { TcpProxy } from "../support/servers/tcp-proxy.js";
 import { ServiceProcess, serve } from "./service.js";
 
-type Line = Readonly<Record<string, unknown>>;
+type LogLine = Readonly<Record<string, unknown>>;
 
 const JSON_LINES = { PAWL_LOG_FORMAT: "json" };
-const linesOf = ({ lines }: ServiceProcess) => lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as Line);
+const linesOf = ({ lines }: ServiceProcess) => lines.filter((line) => line.startsWith("{")).map((line) => JSON.parse(line) as LogLine);
 const requestsOf = (service: ServiceProcess) => linesOf(service).filter(({ event }) => event === "http.request");
 
 async function addressOf(service: ServiceProcess): Promise<string> {
-  await service.line(/"roles: /);
+  await service.line(/"components: /);
   return /listening: (http[^"]+)/.exec(await service.line(/"listening: /))?.[1] as string;
 }
 
@@ -25,7 +25,7 @@ test("`pawl serve` logs a line for each request, without being told to, and none
   service.signal("SIGTERM");
   expect(await service.exit()).toBe(0);
   const found = requestsOf(service);
-  expect(found.map(({ request_id }) => request_id)).toEqual(ids);
+  expect(found.map(({ requestId }) => requestId)).toEqual(ids);
   expect(found[7]).toMatchObject({
     level: "info",
     method: "GET",
@@ -60,7 +60,7 @@ test("`--log-requests false` leaves the lines of requests out", { timeout: 180_0
 describeOn("embedded18", () => {
   test("a fault is logged as an error, with the id that its caller was given", { timeout: 180_000 }, async () => {
     await using database = await migratedDatabase();
-    const wire = await Wire.before(database.directConfig);
+    const wire = await TcpProxy.before(database.directConfig);
     try {
       await using service = serve(wire.url(database.name), [], JSON_LINES);
       const address = await addressOf(service);
@@ -70,8 +70,8 @@ describeOn("embedded18", () => {
         const response = await fetch(`${address}/v1/jobs/${job}`);
         return response.status === 503 && response;
       });
-      const { request_id } = (await refused.json()) as { request_id: string };
-      const about = () => linesOf(service).filter((line) => line.request_id === request_id);
+      const { requestId } = (await refused.json()) as { requestId: string };
+      const about = () => linesOf(service).filter((line) => line.requestId === requestId);
       await eventually("both lines", async () => about().length === 2);
       expect(about()).toMatchObject([
         { level: "error", route: "GET /v1/jobs/{job}", msg: expect.stringMatching(/^fault: GET \/v1\/jobs\/\{job\} \(req_/) },

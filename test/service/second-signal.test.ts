@@ -4,9 +4,9 @@ import { describe, expect, test } from "vitest";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
 import { readPostmaster } from "../../packages/pawl/src/store/postgres/embedded/postmaster.js";
 import { isAlive } from "../../packages/pawl/src/store/postgres/embedded/processes.js";
-import { builtPawl, Child } from "../support/child.js";
 import { eventually } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
+import { builtPawl, NodeProcess } from "../support/processes/child-process.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { ServiceProcess } from "./service.js";
 
 const ENDLESS = `
@@ -20,7 +20,7 @@ describe.skipIf(!native.ok)(`a second signal${native.ok ? "" : ` (${native.reaso
     const tasks = join(data, "..", "tasks");
     mkdirSync(tasks);
     writeFileSync(join(tasks, "endless.mjs"), ENDLESS);
-    const service = new ServiceProcess(command, ["--store", data, "--listen", "127.0.0.1:0", "--tasks", tasks, "--shutdown-drain", "10m"]);
+    const service = new ServiceProcess(command, ["--store", data, "--listen", "127.0.0.1:0", "--tasks", tasks, "--shutdown-grace", "10m"]);
     const address = await service.address();
     await service.line(started);
     const job = await ServiceProcess.enqueue(address, "endless", {});
@@ -29,13 +29,13 @@ describe.skipIf(!native.ok)(`a second signal${native.ok ? "" : ` (${native.reaso
     return service;
   };
   const busyDemo = async (data: string) => {
-    const demo = new Child(builtPawl(), ["demo", data]);
+    const demo = new NodeProcess(builtPawl(), ["demo", data]);
     await demo.line(/video\.encode +1 job enqueued/);
     return demo;
   };
 
   test.each([
-    ["pawl serve", busyService("serve", /^roles/)],
+    ["pawl serve", busyService("serve", /^components/)],
     ["pawl dev", busyService("dev", /^ready/)],
     ["npm start", busyDemo],
   ])("ends %s at once, and its embedded server with it", { timeout: 120_000 }, async (_, start) => {
@@ -45,9 +45,9 @@ describe.skipIf(!native.ok)(`a second signal${native.ok ? "" : ` (${native.reaso
     child.interrupt();
     await child.line(/^stopping/);
     // One within 300 ms is taken for the first, passed on by npm: so this asks until it is heard.
-    const asking = setInterval(() => child.interrupt(), 50);
+    const interrupts = setInterval(() => child.interrupt(), 50);
     expect(await child.exit()).toBe(130);
-    clearInterval(asking);
+    clearInterval(interrupts);
     expect(child.lines.filter((line) => line.startsWith("stopped"))).toEqual([]);
     await eventually("the server is gone", () => !isAlive(pid));
   });

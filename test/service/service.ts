@@ -1,7 +1,7 @@
-import { builtPawl, Child } from "../support/child.js";
+import { builtPawl, NodeProcess } from "../support/processes/child-process.js";
 
 /** A process of the service, and where it answers. */
-export class ServiceProcess extends Child {
+export class ServiceProcess extends NodeProcess {
   constructor(command: "serve" | "dev", args: readonly string[], env: NodeJS.ProcessEnv = {}) {
     super(builtPawl(), [command, ...args], { PAWL_LOG_FORMAT: "lines", ...env });
   }
@@ -12,7 +12,7 @@ export class ServiceProcess extends Child {
 
   /** The same once it has its store and serves. */
   async up(): Promise<string> {
-    await this.line(/^roles +/);
+    await this.line(/^components +/);
     return this.address();
   }
 

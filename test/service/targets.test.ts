@@ -7,19 +7,19 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { open } from "pawl";
 import { expect, test } from "vitest";
-import { describeOn, migratedDatabase } from "../support/servers.js";
-import { Standstill } from "../support/standstill.js";
+import { Standstill } from "../support/processes/standstill.js";
+import { describeOn, migratedDatabase } from "../support/servers/servers.js";
 import { ServiceProcess, serve } from "./service.js";
 
-interface Got {
+interface ReceivedDelivery {
   readonly body: { readonly job: string; readonly attempt: number; readonly data: unknown };
   readonly response: ServerResponse;
 }
 
 /** A target on loopback that answers when it is told to. */
 async function receiving() {
-  const got: Got[] = [];
-  let heard = () => {};
+  const got: ReceivedDelivery[] = [];
+  let onDelivery = () => {};
   const server = createServer((request, response) => {
     let text = "";
     request.on("data", (chunk) => {
@@ -27,19 +27,19 @@ async function receiving() {
     });
     request.on("end", () => {
       got.push({ body: JSON.parse(text), response });
-      heard();
+      onDelivery();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     got,
-    async nth(count: number): Promise<Got> {
+    async nth(count: number): Promise<ReceivedDelivery> {
       while (got.length < count)
         await new Promise<void>((resolve) => {
-          heard = resolve;
+          onDelivery = resolve;
         });
-      return got[count - 1] as Got;
+      return got[count - 1] as ReceivedDelivery;
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -49,13 +49,13 @@ async function receiving() {
 }
 
 const settings = () => ({
-  PAWL_ENCRYPTION_KEYS: "env:MASTER",
+  PAWL_ENCRYPTION_MASTER_KEYS: "env:MASTER",
   MASTER: randomBytes(32).toString("base64"),
   PAWL_PUSH_ALLOW: "127.0.0.0/8",
   PAWL_PUSH_PLAIN: "true",
 });
 
-async function ask<T>(address: string, method: string, path: string, body?: object): Promise<T> {
+async function send<T>(address: string, method: string, path: string, body?: object): Promise<T> {
   const response = await fetch(address + path, {
     method,
     ...(body === undefined ? {} : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) }),
@@ -72,24 +72,24 @@ describeOn("embedded18", () => {
     await using database = await migratedDatabase();
     await using target = await receiving();
     const env = settings();
-    await using api = serve(database.url, ["--roles", "api,maintenance"], env);
-    await using worker = new ServiceProcess("serve", ["--roles", "worker"], { PAWL_STORE: database.url, ...env });
+    await using api = serve(database.url, ["--components", "api,maintenance"], env);
+    await using worker = new ServiceProcess("serve", ["--components", "worker"], { PAWL_STORE: database.url, ...env });
     const address = await api.up();
-    await worker.line(/^roles +/);
+    await worker.line(/^components +/);
     const job = await ServiceProcess.enqueue(address, "bill", { order: 7 });
     using still = new Standstill();
     const began = performance.now();
-    const { secret } = await ask<{ secret: string }>(address, "PUT", "/v1/targets/bill", { url: target.url });
+    const { secret } = await send<{ secret: string }>(address, "PUT", "/v1/targets/bill", { url: target.url });
     const { body, response } = await target.nth(1);
     expect(performance.now() - began - still.ms).toBeLessThan(5_000);
     expect(body).toMatchObject({ job, attempt: 1, data: { order: 7 } });
     json(response, '"paid"');
 
-    await using pawl = await open(database.url, { maintenance: false, encryption: { keys: [env.MASTER] } });
+    await using pawl = await open(database.url, { maintenance: false, encryption: { masterKeys: [env.MASTER] } });
     expect(await pawl.jobs.wait(job, { timeout: "60s" })).toMatchObject({ state: "succeeded", output: "paid" });
     for (const line of [...api.lines, ...worker.lines]) expect(line).not.toContain(secret);
 
-    await ask(address, "DELETE", "/v1/targets/bill");
+    await send(address, "DELETE", "/v1/targets/bill");
     await expect.poll(async () => (await pawl.workers()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
     const waits = await ServiceProcess.enqueue(address, "bill", {});
     expect(await pawl.jobs.get(waits)).toMatchObject({ state: "ready" });
@@ -103,7 +103,7 @@ describeOn("embedded18", () => {
     const env = settings();
     await using victim = serve(database.url, [], env);
     const address = await victim.up();
-    await ask(address, "PUT", "/v1/targets/bill", { url: target.url });
+    await send(address, "PUT", "/v1/targets/bill", { url: target.url });
     const job = await ServiceProcess.enqueue(address, "bill", { order: 7 });
     const first = await target.nth(1);
     victim.signal("SIGKILL");
@@ -115,7 +115,7 @@ describeOn("embedded18", () => {
     json(first.response, '"first"');
     json(second.response, '"second"');
     expect([first.body, second.body]).toMatchObject([{ job }, { job }]);
-    await using pawl = await open(database.url, { maintenance: false, encryption: { keys: [env.MASTER] } });
+    await using pawl = await open(database.url, { maintenance: false, encryption: { masterKeys: [env.MASTER] } });
     expect(await pawl.jobs.wait(job, { timeout: "60s" })).toMatchObject({ state: "succeeded", output: "second", attempts: 1 });
     expect((await pawl.jobs.history(job)).map(({ outcome }) => outcome)).toEqual(["crashed", "succeeded"]);
   });
@@ -132,14 +132,14 @@ test.skipIf(missing)("a receiver in Python's standard library takes what is sign
     const lines = createInterface({ input: receiver.stdout });
     const [port] = (await once(lines, "line")) as [string];
     const url = `http://127.0.0.1:${port}/`;
-    const { secret } = await ask<{ secret: string }>(address, "PUT", "/v1/targets/bill", { url });
+    const { secret } = await send<{ secret: string }>(address, "PUT", "/v1/targets/bill", { url });
     const ready = once(lines, "line");
     receiver.stdin.write(`${secret}\n`);
     await ready;
     const headers = { "webhook-id": "x", "webhook-timestamp": String(Math.floor(Date.now() / 1_000)), "webhook-signature": "v1,no" };
     expect((await fetch(url, { method: "POST", headers, body: "{}" })).status).toBe(401);
     const job = await ServiceProcess.enqueue(address, "bill", { order: 7 });
-    const output = async () => (await ask<{ output?: unknown }>(address, "GET", `/v1/jobs/${job}`)).output;
+    const output = async () => (await send<{ output?: unknown }>(address, "GET", `/v1/jobs/${job}`)).output;
     await expect.poll(output, { timeout: 60_000 }).toEqual({ did: { order: 7 } });
   } finally {
     receiver.kill();

@@ -6,11 +6,11 @@ import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
 import { readConfiguration } from "../../packages/server/src/config/read.js";
+import { prepare } from "../../packages/server/src/run/prepare.js";
+import { type Service, startService } from "../../packages/server/src/run/service.js";
 import { Secrets } from "../../packages/server/src/secrets/secrets.js";
-import { prepare } from "../../packages/server/src/serve/prepare.js";
-import { type Service, startService } from "../../packages/server/src/serve/service.js";
 import { eventually } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 
 const folder = temporaryFolder();
 const at = (name: string) => join(folder.path, name);
@@ -95,13 +95,13 @@ describe("a service with mutual TLS", () => {
       "store.url": "memory:",
       listen: "127.0.0.1:0",
       auth: "keys",
-      "keys.pepper": "file:pepper",
+      "apiKeys.pepper": "file:pepper",
       "tls.cert": "server.pem",
       "tls.key": "file:server.key",
       "tls.clientCa": "ours.pem",
     };
-    service = await startService(await readConfiguration({ flags, env: {}, folder: folder.path }), { env: {}, say: () => {} });
-    ({ text: key } = await service.pawl.keys.create({ name: "of acme", tenant: "acme", grants: [{ role: "operator" }] }));
+    service = await startService(await readConfiguration({ flags, env: {}, folder: folder.path }), { env: {}, writeLine: () => {} });
+    ({ secret: key } = await service.pawl.apiKeys.create({ name: "of acme", tenant: "acme", grants: [{ role: "operator" }] }));
   });
   afterAll(async () => {
     await service?.stop();
@@ -114,15 +114,15 @@ describe("a service with mutual TLS", () => {
   function get(path: string, client: string | undefined, authorization?: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const headers = authorization === undefined ? {} : { authorization };
-      const asking = request(`${service.address}${path}`, { ca: readPem("ours.pem"), ...files(client), headers, agent: false }, (response) => {
+      const outgoing = request(`${service.address}${path}`, { ca: readPem("ours.pem"), ...files(client), headers, agent: false }, (response) => {
         let text = "";
         response.on("data", (chunk) => {
           text += chunk;
         });
         response.on("end", () => resolve({ status: response.statusCode, body: text === "" ? {} : JSON.parse(text) }));
       });
-      asking.on("error", reject);
-      asking.end();
+      outgoing.on("error", reject);
+      outgoing.end();
     });
   }
 
@@ -136,7 +136,7 @@ describe("a service with mutual TLS", () => {
 
   test("S8: refuses a key of another tenant than the certificate's", async () => {
     for (const path of ["/v1/jobs", "/metrics"])
-      expect(await get(path, "globex", `Bearer ${key}`), path).toMatchObject({ status: 403, body: { code: "identity_mismatch" } });
+      expect(await get(path, "globex", `Bearer ${key}`), path).toMatchObject({ status: 403, body: { code: "certificate_mismatch" } });
   });
 
   test("takes the tenant's own key; without a key, the certificate is a worker's", async () => {
@@ -216,10 +216,10 @@ describe("certificates that no connection could be made with", () => {
     ["a file that holds no key", "ours.pem", "other.pem", /^--tls-key: there is no private key in it;/],
     ["a file that is not there", "ours.pem", "nowhere.key", /^--tls-key: .*ENOENT/],
   ])("%s is an error of the settings, of `check` and of a start", async (_, cert, key, words) => {
-    const given = await configuration({ "tls.cert": cert, "tls.key": `file:${key}` });
-    const checked = await complaint(prepare(given, new Secrets({})));
+    const settings = await configuration({ "tls.cert": cert, "tls.key": `file:${key}` });
+    const checked = await complaint(prepare(settings, new Secrets({})));
     expect(checked).toMatch(words);
-    expect(await complaint(startService(given, { env: {}, say: () => {} }))).toBe(checked);
+    expect(await complaint(startService(settings, { env: {}, writeLine: () => {} }))).toBe(checked);
   });
 
   test("so are authorities that are none, of clients and of Postgres", async () => {

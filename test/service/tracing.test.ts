@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { temporaryFolder } from "../support/folder.js";
-import { describeOn, migratedDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers/servers.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 import { ServiceProcess, serve } from "./service.js";
 
 interface Span {
@@ -16,7 +16,7 @@ interface Span {
 const SETUP = "test/fixtures/otel.mjs";
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const HEADER = { traceparent: `00-${TRACE}-b7ad6b7169203331-01` };
-const ROLES = ["--roles", "api,worker,maintenance"];
+const ROLES = ["--components", "api,worker,maintenance"];
 
 async function finished(address: string, job: string): Promise<void> {
   const response = await fetch(`${address}/v1/jobs/${job}/wait`);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type Context, open, task } from "../../packages/pawl/src/index.js";
-import { describeOn, freshDatabase } from "../support/servers.js";
+import { describeOn, freshDatabase } from "../support/servers/servers.js";
 
 describeOn("embedded18", () => {
   test("every line is kept of a worker that logs for each of many jobs, beside many that are finished", async () => {

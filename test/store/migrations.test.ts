@@ -3,15 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import type { Store } from "../../packages/pawl/src/store/port.js";
-import { type Db, openDb } from "../../packages/pawl/src/store/postgres/db.js";
+import type { Store } from "../../packages/pawl/src/store/port/index.js";
+import { type Db, openDb } from "../../packages/pawl/src/store/postgres/connection/db.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
-import { checkSchema, migrate, type readMigrations, rollback, schemaOf } from "../../packages/pawl/src/store/postgres/migrate.js";
 import { finish, openPostgres } from "../../packages/pawl/src/store/postgres/open.js";
-import { churn } from "../support/churn.js";
+import { checkSchema, migrate, type readMigrations, rollback, schemaOf } from "../../packages/pawl/src/store/postgres/schema/migrate.js";
 import { eventually } from "../support/eventually.js";
-import { addOldJobs, catalogueOf, MOVING, SHIPS, timesMoved, withNext as withNextIn } from "../support/next-migration.js";
-import { type Database, describeOn, freshDatabase } from "../support/servers.js";
+import { startLoad } from "../support/fixtures/constant-load.js";
+import { addOldJobs, catalogueOf, MOVING, SHIPS, timesMoved, withNext as withNextIn } from "../support/fixtures/next-migration.js";
+import { type Database, describeOn, freshDatabase } from "../support/servers/servers.js";
 
 describeOn("embedded18", () => {
   let folder: string;
@@ -31,7 +31,7 @@ describeOn("embedded18", () => {
   });
 
   function connect(): Db {
-    return openDb(pgDriver({ config: { ...database.config, max: 4 }, prepare: "auto", statementTimeout: 30_000 }), { place: "test" });
+    return openDb(pgDriver({ config: { ...database.config, max: 4 }, prepare: "auto", statementTimeout: 30_000 }), { location: "test" });
   }
   function withNext(up: string): ReturnType<typeof readMigrations> {
     return withNextIn(folder, { up });
@@ -67,7 +67,7 @@ describeOn("embedded18", () => {
     await migrate(db, withNext("alter table pawl.job add column note text;"));
     await expect(migrate(db)).resolves.toMatchObject({ number: SHIPS + 1 });
     const store = await finish(connect().driver, { engine: "postgres", place: "test", durability: "process" }, {});
-    const stop = churn(store);
+    const stop = startLoad(store);
     expect((await stop()).settled).toBeGreaterThan(0);
     await store.close();
   });
@@ -89,7 +89,7 @@ describeOn("embedded18", () => {
 
   test("the next migration under load keeps nobody waiting for a hot table longer than 100 ms", async () => {
     const store = await finish(connect().driver, { engine: "postgres", place: "test", durability: "process" }, {});
-    const stop = churn(store);
+    const stop = startLoad(store);
     const watch = await longestLockWait(database);
     await migrate(
       db,
@@ -106,7 +106,7 @@ describeOn("embedded18", () => {
   test("a migration that moves rows does so in small batches, and keeps nobody waiting for longer than 100 ms", { timeout: 120_000 }, async () => {
     const store = await finish(connect().driver, { engine: "postgres", place: "test", durability: "process" }, {});
     const moving = await withRows(store, 8_000);
-    const stop = churn(store);
+    const stop = startLoad(store);
     const watch = await longestLockWait(database);
     const moved: number[] = [];
     await migrate(db, moving, (progress) => moved.push(progress.moved));
@@ -141,7 +141,7 @@ describeOn("embedded18", () => {
   test("one whose connection is ended in the middle of a batch leaves that batch to the next", async () => {
     const moving = await withRows(db, 3_000);
     const lost = openDb(pgDriver({ config: { ...database.config, application_name: "doomed", max: 1 }, prepare: "auto", statementTimeout: 30_000 }), {
-      place: "test",
+      location: "test",
     });
     const slowly = moving.map((one) =>
       one.batch === undefined ? one : { ...one, batch: one.batch.replace("count(*)", "pg_sleep(30)::text || count(*)") },
@@ -192,7 +192,7 @@ describeOn("embedded18", () => {
     const store = await finish(connect().driver, { engine: "postgres", place: "test", durability: "process" }, {});
     const moving = await withRows(store, 1_000);
     const before = await catalogue();
-    const stop = churn(store);
+    const stop = startLoad(store);
     for (let round = 1; round <= 2; round++) {
       await migrate(db, moving);
       expect(await times("task = 'old'"), `round ${round}`).toEqual([1]);
@@ -226,7 +226,7 @@ describeOn("embedded18", () => {
     await client.connect();
     await client.query(`alter database ${database.name} set statement_timeout = '100ms'`);
     await client.query("select pg_advisory_lock(hashtext('pawl.migrations'))");
-    const opening = openPostgres({ url: database.url }, { statementTimeout: 200, patience: 0 });
+    const opening = openPostgres({ url: database.url }, { statementTimeout: 200, startupWait: 0 });
     const waits =
       "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and clock_timestamp() - query_start > interval '1 second'";
     await eventually("it has waited for a second", async () => (await client.query(waits)).rowCount === 1);

@@ -1,20 +1,20 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { tailSource } from "../../packages/pawl/src/core/id.js";
-import type { NewJob } from "../../packages/pawl/src/core/job.js";
-import type { Hint } from "../../packages/pawl/src/store/port.js";
+import { idSuffixSource } from "../../packages/pawl/src/core/jobs/id.js";
+import type { NewJob } from "../../packages/pawl/src/core/jobs/job.js";
+import type { Wakeup } from "../../packages/pawl/src/store/port/index.js";
+import { DriverError } from "../../packages/pawl/src/store/postgres/connection/errors.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
-import { DriverError } from "../../packages/pawl/src/store/postgres/errors.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
 import { eventually } from "../support/eventually.js";
-import { describeOn, migratedDatabase } from "../support/servers.js";
+import { describeOn, migratedDatabase } from "../support/servers/servers.js";
 
-const tail = tailSource((size) => randomBytes(size));
+const idSuffix = idSuffixSource((size) => randomBytes(size));
 const job = (more: Partial<NewJob> = {}): NewJob => ({
-  tail: tail("acme"),
-  lane: { queue: "default", band: 5, tenant: "acme", task: "notify" },
+  idSuffix: idSuffix("acme"),
+  lane: { queue: "default", priority: 5, tenant: "acme", task: "notify" },
   input: "1",
   options: undefined,
   ...more,
@@ -57,7 +57,7 @@ describeOn("embedded18", () => {
         await Promise.all([
           store.jobs.enqueue([job()]),
           store.jobs.enqueue([job()]),
-          store.jobs.enqueue([job({ request: { id: `r-${round}`, digest: "d" } })]),
+          store.jobs.enqueue([job({ idempotencyKey: { id: `r-${round}`, digest: "d" } })]),
         ]);
       }
       const took = performance.now() - began;
@@ -69,7 +69,7 @@ describeOn("embedded18", () => {
 
       const callers: string[] = [];
       await listener.query("begin");
-      await store.jobs.enqueue([job(), job({ request: { id: "own", digest: "d" } })], {
+      await store.jobs.enqueue([job(), job({ idempotencyKey: { id: "own", digest: "d" } })], {
         query: (text, values) => {
           callers.push(text);
           return listener.query(text, values as unknown[]);
@@ -94,15 +94,15 @@ describeOn("embedded18", () => {
       );
     const [producer, other] = [await open(), await open()];
     const heard: string[] = [];
-    other.onHint(({ kind }) => heard.push(kind));
+    other.onWakeup(({ kind }) => heard.push(kind));
     const tell = async () => {
       heard.length = 0;
       await producer.jobs.enqueue([job()]);
     };
     try {
-      await eventually("both hear", () => producer.hearsOthers() && other.hearsOthers());
+      await eventually("both hear", () => producer.receivesWakeups() && other.receivesWakeups());
       await tell();
-      producer.hint({ kind: "intent" }); // later, by the channel that everybody hears
+      producer.sendWakeup({ kind: "intent" }); // later, by the channel that everybody hears
       await eventually("the other hears that", () => heard.includes("intent"));
       expect(heard).not.toContain("ready");
 
@@ -134,22 +134,22 @@ describeOn("embedded18", () => {
       await finish(pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 }), engine, {}),
     ];
     const lanes = (count: number) => Array.from({ length: count }, (_, n) => ({ ...job().lane, tenant: `tenant "${n}" ü\\` }));
-    const heard: Hint[] = [];
+    const heard: Wakeup[] = [];
     try {
-      await eventually("both hear", () => producer.hearsOthers() && worker.hearsOthers());
-      worker.onHint((hint) => heard.push(hint));
+      await eventually("both hear", () => producer.receivesWakeups() && worker.receivesWakeups());
+      worker.onWakeup((wakeup) => heard.push(wakeup));
       await worker.lanes.live(undefined, ["notify"]);
       await eventually("it listens for work", () => heard.some(({ kind }) => kind === "lanes"));
       sent.length = heard.length = 0;
-      producer.hint({ kind: "ready", lanes: lanes(1_000) });
-      const told = () => heard.flatMap((hint) => (hint.kind === "ready" ? hint.lanes : []));
+      producer.sendWakeup({ kind: "ready", lanes: lanes(1_000) });
+      const told = () => heard.flatMap((wakeup) => (wakeup.kind === "ready" ? wakeup.lanes : []));
       await eventually("all are heard of", () => told().length === 1_000);
       expect(new Set(told().map(({ tenant }) => tenant))).toEqual(new Set(lanes(1_000).map(({ tenant }) => tenant)));
       expect(heard.length).toBeGreaterThan(1);
       expect(sent).toEqual(["pawl_notify_all"]);
 
       heard.length = 0;
-      producer.hint({ kind: "ready", lanes: lanes(1_001) });
+      producer.sendWakeup({ kind: "ready", lanes: lanes(1_001) });
       await eventually("it is told to look", () => heard.length > 0);
       expect(heard).toEqual([{ kind: "lanes" }]);
     } finally {
@@ -158,7 +158,7 @@ describeOn("embedded18", () => {
     }
   });
 
-  test("a wake-up that the server will not take is no reason not to store the job", async () => {
+  test("a wakeup that the server will not take is no reason not to store the job", async () => {
     await using database = await migratedDatabase();
     const inner = pgDriver({ config: database.config, prepare: "auto", statementTimeout: 30_000 });
     let refused = 0;

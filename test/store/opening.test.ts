@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { Waiting } from "../../packages/pawl/src/index.js";
+import type { OpenWait } from "../../packages/pawl/src/index.js";
+import { DriverError } from "../../packages/pawl/src/store/postgres/connection/errors.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
-import { DriverError } from "../../packages/pawl/src/store/postgres/errors.js";
 import { finish, type PostgresOptions } from "../../packages/pawl/src/store/postgres/open.js";
 import { virtualClock } from "../../packages/pawl/src/testing/clock.js";
 
@@ -29,7 +29,7 @@ function nobody(code?: string): { readonly driver: Driver; asked: number; closed
 
 function opening(driver: Driver, options: PostgresOptions = {}) {
   const clock = virtualClock();
-  const said: Waiting[] = [];
+  const said: OpenWait[] = [];
   let ended: unknown;
   finish(driver, { engine: "postgres", place: "test", durability: "process" }, { ...options, clock, onWaiting: (what) => said.push(what) }).then(
     () => {
@@ -57,7 +57,7 @@ test("open waits for a server that is not up for half a minute, says so every fi
 
 test("open waits for ever where it is told to, and looks at least once a second", async () => {
   const server = nobody("57P03");
-  const { clock, ended } = opening(server.driver, { patience: "forever" });
+  const { clock, ended } = opening(server.driver, { startupWait: "forever" });
   await clock.advance(3_600_000);
   expect(ended()).toBeUndefined();
   expect(server.asked).toBeGreaterThan(3_600);
@@ -65,10 +65,10 @@ test("open waits for ever where it is told to, and looks at least once a second"
 });
 
 test("open waits for as long as it is told to, and for a server that refuses the login not at all", async () => {
-  const brief = opening(nobody().driver, { patience: "2s" });
+  const brief = opening(nobody().driver, { startupWait: "2s" });
   await brief.clock.advance(2_000);
   expect(brief.ended()).toMatchObject({ code: "store_unreachable" });
-  const denied = opening(nobody("28P01").driver, { patience: "forever" });
+  const denied = opening(nobody("28P01").driver, { startupWait: "forever" });
   await denied.clock.quiet();
   expect(denied.ended()).toMatchObject({ code: "store_denied" });
 });

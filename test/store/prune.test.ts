@@ -1,27 +1,30 @@
 import { expect, test } from "vitest";
-import { DAY, KILLED, MINUTE, type World } from "../../packages/pawl/src/store/conformance/world.js";
-import type { ExportedJob, PruneReport } from "../../packages/pawl/src/store/port-duties.js";
-import { Processes } from "../support/processes.js";
-import { describeOn, type ServerName } from "../support/servers.js";
-import { gate } from "../support/world.js";
+import { DAY, KILLED, MINUTE, type World } from "../../packages/pawl/conformance/world.js";
+import type { ExportedJob, PruneReport } from "../../packages/pawl/src/store/port/duties.js";
+import { barrier } from "../support/fixtures/memory-fixture.js";
+import { SimulatedProcesses } from "../support/processes/simulated-processes.js";
+import { describeOn, type ServerName } from "../support/servers/servers.js";
 
 const KEEP = { finished: 30 * DAY, dead: 90 * DAY, limit: 2 };
 /** The month in which every test begins is past its time. */
 const SPRING = 55 * DAY;
 
-async function finishedJobs(world: World, count: number): Promise<readonly string[]> {
+async function finishedJobs(fixture: World, count: number): Promise<readonly string[]> {
   const ids = [];
   for (let n = 0; n < count; n++) {
-    const id = await world.add();
-    await world.run(id);
+    const id = await fixture.add();
+    await fixture.run(id);
     ids.push(id);
   }
   return ids;
 }
 /** A prune whose export waits before its second batch. */
-function pruneThatStops(world: World, exported: string[]): { readonly stopped: Promise<void>; goOn(): void; readonly report: Promise<PruneReport> } {
-  const stopped = gate();
-  const released = gate();
+function pruneThatStops(
+  fixture: World,
+  exported: string[],
+): { readonly stopped: Promise<void>; goOn(): void; readonly report: Promise<PruneReport> } {
+  const stopped = barrier();
+  const released = barrier();
   let batches = 0;
   const exportFinished = async (batch: readonly ExportedJob[]) => {
     if (++batches === 2) {
@@ -30,7 +33,7 @@ function pruneThatStops(world: World, exported: string[]): { readonly stopped: P
     }
     exported.push(...batch.map(({ job }) => job.id));
   };
-  return { stopped: stopped.opened, goOn: () => released.open(), report: world.store.duties.prune({ ...KEEP, exportFinished }) };
+  return { stopped: stopped.opened, goOn: () => released.open(), report: fixture.store.duties.prune({ ...KEEP, exportFinished }) };
 }
 const exporting = (exported: string[]) => ({
   ...KEEP,
@@ -40,7 +43,7 @@ const exporting = (exported: string[]) => ({
 for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly ServerName[]) {
   describeOn(server, () => {
     test("while one process exports, another that prunes exports nothing and lets go of nothing", async () => {
-      await using processes = await Processes.open(server);
+      await using processes = await SimulatedProcesses.open(server);
       const { clock } = processes;
       const [one, other] = [processes.start(), processes.start()];
       const ids = await finishedJobs(one, 6);
@@ -56,7 +59,7 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
     });
 
     test("one that vanished while it exported is followed after a minute, from where it was", async () => {
-      await using processes = await Processes.open(server);
+      await using processes = await SimulatedProcesses.open(server);
       const { clock } = processes;
       const [one, other] = [processes.start(), processes.start()];
       const ids = await finishedJobs(one, 6);
@@ -73,14 +76,14 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
     });
 
     test("one that stood still for longer than its time finds that it is another's turn, and lets go of nothing", async () => {
-      await using processes = await Processes.open(server);
+      await using processes = await SimulatedProcesses.open(server);
       const { clock } = processes;
       const [one, other] = [processes.start(), processes.start()];
       const old = await one.add();
       await one.run(old, KILLED);
       clock.advance(90 * DAY);
-      const frozen = gate();
-      const exports = gate();
+      const frozen = barrier();
+      const exports = barrier();
       const report = one.store.duties.prune({
         ...KEEP,
         async exportFinished() {
@@ -90,8 +93,8 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
       });
       await exports.opened;
       clock.advance(MINUTE);
-      const holds = gate();
-      const done = gate();
+      const holds = barrier();
+      const done = barrier();
       const others = other.store.duties.prune({
         ...KEEP,
         async exportFinished() {
@@ -108,7 +111,7 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
     });
 
     test("an export that failed goes on with the batch that it failed at", async () => {
-      await using processes = await Processes.open(server);
+      await using processes = await SimulatedProcesses.open(server);
       const { clock } = processes;
       const one = processes.start();
       const ids = await finishedJobs(one, 6);

@@ -1,17 +1,17 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { tailSource } from "../../packages/pawl/src/core/id.js";
-import type { Lane } from "../../packages/pawl/src/core/lane.js";
-import type { Store } from "../../packages/pawl/src/store/port.js";
-import { CLAIM } from "../../packages/pawl/src/store/postgres/claim-statements.js";
+import { idSuffixSource } from "../../packages/pawl/src/core/jobs/id.js";
+import type { Lane } from "../../packages/pawl/src/core/jobs/lane.js";
+import type { Store } from "../../packages/pawl/src/store/port/index.js";
+import { CLAIM } from "../../packages/pawl/src/store/postgres/claim/claim-statements.js";
+import { ADMITTED_SECTION_START } from "../../packages/pawl/src/store/postgres/claim/lane-starts.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
-import { FRONT } from "../../packages/pawl/src/store/postgres/lane-bounds.js";
+import { JOBS_PER_ROW } from "../../packages/pawl/src/store/postgres/enqueue/ready-rows.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
-import { JOBS_PER_ROW } from "../../packages/pawl/src/store/postgres/ready-rows.js";
-import { type Database, describeOn, migratedDatabase } from "../support/servers.js";
+import { type Database, describeOn, migratedDatabase } from "../support/servers/servers.js";
 
-const tail = tailSource((size) => randomBytes(size));
+const idSuffix = idSuffixSource((size) => randomBytes(size));
 /** How the connections of claims are set (drivers/pg.ts). */
 const PLANNED = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
 const UNLOCKED = "select count(*)::int as rows from (select from pawl.ready where tenant = any($1) for update skip locked) r";
@@ -37,13 +37,13 @@ for (const server of ["embedded18", "debian15"] as const) {
       await database.drop();
     });
 
-    const lane = (tenant: string): Lane => ({ queue: "default", band: 5, tenant, task: "work" });
+    const lane = (tenant: string): Lane => ({ queue: "default", priority: 5, tenant, task: "work" });
     const enqueue = (tenant: string, count: number) =>
-      store.jobs.enqueue(Array.from({ length: count }, () => ({ tail: tail(tenant), lane: lane(tenant), input: "1", options: undefined })));
+      store.jobs.enqueue(Array.from({ length: count }, () => ({ idSuffix: idSuffix(tenant), lane: lane(tenant), input: "1", options: undefined })));
     const rowsOf = async (tenants: readonly string[]) => (await other.query<{ rows: number }>(UNLOCKED, [tenants])).rows[0]?.rows ?? 0;
 
     /** How many rows a claim of so many jobs of each lane locks, and how many jobs it takes. */
-    async function locked(tenants: readonly string[], quota: number, front: number | null = null): Promise<{ rows: number; jobs: number }> {
+    async function locked(tenants: readonly string[], quota: number, admittedSection: number | null = null): Promise<{ rows: number; jobs: number }> {
       const before = await rowsOf(tenants);
       await claimer.query("begin");
       const of = <T>(value: T) => tenants.map(() => value);
@@ -53,10 +53,10 @@ for (const server of ["embedded18", "debian15"] as const) {
         duration: 60_000,
         limits_checked: false,
         queue: of("default"),
-        band: of(5),
+        priority: of(5),
         tenant: tenants,
         task: of("work"),
-        front: of(front),
+        admitted_section: of(admittedSection),
         bound: of(0),
         quota: of(quota),
       });
@@ -92,15 +92,15 @@ for (const server of ["embedded18", "debian15"] as const) {
         expect(await locked([tenant], JOBS_PER_ROW + 1)).toEqual({ rows: 2, jobs: JOBS_PER_ROW + 1 });
       });
 
-      test("as many of each lane, its front included", async () => {
+      test("as many of each lane, its admitted section included", async () => {
         const tenants = [1, 2, 3].map((n) => `lane ${n} ${script}`);
         for (const tenant of tenants) await enqueue(tenant, 2 * JOBS_PER_ROW);
         await other.query(
-          "insert into pawl.ready (seq, band, queue, tenant, task, id) select $1::bigint + n, 5, 'default', $2, 'work', gen_random_uuid() from generate_series(1, 5) n",
-          [FRONT, tenants[1]],
+          "insert into pawl.ready (seq, priority, queue, tenant, task, id) select $1::bigint + n, 5, 'default', $2, 'work', gen_random_uuid() from generate_series(1, 5) n",
+          [ADMITTED_SECTION_START, tenants[1]],
         );
-        expect(await locked(tenants, 3, FRONT)).toEqual({ rows: 1 + 3 + 1, jobs: 9 });
-        expect(await locked(tenants, 6, FRONT)).toEqual({ rows: 1 + 6 + 1, jobs: 18 });
+        expect(await locked(tenants, 3, ADMITTED_SECTION_START)).toEqual({ rows: 1 + 3 + 1, jobs: 9 });
+        expect(await locked(tenants, 6, ADMITTED_SECTION_START)).toEqual({ rows: 1 + 6 + 1, jobs: 18 });
         expect(await locked(tenants, 6)).toEqual({ rows: 3, jobs: 18 });
       });
     });

@@ -4,7 +4,7 @@ export interface Interval {
 }
 
 /** What began in any stretch of time beyond `perMs` for each ms of it, at most: the burst that a rate would need for that. */
-export function burstOf(starts: readonly number[], perMs: number): number {
+export function largestBurst(starts: readonly number[], perMs: number): number {
   let least = Number.POSITIVE_INFINITY;
   let most = 0;
   [...starts]
@@ -18,7 +18,7 @@ export function burstOf(starts: readonly number[], perMs: number): number {
 }
 
 /** The most that overlap at any instant. What ends at one makes room for what begins at it. */
-export function mostAtOnce(intervals: readonly Interval[]): number {
+export function maxOverlap(intervals: readonly Interval[]): number {
   const steps = intervals.flatMap(({ from, to }) => [
     { at: from, by: 1 },
     { at: to, by: -1 },

@@ -12,7 +12,7 @@ export function whyNoPrometheus(): string | undefined {
   return existsSync(program) ? undefined : "Prometheus is not installed (npm test installs it as root on Debian)";
 }
 
-export interface Scraped {
+export interface ScrapeTarget {
   readonly job: string;
   readonly target: string;
   readonly path: string;
@@ -20,7 +20,7 @@ export interface Scraped {
   readonly key?: string;
 }
 
-export interface Found {
+export interface QueryResult {
   readonly metric: Readonly<Record<string, string>>;
   readonly value: readonly [at: number, value: string];
 }
@@ -33,7 +33,7 @@ export class Prometheus implements AsyncDisposable {
     readonly child: ChildProcess,
   ) {}
 
-  static async start(scraped: readonly Scraped[], rules: string, every: string): Promise<Prometheus> {
+  static async start(scraped: readonly ScrapeTarget[], rules: string, every: string): Promise<Prometheus> {
     const folder = mkdtempSync(join(tmpdir(), "pawl-prometheus-"));
     const port = await freePort();
     writeFileSync(join(folder, "rules.yml"), rules);
@@ -64,9 +64,9 @@ export class Prometheus implements AsyncDisposable {
     return server;
   }
 
-  async query(expr: string): Promise<readonly Found[]> {
+  async query(expr: string): Promise<readonly QueryResult[]> {
     const answer = await fetch(`${this.url}/api/v1/query`, { method: "POST", body: new URLSearchParams({ query: expr }) });
-    const { status, error, data } = (await answer.json()) as { status: string; error?: string; data: { result: readonly Found[] } };
+    const { status, error, data } = (await answer.json()) as { status: string; error?: string; data: { result: readonly QueryResult[] } };
     if (status !== "success") throw new Error(`${expr}: ${error}`);
     return data.result;
   }

@@ -2,14 +2,14 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { open } from "pawl";
 import { describe, expect, test } from "vitest";
-import { alerts, alertsYaml } from "../../packages/server/src/telemetry/alerts.js";
+import { alerts, alertsYaml } from "../../packages/server/src/telemetry/metrics/alerts.js";
 import { serve } from "../service/service.js";
-import { DebianCluster } from "../support/debian-cluster.js";
-import { debianMissing } from "../support/debian-postgres.js";
 import { eventually, throughout } from "../support/eventually.js";
-import { temporaryFolder } from "../support/folder.js";
 import { Prometheus, whyNoPrometheus } from "../support/prometheus.js";
-import { Wire } from "../support/proxy.js";
+import { DebianCluster } from "../support/servers/debian-cluster.js";
+import { debianMissing } from "../support/servers/debian-postgres.js";
+import { TcpProxy } from "../support/servers/tcp-proxy.js";
+import { temporaryFolder } from "../support/temporary-folder.js";
 
 const PEPPER = "a pepper of more than sixteen bytes";
 /** ms that Postgres is stopped */
@@ -30,13 +30,13 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "on a real Promethe
     await using cluster = new DebianCluster();
     const before = await cluster.start();
     cluster.run("createdb", before, ["app"]);
-    const wire = await Wire.before(before.address);
+    const wire = await TcpProxy.before(before.address);
     try {
-      await using service = serve(wire.url("app"), ["--auth", "keys", "--keys-pepper", `file:${pepper}`]);
+      await using service = serve(wire.url("app"), ["--auth", "keys", "--api-keys-pepper", `file:${pepper}`]);
       const target = new URL(await service.up()).host;
       const key = await (async () => {
-        await using pawl = await open(cluster.url(before, "app"), { keys: { pepper: PEPPER }, maintenance: false });
-        return (await pawl.keys.create({ name: "prometheus", grants: [{ role: "viewer" }] })).text;
+        await using pawl = await open(cluster.url(before, "app"), { apiKeys: { pepper: PEPPER }, maintenance: false });
+        return (await pawl.apiKeys.create({ name: "prometheus", grants: [{ role: "viewer" }] })).secret;
       })();
       await using prometheus = await Prometheus.start([{ job: "pawl", target, path: "/metrics", key }], RULES, "5s");
       const one = async (expr: string) => (await prometheus.query(expr))[0]?.value[1];
@@ -53,7 +53,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "on a real Promethe
       });
       expect((await raisedAt) - stopped, "ms until somebody was paged").toBeLessThan(2 * OUTAGE);
 
-      wire.leadTo((await cluster.start({}, join(before.address.host, "data"))).address);
+      wire.forwardTo((await cluster.start({}, join(before.address.host, "data"))).address);
       await wire.accept();
       await eventually("Prometheus sees the store again", async () => (await one("pawl_store_up")) === "1");
       await eventually("the alert is over", async () => !(await firing()).includes("PawlStoreAway"));
@@ -68,7 +68,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "on a real Promethe
     mkdirSync(folder.path, { recursive: true });
     const pepper = join(folder.path, "pepper");
     writeFileSync(pepper, PEPPER);
-    await using service = serve("memory:", ["--auth", "keys", "--keys-pepper", `file:${pepper}`]);
+    await using service = serve("memory:", ["--auth", "keys", "--api-keys-pepper", `file:${pepper}`]);
     const target = new URL(await service.up()).host;
     // Not called pawl, so that nothing but `absent` can tell.
     await using prometheus = await Prometheus.start([{ job: "jobs", target, path: "/metrics", key: "none" }], QUICK_RULES, "500ms");

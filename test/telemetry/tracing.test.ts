@@ -1,8 +1,8 @@
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { open, task } from "pawl";
 import { expect, test } from "vitest";
-import { otelTracing } from "../../packages/server/src/telemetry/trace.js";
-import { describeOn, migratedDatabase, type ServerName } from "../support/servers.js";
+import { otelTracing } from "../../packages/server/src/telemetry/traces/trace.js";
+import { describeOn, migratedDatabase, type ServerName } from "../support/servers/servers.js";
 
 /** What a process of its own would have. */
 function tracerOf(service: string) {

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type Pawl, type PawlOptions, task, type WorkOptions } from "pawl";
 import { startPawl } from "../../packages/pawl/src/pawl.js";
-import { newBootId } from "../../packages/pawl/src/runtime/identity.js";
+import { newInstanceId } from "../../packages/pawl/src/runtime/process/identity.js";
 import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
 import { type FaultPlan, faultyStore } from "../../packages/pawl/src/testing/faulty.js";
-import type { MetricsOptions } from "../../packages/server/src/telemetry/metrics.js";
+import type { MetricsOptions } from "../../packages/server/src/telemetry/metrics/metrics.js";
 
 /** A live Pawl in some condition, and the alerts that it must raise, or must not. */
-export interface Trouble {
+export interface AlertCase {
   readonly raises: readonly string[];
   readonly spares?: readonly string[];
   readonly metrics?: MetricsOptions;
@@ -17,10 +17,10 @@ export interface Trouble {
 }
 
 /** Fast enough for windows of seconds. */
-const UPKEEP = { pulse: 100, sweep: 100, lease: 500 };
+const MAINTENANCE = { pollInterval: 100, reapInterval: 100, leaseDuration: 500 };
 
 async function opened(options: PawlOptions = {}, faults: FaultPlan = () => undefined, store = memoryStore()): Promise<Pawl> {
-  return startPawl(faultyStore(store, faults), { maintenance: UPKEEP, ...options });
+  return startPawl(faultyStore(store, faults), { maintenance: MAINTENANCE, ...options });
 }
 
 /** Keeps so many jobs under way: each one that ends is followed by another, however slow the machine is. */
@@ -57,7 +57,7 @@ const hopeless = task<number, void>("hopeless", { retry: 0, breaker: false }, ()
 });
 const endless = task<number, void>("endless", { timeout: 100 }, () => new Promise(() => {}));
 
-export const TROUBLES: Readonly<Record<string, Trouble>> = {
+export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   healthy: {
     raises: [],
     metrics: { objectives: { "*": 60_000 } },
@@ -68,7 +68,7 @@ export const TROUBLES: Readonly<Record<string, Trouble>> = {
     },
   },
   stranded: {
-    raises: ["PawlNothingSettled", "PawlLowBandWaiting"],
+    raises: ["PawlNothingSettled", "PawlLowPriorityWaiting"],
     async open() {
       const pawl = await opened({ tasks: [idle] });
       await pawl.enqueueMany(idle, [1, 2, 3], { queue: "mail", priority: "low" });
@@ -77,7 +77,7 @@ export const TROUBLES: Readonly<Record<string, Trouble>> = {
   },
   paused: {
     raises: [],
-    spares: ["PawlNothingSettled", "PawlLowBandWaiting"],
+    spares: ["PawlNothingSettled", "PawlLowPriorityWaiting"],
     async open() {
       const pawl = await opened({ tasks: [idle] });
       await pawl.queues.pause("mail");
@@ -122,10 +122,10 @@ export const TROUBLES: Readonly<Record<string, Trouble>> = {
       const store = memoryStore();
       const pawl = await inChains(200, 1, { tasks: ["link"] }, store);
       // Workers that take a job and are never heard of again.
-      const lane = { queue: "default", band: 5, tenant: "default", task: "idle" } as const;
+      const lane = { queue: "default", priority: 5, tenant: "default", task: "idle" } as const;
       often(200, async () => {
         await pawl.enqueue(idle, 1);
-        await store.leases.claim({ worker: { name: "gone", boot: newBootId() }, quotas: [{ lane, quota: 1 }], duration: 100 });
+        await store.leases.claim({ worker: { name: "gone", instance: newInstanceId() }, quotas: [{ lane, quota: 1 }], duration: 100 });
       });
       return pawl;
     },
@@ -135,7 +135,7 @@ export const TROUBLES: Readonly<Record<string, Trouble>> = {
     async open() {
       const pawl = await opened({ tasks: [endless] });
       await pawl.enqueue(endless, 1);
-      await pawl.work({ concurrency: 1, drain: 100 });
+      await pawl.work({ concurrency: 1, shutdownGrace: 100 });
       return pawl;
     },
   },

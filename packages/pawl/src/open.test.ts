@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { open, placeOf } from "./open.js";
+import { open, storeLocationOf } from "./open.js";
 
 describe("a URL", () => {
   test.each([
@@ -14,13 +14,16 @@ describe("a URL", () => {
     ["postgres://u:p@host/db?sslmode=require", { kind: "postgres", url: "postgres://u:p@host/db?sslmode=require" }],
     ["postgresql:///db", { kind: "postgres", url: "postgresql:///db" }],
   ])("%s is a place", (url, place) => {
-    expect(placeOf(url)).toEqual(place);
+    expect(storeLocationOf(url)).toEqual(place);
   });
 
   test.each(["", "data", "memory", "redis://localhost", "https://", "mysql://localhost/x", "./a\u0000b", "file:", undefined, 7, {}])(
     "%j is refused, and says what can be used",
     async (url) => {
-      await expect(open(url as string)).rejects.toMatchObject({ code: "store_url", message: expect.stringMatching(/memory:.*postgres:\/\//) });
+      await expect(open(url as string)).rejects.toMatchObject({
+        code: "store_url_invalid",
+        message: expect.stringMatching(/memory:.*postgres:\/\//),
+      });
     },
   );
 

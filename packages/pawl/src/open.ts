@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pawlError } from "./core/error.js";
+import { pawlError } from "./core/values/error.js";
 import {
   checkBoolean,
   checkDuration,
@@ -11,18 +11,18 @@ import {
   checkSchemaName,
   checkWhole,
   invalid,
-} from "./core/option.js";
+} from "./core/values/option.js";
 import { type Pawl, type PawlOptions, SYSTEM, startPawl } from "./pawl.js";
-import { keepAlive } from "./runtime/alive.js";
-import { certificateFaults } from "./runtime/certificates.js";
-import { wallClock } from "./runtime/clock.js";
-import type { SecureOptions } from "./runtime/http.js";
-import { untilUp } from "./runtime/until-up.js";
+import { certificateFaults } from "./runtime/io/certificates.js";
+import type { SecureOptions } from "./runtime/io/http.js";
+import { keepAlive } from "./runtime/process/keep-alive.js";
+import { wallClock } from "./runtime/time/clock.js";
+import { retryUntilUp } from "./runtime/time/retry-until-up.js";
 import { memoryStore } from "./store/memory/index.js";
-import type { Store } from "./store/port.js";
-import type { PostgresOptions, Waiting } from "./store/postgres/open.js";
+import type { Store } from "./store/port/index.js";
+import type { OpenWait, PostgresOptions } from "./store/postgres/open.js";
 
-export type { Waiting } from "./store/postgres/open.js";
+export type { OpenWait } from "./store/postgres/open.js";
 
 export interface OpenOptions extends PawlOptions {
   /** whether to bring the database's schema up to date (default: yes); if not, one that is not is an error */
@@ -30,9 +30,9 @@ export interface OpenOptions extends PawlOptions {
   /** of a folder: the embedded Postgres, or PGlite; left out: the first that can run here */
   readonly engine?: "native" | "pglite";
   /** hears what keeps it waiting: a server that is not up, a migration that moves many rows */
-  readonly onWaiting?: (what: Waiting) => void;
+  readonly onWaiting?: (what: OpenWait) => void;
   /** of a service: an API key */
-  readonly key?: string;
+  readonly apiKey?: string;
   /** of a service at https://: what its certificate is checked against, and one of your own, as node:tls names them */
   readonly tls?: SecureOptions;
   /** how to talk to Postgres */
@@ -49,9 +49,9 @@ export interface OpenOptions extends PawlOptions {
 export async function open(url: string, options: OpenOptions = {}): Promise<Pawl> {
   checkKeys(checkObject("options", options), OPEN_KEYS);
   if (isService(url)) return openService(url, options);
-  const place = placeOf(url);
-  const { migrate, engine, onWaiting, postgres, key, tls, ...rest } = options;
-  for (const [name, value] of Object.entries({ key, tls }))
+  const location = storeLocationOf(url);
+  const { migrate, engine, onWaiting, postgres, apiKey, tls, ...rest } = options;
+  for (const [name, value] of Object.entries({ apiKey, tls }))
     if (value !== undefined) throw invalid(name, "it is for a service at http:// or https://");
   if (migrate !== undefined) checkBoolean("migrate", migrate);
   if (engine !== undefined) checkOneOf("engine", engine, ["native", "pglite"]);
@@ -66,8 +66,8 @@ export async function open(url: string, options: OpenOptions = {}): Promise<Pawl
   // Waiting for a server that is not up must not end the process in silence.
   const release = keepAlive();
   try {
-    const wait = { clock: SYSTEM.clock, patience: postgres?.patience, onWaiting };
-    return await startPawl(await openStore(place, how), rest, SYSTEM, (attempt) => untilUp(wait, attempt));
+    const wait = { clock: SYSTEM.clock, patience: postgres?.startupWait, onWaiting };
+    return await startPawl(await openStore(location, how), rest, SYSTEM, (attempt) => retryUntilUp(wait, attempt));
   } finally {
     release();
   }
@@ -79,12 +79,12 @@ function isService(url: unknown): url is string {
 
 const SERVICE_KEYS: ReadonlySet<string> = new Set<keyof OpenOptions>([
   "tasks",
-  "anyTask",
+  "allowUnknownTasks",
   "queues",
   "schedules",
   "tracing",
   "onWaiting",
-  "key",
+  "apiKey",
   "tls",
 ]);
 
@@ -94,18 +94,22 @@ async function openService(url: string, options: OpenOptions): Promise<Pawl> {
     if (value !== undefined && !SERVICE_KEYS.has(name)) throw invalid(name, "it is for who opens the store itself; this is a service");
   const address = new URL(url);
   // It would be in errors and logs: a key is an option, and TLS certificates are.
-  if (address.username !== "" || address.password !== "") throw pawlError("store_url", { url: withoutSecrets(url) });
-  const { key, tls, tasks, anyTask, queues, schedules, tracing, onWaiting } = options;
-  if (key !== undefined && (typeof key !== "string" || !/^[\x21-\x7e]{1,512}$/.test(key))) throw invalid("key", "it is not an API key");
+  if (address.username !== "" || address.password !== "") throw pawlError("store_url_invalid", { url: withoutSecrets(url) });
+  const { apiKey, tls, tasks, allowUnknownTasks, queues, schedules, tracing, onWaiting } = options;
+  if (apiKey !== undefined && (typeof apiKey !== "string" || !/^[\x21-\x7e]{1,512}$/.test(apiKey))) throw invalid("key", "it is not an API key");
   if (tls !== undefined) checkTls(tls);
   if (onWaiting !== undefined) checkFunction("onWaiting", onWaiting);
-  const given = { key, tls, tasks, anyTask, queues, schedules, tracing, onWaiting };
-  const { openRemote } = await import("./client/pawl.js");
-  const { withRefused } = await import("./client/refusing.js");
+  const serviceOptions = { apiKey, tls, tasks, allowUnknownTasks, queues, schedules, tracing, onWaiting };
+  const { openRemote } = await import("./remote/pawl.js");
+  const { withUnsupported } = await import("./remote/unsupported.js");
   const release = keepAlive();
   try {
-    const remote = await openRemote(address, Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), SYSTEM.clock);
-    return withRefused<Pawl>(remote);
+    const remote = await openRemote(
+      address,
+      Object.fromEntries(Object.entries(serviceOptions).filter(([, value]) => value !== undefined)),
+      SYSTEM.clock,
+    );
+    return withUnsupported<Pawl>(remote);
   } finally {
     release();
   }
@@ -126,24 +130,27 @@ function checkTls(tls: SecureOptions): void {
 
 const TLS_KEYS: ReadonlySet<string> = new Set<keyof SecureOptions>(["ca", "cert", "key"]);
 
-type Place = { readonly kind: "memory" } | { readonly kind: "folder"; readonly folder: string } | { readonly kind: "postgres"; readonly url: string };
+type StoreLocation =
+  | { readonly kind: "memory" }
+  | { readonly kind: "folder"; readonly folder: string }
+  | { readonly kind: "postgres"; readonly url: string };
 
 /** What a URL means. A bare word is refused: it is as likely a forgotten scheme as a folder. */
-export function placeOf(url: unknown): Place {
-  if (typeof url !== "string") throw pawlError("store_url", { url: String(url) });
+export function storeLocationOf(url: unknown): StoreLocation {
+  if (typeof url !== "string") throw pawlError("store_url_invalid", { url: String(url) });
   if (url === "memory:") return { kind: "memory" };
   if (/^postgres(ql)?:\/\//i.test(url)) return { kind: "postgres", url };
   if (/^file:\/\//i.test(url)) return { kind: "folder", folder: fileURLToPath(url) };
   if (/^file:./i.test(url)) return { kind: "folder", folder: resolve(url.slice("file:".length)) };
   if (/^(\.{1,2}$|\.{0,2}[/\\]|[a-z]:[/\\])/i.test(url) && !url.includes("\u0000")) return { kind: "folder", folder: resolve(url) };
-  throw pawlError("store_url", { url: withoutSecrets(url) });
+  throw pawlError("store_url_invalid", { url: withoutSecrets(url) });
 }
 
 /** The driver and the embedded server are loaded only where they are used. */
-async function openStore(place: Place, options: PostgresOptions): Promise<Store> {
-  if (place.kind === "memory") return memoryStore();
+async function openStore(location: StoreLocation, options: PostgresOptions): Promise<Store> {
+  if (location.kind === "memory") return memoryStore();
   const { openPostgres } = await import("./store/postgres/open.js");
-  return openPostgres(place.kind === "folder" ? { folder: place.folder } : { url: place.url }, options);
+  return openPostgres(location.kind === "folder" ? { folder: location.folder } : { url: location.url }, options);
 }
 
 function withoutSecrets(url: string): string {
@@ -152,7 +159,7 @@ function withoutSecrets(url: string): string {
 
 const OPEN_KEYS = new Set<keyof OpenOptions>([
   "tasks",
-  "anyTask",
+  "allowUnknownTasks",
   "compileSchema",
   "checkTarget",
   "queues",
@@ -161,14 +168,14 @@ const OPEN_KEYS = new Set<keyof OpenOptions>([
   "tracing",
   "maintenance",
   "keep",
-  "keys",
+  "apiKeys",
   "encryption",
   "redact",
   "migrate",
   "engine",
   "onWaiting",
   "postgres",
-  "key",
+  "apiKey",
   "tls",
 ]) as ReadonlySet<string>;
 
@@ -184,14 +191,14 @@ const POSTGRES_CHECKS: { readonly [K in keyof PostgresChoices]: (option: string,
     if (value !== false) checkOneOf(option, value, ["auto"]);
   },
   connections: (option, value) => checkWhole(option, value, 1, 10_000),
-  statementTimeout: (option, value) => checkWhole(option, value, 1, A_DAY),
-  patience(option, value) {
+  statementTimeout: (option, value) => checkWhole(option, value, 1, DAY_MS),
+  startupWait(option, value) {
     if (value !== "forever") checkDuration(option, value);
   },
 };
 const POSTGRES_KEYS: ReadonlySet<string> = new Set(Object.keys(POSTGRES_CHECKS));
 /** ms */
-const A_DAY = 86_400_000;
+const DAY_MS = 86_400_000;
 
 function checkPostgres(postgres: object): void {
   checkKeys(checkObject("postgres", postgres), POSTGRES_KEYS, "postgres.");

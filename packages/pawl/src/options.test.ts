@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { exponential } from "./core/retry.js";
+import { exponential } from "./core/jobs/retry.js";
+import { type TaskOptions, task } from "./core/jobs/task.js";
 import { type OpenOptions, open } from "./open.js";
 import { openTest } from "./testing/open.js";
 import type { WorkOptions } from "./worker/options.js";
-import { type TaskOptions, task } from "./worker/task.js";
 
 const plain = task("plain", (_: unknown) => {});
 
@@ -20,12 +20,12 @@ describe("open refuses", () => {
     ["a misspelt option", { task: [] }, /option task .*did you mean tasks\?/],
     ["tasks that are no array", { tasks: {} }, /tasks.*an object is not an array/],
     ["a task that is a name", { tasks: ["double"] }, /tasks/],
-    ["any task by a word", { anyTask: "yes" }, /anyTask.*neither true nor false/],
-    ["a misspelt option of maintenance", { maintenance: { pulze: 1 } }, /maintenance\.pulze .*did you mean pulse\?/],
+    ["any task by a word", { allowUnknownTasks: "yes" }, /allowUnknownTasks.*neither true nor false/],
+    ["a misspelt option of maintenance", { maintenance: { pollIntervall: 1 } }, /maintenance\.pollIntervall .*did you mean pollInterval\?/],
     ["maintenance that is a word", { maintenance: "yes" }, /maintenance/],
-    ["a pace that is none", { maintenance: { sweep: "soon" } }, /maintenance\.sweep "soon" is not a duration/],
-    ["a batch of nothing", { maintenance: { batch: 0 } }, /maintenance\.batch/],
-    ["a misspelt time to keep", { keep: { finishd: "1d" } }, /keep\.finishd .*did you mean finished\?/],
+    ["a pace that is none", { maintenance: { reapInterval: "soon" } }, /maintenance\.reapInterval "soon" is not a duration/],
+    ["a batch of nothing", { maintenance: { batchSize: 0 } }, /maintenance\.batchSize.*0 is not a whole number/],
+    ["a misspelt time to keep", { keep: { job: "1d" } }, /keep\.job .*did you mean jobs\?/],
     ["no time to keep", { keep: { dead: 0 } }, /keep\.dead/],
     ["an export that is no function", { keep: { exportFinished: "s3://bucket" } }, /keep\.exportFinished.*not a function/],
     ["an export that is no function, without maintenance", { maintenance: false, keep: { exportFinished: 1 } }, /keep\.exportFinished/],
@@ -62,7 +62,7 @@ describe("task refuses", () => {
   });
 
   test("nothing that is right", () => {
-    const all = { queue: "q", priority: "high", retry: 1, timeout: 1, deadline: 1, expire: 1, crashLimit: 1, atMostOnce: true } as const;
+    const all = { queue: "q", priority: "high", retry: 1, timeout: 1, finishWithin: 1, startWithin: 1, maxCrashes: 1, atMostOnce: true } as const;
     expect(() => task("t", { ...all, input: z.string() }, () => {})).not.toThrow();
   });
 });
@@ -82,9 +82,9 @@ describe("work refuses", () => {
     ["a queue that is a number", { queues: [5] }, /queue/],
     ["tasks that are a text", { tasks: "plain" }, /tasks.*not an array/],
     ["a task nobody registered", { tasks: ["plane"] }, /plane/],
-    ["a lease that is no time", { lease: "long" }, /lease "long" is not a duration/],
-    ["a drain that is negative", { drain: -1 }, /drain -1 is not a duration/],
-    ["no time between looks", { poll: 0 }, /poll/],
+    ["a lease that is no time", { leaseDuration: "long" }, /leaseDuration "long" is not a duration/],
+    ["a grace that is negative", { shutdownGrace: -1 }, /shutdownGrace -1 is not a duration/],
+    ["no time between looks", { pollInterval: 0 }, /pollInterval/],
     ["signals by name", { signals: "SIGINT" }, /signals.*neither true nor false/],
   ])("%s", async (_, given, says) => {
     await using world = await openTest({ tasks: [plain], work: false });

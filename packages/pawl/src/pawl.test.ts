@@ -22,6 +22,15 @@ describe("a pawl", () => {
     await pawl.close();
   });
 
+  test("keeps finished jobs as long as it says, and no longer", async () => {
+    await using world = await openTest({ tasks: [double], keep: { jobs: "1h" }, maintenance: { pruneInterval: "1m" } });
+    const job = await world.pawl.enqueue(double, 1);
+    await world.advance("50m");
+    expect(await job.get()).toMatchObject({ state: "succeeded" });
+    await world.advance("15m");
+    await expect(job.get()).rejects.toMatchObject({ code: "job_unknown" });
+  });
+
   test("that is closed says so", async () => {
     const pawl = await open("memory:", { tasks: [double] });
     await pawl.close();
@@ -70,7 +79,7 @@ describe("a pawl", () => {
       { task: "other", paused: true, registered: false, counts: { ready: 0 } },
     ]);
     await pawl.queues.resume("mail");
-    await world.settle();
+    await world.idle();
     expect(await job.get()).toMatchObject({ state: "succeeded" });
     expect(await pawl.counts()).toMatchObject({ ready: 0, succeeded: 1 });
     expect(await pawl.counts({ queue: "none" })).toMatchObject({ succeeded: 0 });
@@ -79,7 +88,7 @@ describe("a pawl", () => {
 
   test("says what it stands on", async () => {
     await using world = await openTest({ tasks: [double] });
-    expect(await world.pawl.info()).toMatchObject({ engine: "memory", durability: "none", hearsOthers: true, tasks: ["double"] });
+    expect(await world.pawl.info()).toMatchObject({ engine: "memory", durability: "none", receivesWakeups: true, tasks: ["double"] });
   });
 
   test("tells what happens, until it is not wanted any more", async () => {
@@ -87,10 +96,10 @@ describe("a pawl", () => {
     const heard: string[] = [];
     const stop = world.pawl.on("attempt.settled", ({ lane, outcome }) => heard.push(`${lane.task} ${outcome}`));
     await world.pawl.enqueue(double, 1);
-    await world.settle();
+    await world.idle();
     stop();
     await world.pawl.enqueue(double, 2);
-    await world.settle();
+    await world.idle();
     expect(heard).toEqual(["double succeeded"]);
   });
 
@@ -99,11 +108,11 @@ describe("a pawl", () => {
     // A store whose transactional enqueues nobody is told of, as with a database.
     await using world = await openTest({
       tasks: [double],
-      around: (store) => {
+      wrapStore: (store) => {
         let muted = false;
         return {
           ...store,
-          onHint: (listener) => store.onHint((hint) => muted || listener(hint)),
+          onWakeup: (listener) => store.onWakeup((wakeup) => muted || listener(wakeup)),
           jobs: {
             ...store.jobs,
             async enqueue(jobs, given) {
@@ -117,10 +126,10 @@ describe("a pawl", () => {
       },
     });
     const job = await world.pawl.enqueue(double, 1, { tx });
-    await world.settle();
+    await world.idle();
     expect(await job.get()).toMatchObject({ state: "ready" });
     world.pawl.wake();
-    await world.settle();
+    await world.idle();
     expect(await job.get()).toMatchObject({ state: "succeeded" });
   });
 

@@ -1,62 +1,69 @@
-import type { Finding } from "./core/doctor.js";
-import type { Duration } from "./core/duration.js";
-import { isPawlError } from "./core/error.js";
-import { EVENT_NAMES, type EventName, type Events } from "./core/event.js";
-import type { Lane } from "./core/lane.js";
-import { checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole } from "./core/option.js";
+import type { Lane } from "./core/jobs/lane.js";
+import type { AnyTask } from "./core/jobs/task.js";
+import type { Finding } from "./core/observe/doctor.js";
+import { EVENT_NAMES, type EventName, type Events } from "./core/observe/event.js";
+import type { Duration } from "./core/values/duration.js";
+import { isPawlError } from "./core/values/error.js";
+import { checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole } from "./core/values/option.js";
 import { Maintenance, type MaintenanceOptions } from "./maintenance/maintenance.js";
-import { Bus } from "./runtime/bus.js";
-import { systemClock } from "./runtime/clock.js";
-import { systemRandomBytes } from "./runtime/random.js";
-import { type Audit, auditOf } from "./scheduler/audit.js";
-import { type BreakersOperator, breakersOf } from "./scheduler/breakers.js";
-import { type CheckupOptions, checkup } from "./scheduler/checkup.js";
-import { allCounts, type CountsOf, type StateCounts } from "./scheduler/counts.js";
-import { type Depths, type DepthsOf, depthsOf } from "./scheduler/depths.js";
-import { checkOpens, type Encryption, type EncryptionOptions, encryptionOf, vaultOf } from "./scheduler/encryption.js";
-import { type ClusterEvents, clusterEvents } from "./scheduler/follower.js";
-import { idOf } from "./scheduler/given.js";
-import { type KeyRing, type KeysOptions, keyRing } from "./scheduler/keys.js";
-import { type LimitsOperator, limitsOperator } from "./scheduler/limits-view.js";
+import { Bus } from "./runtime/process/bus.js";
+import { systemRandomBytes } from "./runtime/process/random.js";
+import { systemClock } from "./runtime/time/clock.js";
+import { createApiKeys, type LocalApiKeys, type PepperOptions } from "./scheduler/access/api-keys.js";
+import { type Audit, createAudit } from "./scheduler/access/audit.js";
+import { checkMasterKeysPresent, createEncryption, type Encryption, type EncryptionOptions, openKeyStore } from "./scheduler/access/encryption.js";
+import { type LocalTenants, StoredTenants } from "./scheduler/access/tenants.js";
+import { createSchedulerDeps, type Environment, type SchedulerDeps, type SchedulerOptions } from "./scheduler/deps.js";
+import { jobIdOf } from "./scheduler/enqueue/read-options.js";
+import { createReplies, type Replies } from "./scheduler/jobs/replies.js";
+import { StoredTasks, type Tasks } from "./scheduler/jobs/tasks.js";
+import { type BreakersOperator, breakersOperator } from "./scheduler/limits/breakers.js";
+import { type LimitsOperator, limitsOperator } from "./scheduler/limits/limits-view.js";
+import { createQueues } from "./scheduler/limits/queues-tasks-tenants.js";
 import { LocalScheduler } from "./scheduler/local.js";
-import { queuesOf } from "./scheduler/named.js";
-import { type SchedulerOptions, type SchedulerParts, type Surroundings, schedulerParts } from "./scheduler/parts.js";
-import { type Replies, repliesOf } from "./scheduler/replies.js";
-import { declareSchedules } from "./scheduler/schedule-maker.js";
-import type { Info, Named, Operator, QueueView } from "./scheduler/scheduler.js";
-import { type SeriesOf, type SeriesView, seriesOf } from "./scheduler/series.js";
-import { KnownTasks, type Tasks } from "./scheduler/tasks.js";
-import { Teller } from "./scheduler/teller.js";
-import { type LocalTenants, StoredTenants } from "./scheduler/tenants.js";
-import { tracedWork } from "./scheduler/tracing.js";
-import { type LiveLaneView, type LiveWorkerView, liveLanes, liveWorkers, type UnservedLane, unserved } from "./scheduler/unserved.js";
-import { closable } from "./store/closable.js";
-import { observed } from "./store/observed.js";
-import type { Store } from "./store/port.js";
-import type { ExportedJob, Pulse } from "./store/port-duties.js";
-import { sealedStore } from "./store/sealed/index.js";
-import type { Vault } from "./store/sealed/vault.js";
-import { telling } from "./store/telling.js";
-import { Host, type HostOptions } from "./worker/host/host.js";
-import { Looks } from "./worker/host/looks.js";
-import { Household } from "./worker/household.js";
-import type { LaneSlots } from "./worker/lane-slots.js";
+import { type Backlog, type BacklogOptions, backlogOf } from "./scheduler/observe/backlog.js";
+import { allCounts, type CountsOptions, type StateCounts } from "./scheduler/observe/counts.js";
+import { type DoctorOptions, runDoctor } from "./scheduler/observe/doctor.js";
+import { ClusterEventRecorder } from "./scheduler/observe/event-recorder.js";
+import { type ClusterEvents, clusterEvents } from "./scheduler/observe/event-tail.js";
+import {
+  type LiveLaneView,
+  type LiveWorkerView,
+  liveLanes,
+  liveWorkers,
+  type UnservedLane,
+  unservedLanes,
+} from "./scheduler/observe/lanes-and-workers.js";
+import { type SeriesOptions, type SeriesView, seriesOf } from "./scheduler/observe/series.js";
+import { withTracingMiddleware } from "./scheduler/observe/tracing.js";
+import type { Operator, PawlInfo, PolicyOperator, QueueView } from "./scheduler/scheduler.js";
+import { declareSchedules } from "./scheduler/schedules/schedule-builder.js";
+import type { KeyStore } from "./store/encrypted/key-store.js";
+import { encryptedStore } from "./store/encrypted/store.js";
+import type { ExportedJob, Poll } from "./store/port/duties.js";
+import type { Store } from "./store/port/index.js";
+import { announceChanges } from "./store/wrap/announce-changes.js";
+import { closable } from "./store/wrap/closable.js";
+import { timeCalls } from "./store/wrap/time-calls.js";
+import type { LaneSlots } from "./worker/claim/lane-slots.js";
 import type { WorkerOptions, WorkOptions } from "./worker/options.js";
-import { type Deliver, heardBy, Pusher } from "./worker/pusher.js";
-import type { AnyTask } from "./worker/task.js";
+import { type Deliver, notifyPushers, Pusher } from "./worker/push/pusher.js";
+import { Host, type HostOptions } from "./worker/remote/host.js";
+import { LanePoll } from "./worker/remote/lane-poll.js";
 import { Worker } from "./worker/worker.js";
+import { WorkerGroup } from "./worker/worker-group.js";
 
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
 export interface Pawl extends Operator, AsyncDisposable {
   /** API keys: what a service on top of Pawl lets its callers in by. */
-  readonly keys: KeyRing;
+  readonly apiKeys: LocalApiKeys;
   /** who did what, and who was not let */
   readonly audit: Audit;
   readonly replies: Replies;
   /** what happens in every process on the store, for services on top of Pawl; `on` tells of this process alone */
   readonly events: ClusterEvents;
   readonly tenants: LocalTenants;
-  /** the keys that what jobs hold is sealed with; see docs/protection.md */
+  /** the keys that what jobs hold is encrypted with; see docs/protection.md */
   readonly encryption: Encryption;
   /** Starts a worker in this process, for the tasks given to `open`. */
   work(options?: WorkOptions): Promise<Worker>;
@@ -72,7 +79,7 @@ export interface Pawl extends Operator, AsyncDisposable {
   /** Of what tasks and queues jobs are, of one tenant or all; unknown ones are left out. For services that show some and not others. */
   lanesOf(jobs: readonly string[], of?: { readonly tenant?: string | undefined }): Promise<ReadonlyMap<string, Lane>>;
   /** What waits: how much, for what, how long, and of whom. For dashboards and alerts: it scans nothing. */
-  depths(of?: DepthsOf): Promise<Depths>;
+  depths(of?: BacklogOptions): Promise<Backlog>;
   /**
    * Waits for SIGINT or SIGTERM, then closes; a second signal ends the process at once. Handlers that go on after that do not keep
    * the process alive: a second later it exits with 70. If a worker is stuck, it closes by itself, and exits with 75.
@@ -89,14 +96,14 @@ export interface PawlOptions extends SchedulerOptions {
   readonly maintenance?: boolean | Omit<MaintenanceOptions, keyof KeepOptions>;
   readonly keep?: KeepOptions;
   /** what API keys are made with; without it there are none */
-  readonly keys?: KeysOptions;
-  /** seals what jobs hold before it is stored: inputs, outputs, failures, progress, logs. See docs/protection.md */
+  readonly apiKeys?: PepperOptions;
+  /** encrypts what jobs hold before it is stored: inputs, outputs, failures, progress, logs. See docs/protection.md */
   readonly encryption?: EncryptionOptions;
 }
 
 export interface KeepOptions {
   /** how long succeeded and cancelled jobs are kept */
-  readonly finished?: Duration;
+  readonly jobs?: Duration;
   /** how long dead ones are */
   readonly dead?: Duration;
   /** how long the time series of counts are */
@@ -106,9 +113,9 @@ export interface KeepOptions {
 }
 
 /** Makes a call of the store for as long as it takes. */
-export type Persist = <T>(attempt: () => Promise<T>) => Promise<T>;
+export type RetryCall = <T>(attempt: () => Promise<T>) => Promise<T>;
 
-export const SYSTEM: Surroundings = { clock: systemClock, randomBytes: systemRandomBytes };
+export const SYSTEM: Environment = { clock: systemClock, randomBytes: systemRandomBytes };
 
 /**
  * Puts the parts together on a store, which is theirs from here on: if this fails, it is closed. `persist` makes the calls
@@ -117,26 +124,37 @@ export const SYSTEM: Surroundings = { clock: systemClock, randomBytes: systemRan
 export async function startPawl(
   store: Store,
   options: PawlOptions = {},
-  surroundings: Surroundings = SYSTEM,
-  persist: Persist = (attempt) => attempt(),
+  environment: Environment = SYSTEM,
+  retryCall: RetryCall = (attempt) => attempt(),
 ): Promise<Pawl> {
   try {
     const bus = new Bus();
-    const vault = options.encryption === undefined ? undefined : await vaultOf(store, surroundings, options.encryption);
-    const seen = closable(telling(observed(vault === undefined ? store : sealedStore(store, vault), bus, surroundings.clock), bus));
-    const parts = schedulerParts(seen, bus, surroundings, options, vault !== undefined);
-    const upkeep = upkeepOf(options);
-    const keys = await keyRing(seen, surroundings, options.keys);
+    const keyStore = options.encryption === undefined ? undefined : await openKeyStore(store, environment, options.encryption);
+    const wrappedStore = closable(
+      announceChanges(timeCalls(keyStore === undefined ? store : encryptedStore(store, keyStore), bus, environment.clock), bus),
+    );
+    const deps = createSchedulerDeps(wrappedStore, bus, environment, options, keyStore !== undefined);
+    const maintenanceOptions = maintenanceOptionsOf(options);
+    const keys = await createApiKeys(wrappedStore, environment, options.apiKeys);
     const { app, schedules } = options;
-    await persist(() => seen.tasks.publish(parts.registry.records()));
-    if (schedules !== undefined) await persist(() => declareSchedules(parts, app, schedules));
-    const { clock } = surroundings;
-    const teller = new Teller({ store: seen, bus, clock, pulsed: upkeep !== undefined, discreet: vault !== undefined });
-    const onPulse = ({ watched }: Pulse) => teller.saw(watched);
-    const maintenance = upkeep === undefined ? undefined : new Maintenance({ store: seen, bus, clock, tails: parts.tails, options: upkeep, onPulse });
-    teller.start();
+    await retryCall(() => wrappedStore.tasks.publish(deps.registry.records()));
+    if (schedules !== undefined) await retryCall(() => declareSchedules(deps, app, schedules));
+    const { clock } = environment;
+    const eventRecorder = new ClusterEventRecorder({
+      store: wrappedStore,
+      bus,
+      clock,
+      polled: maintenanceOptions !== undefined,
+      hideFailures: keyStore !== undefined,
+    });
+    const onPoll = ({ watched }: Poll) => eventRecorder.setWatched(watched);
+    const maintenance =
+      maintenanceOptions === undefined
+        ? undefined
+        : new Maintenance({ store: wrappedStore, bus, clock, idSuffixes: deps.nextIdSuffix, options: maintenanceOptions, onPoll });
+    eventRecorder.start();
     await maintenance?.start();
-    return new LocalPawl(seen, bus, surroundings, parts, maintenance, teller, keys, vault);
+    return new LocalPawl(wrappedStore, bus, environment, deps, maintenance, eventRecorder, keys, keyStore);
   } catch (error) {
     await store.close();
     throw error;
@@ -144,7 +162,7 @@ export async function startPawl(
 }
 
 class LocalPawl extends LocalScheduler implements Pawl {
-  readonly queues: Named<"queue", QueueView>;
+  readonly queues: PolicyOperator<"queue", QueueView>;
   readonly tasks: Tasks;
   readonly tenants: LocalTenants;
   readonly breakers: BreakersOperator;
@@ -153,45 +171,45 @@ class LocalPawl extends LocalScheduler implements Pawl {
   readonly replies: Replies;
   readonly encryption: Encryption;
   readonly events: ClusterEvents;
-  readonly #household = new Household(() => this.#end());
-  #looks: Looks | undefined;
+  readonly #workerGroup = new WorkerGroup(() => this.#end());
+  #lanePoll: LanePoll | undefined;
   readonly #pushers = new Set<Pusher>();
 
   constructor(
     private readonly store: Store,
     private readonly bus: Bus,
-    private readonly surroundings: Surroundings,
-    private readonly parts: SchedulerParts,
+    private readonly surroundings: Environment,
+    private readonly deps: SchedulerDeps,
     private readonly maintenance: Maintenance | undefined,
-    private readonly teller: Teller,
-    readonly keys: KeyRing,
-    private readonly vault: Vault | undefined,
+    private readonly eventRecorder: ClusterEventRecorder,
+    readonly apiKeys: LocalApiKeys,
+    private readonly keyStore: KeyStore | undefined,
   ) {
-    super(parts);
-    this.queues = queuesOf(store, Object.keys(parts.queues));
-    this.breakers = breakersOf(store);
+    super(deps);
+    this.queues = createQueues(store, Object.keys(deps.queues));
+    this.breakers = breakersOperator(store);
     this.limits = limitsOperator(store);
-    this.tasks = new KnownTasks(store, parts.registry, parts.registry.directory.compile);
-    this.audit = auditOf(store);
-    this.encryption = encryptionOf(store, vault);
+    this.tasks = new StoredTasks(store, deps.registry, deps.registry.published.compile);
+    this.audit = createAudit(store);
+    this.encryption = createEncryption(store, keyStore);
     this.tenants = new StoredTenants(store, surroundings.clock, (tenant) => {
       const { limits, breakers, audit } = this;
-      return { limits, breakers, audit, scheduler: this.as({ tenant }), keys: keys.as({ tenant }) };
+      return { limits, breakers, audit, scheduler: this.as({ tenant }), keys: apiKeys.as({ tenant }) };
     });
-    this.replies = repliesOf(store);
+    this.replies = createReplies(store);
     this.events = clusterEvents({
       store,
       clock: surroundings.clock,
-      onWatched: (watched) => teller.saw(watched),
+      onWatched: (watched) => eventRecorder.setWatched(watched),
       onError: (error) => bus.emit("duty.failed", { duty: "follow events", error }),
     });
   }
 
-  override counts(of?: CountsOf): Promise<StateCounts> {
+  override counts(of?: CountsOptions): Promise<StateCounts> {
     return allCounts(this.store, of);
   }
 
-  series(of?: SeriesOf): Promise<SeriesView> {
+  series(of?: SeriesOptions): Promise<SeriesView> {
     return seriesOf(this.store, of);
   }
 
@@ -200,20 +218,20 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   unserved(): Promise<readonly UnservedLane[]> {
-    return unserved(this.store);
+    return unservedLanes(this.store);
   }
 
-  checkup(options?: CheckupOptions): Promise<readonly Finding[]> {
-    return checkup(this.store, options);
+  doctor(options?: DoctorOptions): Promise<readonly Finding[]> {
+    return runDoctor(this.store, options);
   }
 
   workers(): Promise<readonly LiveWorkerView[]> {
     return liveWorkers(this.store);
   }
 
-  async info(): Promise<Info> {
-    this.#household.checkNotClosed();
-    return { ...this.store.engine, hearsOthers: this.store.hearsOthers(), tasks: [...this.parts.registry.all.keys()] };
+  async info(): Promise<PawlInfo> {
+    this.#workerGroup.checkNotClosed();
+    return { ...this.store.engine, receivesWakeups: this.store.receivesWakeups(), tasks: [...this.deps.registry.all.keys()] };
   }
 
   restore(batch: readonly ExportedJob[]): Promise<number> {
@@ -221,30 +239,30 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   wake(): void {
-    this.#household.checkNotClosed();
-    const { untold } = this.parts;
-    if (untold.size > 0) this.store.hint({ kind: "ready", lanes: [...untold.values()] });
-    untold.clear();
-    this.store.hint({ kind: "lanes" });
-    this.store.hint({ kind: "scheduled", dueIn: 0 });
-    this.store.hint({ kind: "admit", dueIn: 0 });
+    this.#workerGroup.checkNotClosed();
+    const { unannouncedLanes } = this.deps;
+    if (unannouncedLanes.size > 0) this.store.sendWakeup({ kind: "ready", lanes: [...unannouncedLanes.values()] });
+    unannouncedLanes.clear();
+    this.store.sendWakeup({ kind: "lanes" });
+    this.store.sendWakeup({ kind: "scheduled", dueIn: 0 });
+    this.store.sendWakeup({ kind: "admit", dueIn: 0 });
   }
 
   on<E extends EventName>(name: E, listener: (event: Events[E]) => void): () => void {
     checkOneOf("event", name, EVENT_NAMES);
     checkFunction("listener", listener);
-    this.#household.checkNotClosed();
+    this.#workerGroup.checkNotClosed();
     return this.bus.on(name, listener);
   }
 
   async work(options: WorkOptions = {}): Promise<Worker> {
-    this.#household.checkOpen();
+    this.#workerGroup.checkOpen();
     await this.#checkOpens();
-    return this.#work(this.parts.registry.all, options);
+    return this.#work(this.deps.registry.all, options);
   }
 
   async push(deliver: Deliver, options: WorkerOptions = {}): Promise<Pusher> {
-    this.#household.checkOpen();
+    this.#workerGroup.checkOpen();
     checkFunction("deliver", deliver);
     const { store, bus } = this;
     const pusher = new Pusher(
@@ -263,60 +281,63 @@ class LocalPawl extends LocalScheduler implements Pawl {
   }
 
   #work(tasks: ReadonlyMap<string, AnyTask>, options: WorkOptions, slots?: LaneSlots): Promise<Worker> {
-    const { queues: defaults, tracing } = this.parts;
+    const { queues: defaults, tracing } = this.deps;
     const { bus } = this;
     const { clock } = this.surroundings;
-    const store = heardBy(this.#pushers, this.store);
+    const store = notifyPushers(this.#pushers, this.store);
     const more = slots === undefined ? {} : { slots };
-    return this.#household.work(options, (own) => new Worker({ store, bus, clock, tasks, defaults, options: tracedWork(own, tracing), ...more }));
+    return this.#workerGroup.work(
+      options,
+      (own) => new Worker({ store, bus, clock, tasks, defaults, options: withTracingMiddleware(own, tracing), ...more }),
+    );
   }
 
   host(worker: HostOptions): Host {
-    this.#household.checkOpen();
+    this.#workerGroup.checkOpen();
     const { store, bus } = this;
     const { clock } = this.surroundings;
-    const { registry, queues: defaults } = this.parts;
-    this.#looks ??= new Looks(store, clock);
+    const { registry, queues: defaults } = this.deps;
+    this.#lanePoll ??= new LanePoll(store, clock);
     return new Host(
       {
         store,
         bus,
         clock,
-        looks: this.#looks,
+        lanePoll: this.#lanePoll,
         defaults,
-        checkOpen: () => this.#household.checkOpen(),
-        taskOf: (name) => registry.get(name) ?? registry.directory.find(name),
+        checkOpen: () => this.#workerGroup.checkOpen(),
+        taskOf: (name) => registry.get(name) ?? registry.published.find(name),
       },
       worker,
     );
   }
 
   localWorkers(): readonly Worker[] {
-    return this.#household.workers;
+    return this.#workerGroup.workers;
   }
 
   lanesOf(jobs: readonly string[], { tenant }: { readonly tenant?: string | undefined } = {}): Promise<ReadonlyMap<string, Lane>> {
     return this.store.jobs.lanes(
       tenant === undefined ? "everyone" : { tenant },
-      jobs.flatMap((job) => idOf(job) ?? []),
+      jobs.flatMap((job) => jobIdOf(job) ?? []),
     );
   }
 
-  depths(of?: DepthsOf): Promise<Depths> {
-    return depthsOf(this.store, of);
+  depths(of?: BacklogOptions): Promise<Backlog> {
+    return backlogOf(this.store, of);
   }
 
   untilSignal(): Promise<void> {
-    return this.#household.untilSignal();
+    return this.#workerGroup.untilSignal();
   }
 
   unended(): Promise<number> {
-    return this.#household.unended();
+    return this.#workerGroup.unended();
   }
 
   close(): Promise<void> {
     for (const pusher of this.#pushers) void pusher.stop();
-    return this.#household.close();
+    return this.#workerGroup.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -326,39 +347,39 @@ class LocalPawl extends LocalScheduler implements Pawl {
   /** What it cannot know it finds out with every job. */
   async #checkOpens(): Promise<void> {
     try {
-      await checkOpens(this.store, this.vault);
+      await checkMasterKeysPresent(this.store, this.keyStore);
     } catch (error) {
       if (isPawlError(error, "encryption_missing") || isPawlError(error, "master_key_missing")) throw error;
     }
   }
 
   async #end(): Promise<void> {
-    await this.parts.batcher.idle();
-    this.parts.waiters.close();
-    this.#looks?.stop();
+    await this.deps.batcher.idle();
+    this.deps.waiters.close();
+    this.#lanePoll?.stop();
     await this.maintenance?.stop();
-    await this.teller.stop();
+    await this.eventRecorder.stop();
     await this.store.close();
   }
 }
 
-const MAINTENANCE_KEYS = new Set(["pulse", "sweep", "lease", "prune", "batch"]);
-const KEEP_KEYS = new Set(["finished", "dead", "series", "exportFinished"]);
+const MAINTENANCE_KEYS = new Set(["pollInterval", "reapInterval", "leaseDuration", "pruneInterval", "batchSize"]);
+const KEEP_KEYS = new Set(["jobs", "dead", "series", "exportFinished"]);
 
-function upkeepOf({ maintenance = true, keep = {} }: PawlOptions): MaintenanceOptions | undefined {
+function maintenanceOptionsOf({ maintenance = true, keep = {} }: PawlOptions): MaintenanceOptions | undefined {
   checkKeys(checkObject("keep", keep), KEEP_KEYS, "keep.");
-  const { finished, dead, series, exportFinished } = keep;
+  const { jobs, dead, series, exportFinished } = keep;
   if (exportFinished !== undefined) checkFunction("keep.exportFinished", exportFinished);
-  const kept = {
-    ...(finished === undefined ? {} : { finished: checkPeriod("keep.finished", finished) }),
+  const kept: MaintenanceOptions = {
+    ...(jobs === undefined ? {} : { jobs: checkPeriod("keep.jobs", jobs) }),
     ...(dead === undefined ? {} : { dead: checkPeriod("keep.dead", dead) }),
     ...(series === undefined ? {} : { series: checkPeriod("keep.series", series) }),
     ...(exportFinished === undefined ? {} : { exportFinished }),
   };
   if (typeof maintenance === "boolean") return maintenance ? kept : undefined;
   checkKeys(checkObject("maintenance", maintenance), MAINTENANCE_KEYS, "maintenance.");
-  const { batch, ...paces } = maintenance;
-  if (batch !== undefined) checkWhole("maintenance.batch", batch, 1, 100_000);
+  const { batchSize, ...paces } = maintenance;
+  if (batchSize !== undefined) checkWhole("maintenance.batchSize", batchSize, 1, 100_000);
   for (const [name, pace] of Object.entries(paces)) if (pace !== undefined) checkDuration(`maintenance.${name}`, pace);
   return { ...maintenance, ...kept };
 }

@@ -2,7 +2,6 @@ import type { ClientBase } from "pg";
 import { describe, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import {
-  type ForeignTransaction,
   type InputOf,
   isPawlError,
   type Job,
@@ -14,6 +13,7 @@ import {
   type Scheduler,
   type StreamSummary,
   type Task,
+  type Transaction,
   task,
 } from "./index.js";
 
@@ -104,7 +104,7 @@ describe("the types of the public API", () => {
       expectTypeOf(await pawl.jobs.get(job)).toEqualTypeOf<JobView<unknown>>();
       await pawl.jobs.get(job.id);
       await pawl.jobs.get("01890000-0000-7000-8000-000000000000");
-      await pawl.enqueue(bare, { id: "y" }, { dependsOn: [job, job.id, await job.get()], onDeath: "run" });
+      await pawl.enqueue(bare, { id: "y" }, { dependsOn: [job, job.id, await job.get()], onDependencyDeath: "run" });
     });
   });
 
@@ -120,31 +120,31 @@ describe("the types of the public API", () => {
 
   test("policies are typed by what they are of: what makes no sense there does not compile", () => {
     untested(async () => {
-      expectTypeOf(await pawl.tenants.set("acme", { weight: 2, concurrency: 5, rate: { limit: 1, per: "1s" }, ingest: { depth: 10 } })).toEqualTypeOf<
-        Policies["tenant"]
-      >();
-      expectTypeOf(await pawl.queues.set("default", { weights: { 9: 4 }, minimum: { 0: 0.1 }, strict: true, aging: "1m" })).toEqualTypeOf<
-        Policies["queue"]
-      >();
-      expectTypeOf(await pawl.tasks.set("bare", { concurrency: 1 })).toEqualTypeOf<Policies["task"]>();
-      await pawl.queues.set("default", { strict: null, aging: null, ingest: null });
+      expectTypeOf(
+        await pawl.tenants.update("acme", { weight: 2, concurrency: 5, rate: { limit: 1, per: "1s" }, ingest: { depth: 10 } }),
+      ).toEqualTypeOf<Policies["tenant"]>();
+      expectTypeOf(
+        await pawl.queues.update("default", { priorityWeights: { 9: 4 }, priorityMinimum: { 0: 0.1 }, strictPriority: true, aging: "1m" }),
+      ).toEqualTypeOf<Policies["queue"]>();
+      expectTypeOf(await pawl.tasks.update("bare", { concurrency: 1 })).toEqualTypeOf<Policies["task"]>();
+      await pawl.queues.update("default", { strictPriority: null, aging: null, ingest: null });
       // @ts-expect-error queues have no weight of their own
-      await pawl.queues.set("default", { weight: 2 });
-      // @ts-expect-error a tenant has no bands
-      await pawl.tenants.set("acme", { strict: true });
+      await pawl.queues.update("default", { weight: 2 });
+      // @ts-expect-error a tenant has no priorities
+      await pawl.tenants.update("acme", { strictPriority: true });
       // @ts-expect-error tasks do not share: they have limits only
-      await pawl.tasks.set("bare", { weight: 2 });
-      // @ts-expect-error there is no such band
-      await pawl.queues.set("default", { weights: { 10: 1 } });
+      await pawl.tasks.update("bare", { weight: 2 });
+      // @ts-expect-error there is no such priority
+      await pawl.queues.update("default", { priorityWeights: { 10: 1 } });
       // @ts-expect-error a rate is so many per time
-      await pawl.tenants.set("acme", { rate: { limit: 1 } });
+      await pawl.tenants.update("acme", { rate: { limit: 1 } });
       // @ts-expect-error an age is a duration
-      await pawl.queues.set("default", { aging: true });
+      await pawl.queues.update("default", { aging: true });
     });
   });
 
   test("a client of pg is a transaction", () => {
-    expectTypeOf<ClientBase>().toExtend<ForeignTransaction>();
+    expectTypeOf<ClientBase>().toExtend<Transaction>();
   });
 
   test("an error is known by its code, and an ingest limit says until when", () => {

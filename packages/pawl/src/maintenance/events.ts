@@ -1,7 +1,7 @@
-import { DEFAULTS } from "../core/defaults.js";
-import type { Clock } from "../runtime/clock.js";
-import type { Store } from "../store/port.js";
-import { MOST_EVENTS } from "../store/port-events.js";
+import { DEFAULTS } from "../core/values/defaults.js";
+import type { Clock } from "../runtime/time/clock.js";
+import type { Store } from "../store/port/index.js";
+import { MAX_EVENTS } from "../store/port/observe/events.js";
 import type { Duty } from "./duty.js";
 
 /** Forgets what happened, once nobody watches any more. While somebody does, they see to it. */
@@ -11,7 +11,7 @@ export function eventTrimmer(store: Store, clock: Clock, every: number): Duty {
     name: "trim events",
     due: () => dueAt - clock.monotonic(),
     async run() {
-      const count = await store.events.trim(DEFAULTS.keep.events, MOST_EVENTS);
+      const count = await store.events.trim(DEFAULTS.keep.events, MAX_EVENTS);
       dueAt = clock.monotonic() + every * (1 + 0.2 * clock.random());
       return { count };
     },

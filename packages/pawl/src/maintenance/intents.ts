@@ -1,11 +1,11 @@
-import type { Store } from "../store/port.js";
-import { type Duty, ran } from "./duty.js";
+import type { Store } from "../store/port/index.js";
+import { batchResult, type Duty } from "./duty.js";
 
 /** Carries out what was asked of jobs that no worker holds any more. */
 export function intents(store: Store, batch: number): Duty {
   return {
     name: "carry out intents",
-    due: (pulse) => (pulse.intents ? 0 : undefined),
-    run: async () => ran(await store.duties.carryOut(batch), batch),
+    due: (poll) => (poll.intents ? 0 : undefined),
+    run: async () => batchResult(await store.duties.carryOut(batch), batch),
   };
 }

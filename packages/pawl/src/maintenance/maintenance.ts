@@ -1,39 +1,39 @@
-import { DEFAULTS } from "../core/defaults.js";
-import { type Duration, milliseconds } from "../core/duration.js";
-import { isPawlError } from "../core/error.js";
-import { type TailSource, tailSource } from "../core/id.js";
-import type { Bus } from "../runtime/bus.js";
-import type { Clock } from "../runtime/clock.js";
-import { type Loop, loop } from "../runtime/loop.js";
-import { systemRandomBytes } from "../runtime/random.js";
-import { Lifecycle, type Service } from "../runtime/service.js";
-import type { Hint, Store } from "../store/port.js";
-import type { PruneRules, Pulse } from "../store/port-duties.js";
+import { type IdSuffixSource, idSuffixSource } from "../core/jobs/id.js";
+import { DEFAULTS } from "../core/values/defaults.js";
+import { type Duration, milliseconds } from "../core/values/duration.js";
+import { isPawlError } from "../core/values/error.js";
+import type { Bus } from "../runtime/process/bus.js";
+import { systemRandomBytes } from "../runtime/process/random.js";
+import { Lifecycle, type Service } from "../runtime/process/service.js";
+import type { Clock } from "../runtime/time/clock.js";
+import { type Loop, loop } from "../runtime/time/loop.js";
+import type { Poll, PruneRules } from "../store/port/duties.js";
+import type { Store, Wakeup } from "../store/port/index.js";
 import { admitter } from "./admitter.js";
+import { countsFolder } from "./counts-folder.js";
 import type { Duty } from "./duty.js";
+import { DutyRunner } from "./duty-runner.js";
 import { eventTrimmer } from "./events.js";
 import { expirer } from "./expirer.js";
-import { folder } from "./folder.js";
 import { intents } from "./intents.js";
 import { promoter } from "./promoter.js";
 import { pruner } from "./pruner.js";
 import { type Reaper, reaper } from "./reaper.js";
-import { Runs } from "./runs.js";
 import { seriesTrimmer } from "./series.js";
 import { ticker, trimmer } from "./ticker.js";
 import { unblocker } from "./unblocker.js";
 
 export interface MaintenanceOptions {
   /** between looks at what waits for a duty */
-  readonly pulse?: Duration;
+  readonly pollInterval?: Duration;
   /** between sweeps for expired leases */
-  readonly sweep?: Duration;
+  readonly reapInterval?: Duration;
   /** how long leases last: for so long nothing is reaped after the store was away */
-  readonly lease?: Duration;
+  readonly leaseDuration?: Duration;
   /** between prunings */
-  readonly prune?: Duration;
+  readonly pruneInterval?: Duration;
   /** how long finished jobs are kept */
-  readonly finished?: Duration;
+  readonly jobs?: Duration;
   /** how long dead jobs are kept */
   readonly dead?: Duration;
   /** how long the time series of counts are kept */
@@ -41,57 +41,57 @@ export interface MaintenanceOptions {
   /** sees finished jobs before they are let go; if it throws, they stay */
   readonly exportFinished?: PruneRules["exportFinished"];
   /** rows handled by one statement */
-  readonly batch?: number;
+  readonly batchSize?: number;
 }
 
-export interface MaintenanceParts {
+export interface MaintenanceDeps {
   readonly store: Store;
   readonly bus: Bus;
   readonly clock: Clock;
   /** for the ids of the jobs that schedules make */
-  readonly tails?: TailSource;
+  readonly idSuffixes?: IdSuffixSource;
   readonly options?: MaintenanceOptions;
-  /** hears what every pulse saw */
-  readonly onPulse?: (pulse: Pulse) => void;
+  /** hears what every poll saw */
+  readonly onPoll?: (poll: Poll) => void;
 }
 
 function late(dueIn = 0): number {
   return Math.max(0, -dueIn);
 }
 
-/** What a pulse would say if everything were due. */
-const ANYTHING: Pulse = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, tickIn: 0, admitIn: 0, intents: true, unverified: true, deltas: true };
+/** What a poll would say if everything were due. */
+const EVERYTHING_DUE: Poll = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, tickIn: 0, admitIn: 0, intents: true, unverified: true, deltas: true };
 
 /**
  * The duties of one process. Any number of processes may run them at once: every duty is safe to repeat, and nobody
- * leads. At rest they share one cheap look at the store per pulse.
+ * leads. At rest they share one cheap look at the store per poll.
  */
 export class Maintenance implements Service {
-  readonly #parts: MaintenanceParts;
+  readonly #deps: MaintenanceDeps;
   readonly #lifecycle = new Lifecycle("this maintenance");
-  readonly #pulseEvery: number;
-  readonly #awayAfter: number;
+  readonly #pollEvery: number;
+  readonly #awayAfterMs: number;
   readonly #duties: readonly Duty[];
   readonly #reaper: Reaper;
-  #runs = new Map<string, Runs>();
-  #pulses: Loop | undefined;
-  #unhear: (() => void) | undefined;
-  #pulsedAt = 0;
+  #runners = new Map<string, DutyRunner>();
+  #polls: Loop | undefined;
+  #unsubscribe: (() => void) | undefined;
+  #lastPollAt = 0;
   #lostAt: number | undefined;
 
-  constructor(parts: MaintenanceParts) {
-    const { store, bus, clock, tails = tailSource(systemRandomBytes), options = {} } = parts;
-    const batch = options.batch ?? DEFAULTS.maintenance.batch;
-    const lease = milliseconds(options.lease ?? DEFAULTS.lease.duration);
-    const sweep = milliseconds(options.sweep ?? DEFAULTS.maintenance.sweep);
-    this.#parts = parts;
-    this.#pulseEvery = Math.max(1, milliseconds(options.pulse ?? DEFAULTS.maintenance.pulse));
+  constructor(deps: MaintenanceDeps) {
+    const { store, bus, clock, idSuffixes = idSuffixSource(systemRandomBytes), options = {} } = deps;
+    const batch = options.batchSize ?? DEFAULTS.maintenance.batchSize;
+    const lease = milliseconds(options.leaseDuration ?? DEFAULTS.lease.duration);
+    const sweep = milliseconds(options.reapInterval ?? DEFAULTS.maintenance.reapInterval);
+    this.#deps = deps;
+    this.#pollEvery = Math.max(1, milliseconds(options.pollInterval ?? DEFAULTS.maintenance.pollInterval));
     // Holders renew every third of a lease, so an absence shorter than that costs nobody a lease.
-    this.#awayAfter = Math.max(lease / 3, 2.5 * this.#pulseEvery);
+    this.#awayAfterMs = Math.max(lease / 3, 2.5 * this.#pollEvery);
     this.#reaper = reaper(store, clock, { batch, sweep, lease }, (leases, jobs) => bus.emit("leases.reaped", { leases, jobs }));
-    const prune = milliseconds(options.prune ?? DEFAULTS.maintenance.prune);
+    const prune = milliseconds(options.pruneInterval ?? DEFAULTS.maintenance.pruneInterval);
     const rules: PruneRules = {
-      finished: milliseconds(options.finished ?? DEFAULTS.keep.finished),
+      finished: milliseconds(options.jobs ?? DEFAULTS.keep.jobs),
       dead: milliseconds(options.dead ?? DEFAULTS.keep.dead),
       limit: batch,
       ...(options.exportFinished === undefined ? {} : { exportFinished: options.exportFinished }),
@@ -99,15 +99,15 @@ export class Maintenance implements Service {
     this.#duties = [
       promoter(store, batch, (count) => bus.emit("jobs.promoted", { count })),
       this.#reaper,
-      ticker(store, Math.min(batch, DEFAULTS.schedule.batch), tails, ({ schedules, jobs, latest, failures = [] }) => {
-        bus.emit("schedules.ticked", { schedules, jobs, latest });
+      ticker(store, Math.min(batch, DEFAULTS.schedule.batch), idSuffixes, ({ schedules, jobs, latest, failures = [] }) => {
+        bus.emit("schedules.ticked", { schedules, jobs, lateness: latest });
         for (const error of failures) bus.emit("duty.failed", { duty: "tick", error });
       }),
       admitter(store, batch),
       expirer(store, batch),
       unblocker(store, batch),
       intents(store, batch),
-      folder(store, batch),
+      countsFolder(store, batch),
       pruner(store, clock, prune, rules),
       trimmer(store, clock, prune, batch, rules.dead),
       eventTrimmer(store, clock, prune),
@@ -118,15 +118,15 @@ export class Maintenance implements Service {
   start(): Promise<void> {
     return this.#lifecycle.start(
       () => {
-        const { store, bus, clock } = this.#parts;
-        this.#pulsedAt = clock.monotonic();
-        this.#runs = new Map(this.#duties.map((duty) => [duty.name, new Runs(duty, clock, bus)]));
-        this.#unhear = store.onHint((hint) => this.#hear(hint));
-        this.#pulses = loop({
+        const { store, bus, clock } = this.#deps;
+        this.#lastPollAt = clock.monotonic();
+        this.#runners = new Map(this.#duties.map((duty) => [duty.name, new DutyRunner(duty, clock, bus)]));
+        this.#unsubscribe = store.onWakeup((wakeup) => this.#handleWakeup(wakeup));
+        this.#polls = loop({
           clock,
-          step: () => this.#pulse(),
-          onError: (error) => this.#missed(error),
-          backoff: { min: 100, max: Math.max(100, this.#pulseEvery) },
+          step: () => this.#poll(),
+          onError: (error) => this.#pollFailed(error),
+          backoff: { min: 100, max: Math.max(100, this.#pollEvery) },
           patience: 30_000,
         });
       },
@@ -136,50 +136,50 @@ export class Maintenance implements Service {
 
   stop(): Promise<void> {
     return this.#lifecycle.stop(async () => {
-      this.#unhear?.();
-      await Promise.all([this.#pulses?.stop(), ...[...this.#runs.values()].map((runs) => runs.stop())]);
+      this.#unsubscribe?.();
+      await Promise.all([this.#polls?.stop(), ...[...this.#runners.values()].map((runner) => runner.stop())]);
     });
   }
 
-  async #pulse(): Promise<number> {
-    const { store, bus, clock } = this.#parts;
+  async #poll(): Promise<number> {
+    const { store, bus, clock } = this.#deps;
     const began = clock.monotonic();
-    const pulse = await store.duties.pulse();
+    const poll = await store.duties.poll();
     const now = clock.monotonic();
-    if (bus.hears("duties.pulsed"))
-      bus.emit("duties.pulsed", { duration: now - began, schedulesLate: late(pulse.tickIn), delayedLate: late(pulse.scheduledIn) });
-    if (this.#lostAt !== undefined) bus.emit("store.back", { away: now - this.#lostAt });
+    if (bus.hasListeners("maintenance.polled"))
+      bus.emit("maintenance.polled", { duration: now - began, schedulesLate: late(poll.tickIn), delayedLate: late(poll.scheduledIn) });
+    if (this.#lostAt !== undefined) bus.emit("store.restored", { outage: now - this.#lostAt });
     this.#lostAt = undefined;
     // Either the store did not answer, or this process stood still. It cannot tell which, and need not.
-    if (now - this.#pulsedAt > this.#awayAfter) this.#reaper.standBack();
-    this.#pulsedAt = now;
-    this.#expect(pulse);
-    this.#parts.onPulse?.(pulse);
-    return this.#pulseEvery * (1 + 0.1 * clock.random());
+    if (now - this.#lastPollAt > this.#awayAfterMs) this.#reaper.postpone();
+    this.#lastPollAt = now;
+    this.#scheduleDuties(poll);
+    this.#deps.onPoll?.(poll);
+    return this.#pollEvery * (1 + 0.1 * clock.random());
   }
 
-  #expect(pulse: Pulse): void {
-    for (const runs of this.#runs.values()) {
-      const due = runs.duty.due(pulse);
-      // What comes due after the next pulse is for that one to say.
-      if (due !== undefined && due <= this.#pulseEvery) runs.expect(Math.max(0, due));
+  #scheduleDuties(poll: Poll): void {
+    for (const runner of this.#runners.values()) {
+      const due = runner.duty.due(poll);
+      // What comes due after the next poll is for that one to say.
+      if (due !== undefined && due <= this.#pollEvery) runner.schedule(Math.max(0, due));
     }
   }
 
-  /** Said once per absence; the pulse goes on trying. */
-  #missed(error: unknown): void {
-    const { bus, clock } = this.#parts;
-    bus.emit("duty.failed", { duty: "pulse", error });
+  /** Said once per absence; the poll goes on trying. */
+  #pollFailed(error: unknown): void {
+    const { bus, clock } = this.#deps;
+    bus.emit("duty.failed", { duty: "poll", error });
     // The store is there and cannot say what waits: every duty looks for itself, or this would be the end of them all.
-    if (isPawlError(error, "store_failed")) this.#expect(ANYTHING);
+    if (isPawlError(error, "store_failed")) this.#scheduleDuties(EVERYTHING_DUE);
     if (this.#lostAt !== undefined) return;
     this.#lostAt = clock.monotonic();
     bus.emit("store.lost", { error });
   }
 
-  #hear(hint: Hint): void {
-    if (hint.kind === "scheduled" && hint.dueIn <= this.#pulseEvery) this.#runs.get("promote")?.expect(Math.max(0, hint.dueIn));
-    if (hint.kind === "admit" && hint.dueIn <= this.#pulseEvery) this.#runs.get("admit")?.expect(Math.max(0, hint.dueIn));
-    if (hint.kind === "tick" && hint.dueIn <= this.#pulseEvery) this.#runs.get("tick")?.expect(Math.max(0, hint.dueIn));
+  #handleWakeup(wakeup: Wakeup): void {
+    if (wakeup.kind === "scheduled" && wakeup.dueIn <= this.#pollEvery) this.#runners.get("promote")?.schedule(Math.max(0, wakeup.dueIn));
+    if (wakeup.kind === "admit" && wakeup.dueIn <= this.#pollEvery) this.#runners.get("admit")?.schedule(Math.max(0, wakeup.dueIn));
+    if (wakeup.kind === "tick" && wakeup.dueIn <= this.#pollEvery) this.#runners.get("tick")?.schedule(Math.max(0, wakeup.dueIn));
   }
 }

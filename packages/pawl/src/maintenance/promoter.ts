@@ -1,4 +1,4 @@
-import type { Store } from "../store/port.js";
+import type { Store } from "../store/port/index.js";
 import type { Duty } from "./duty.js";
 
 /** scheduled → ready for what is due. Knows when the next one is, so delayed jobs start within milliseconds of their time. */

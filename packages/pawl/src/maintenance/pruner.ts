@@ -1,7 +1,7 @@
-import type { Clock } from "../runtime/clock.js";
-import type { Store } from "../store/port.js";
-import type { PruneRules } from "../store/port-duties.js";
-import { type Duty, ran } from "./duty.js";
+import type { Clock } from "../runtime/time/clock.js";
+import type { PruneRules } from "../store/port/duties.js";
+import type { Store } from "../store/port/index.js";
+import { batchResult, type Duty } from "./duty.js";
 
 /** Makes partitions ahead and lets go of what retention says. By the clock alone: nothing waits for it. */
 export function pruner(store: Store, clock: Clock, every: number, rules: PruneRules): Duty {
@@ -13,7 +13,7 @@ export function pruner(store: Store, clock: Clock, every: number, rules: PruneRu
     async run() {
       const { dropped, forgotten } = await store.duties.prune(rules);
       dueAt = clock.monotonic() + every * (1 + 0.2 * clock.random());
-      return ran(Math.max(dropped, forgotten), rules.limit);
+      return batchResult(Math.max(dropped, forgotten), rules.limit);
     },
   };
 }

@@ -1,6 +1,6 @@
-import type { Clock } from "../runtime/clock.js";
-import type { Store } from "../store/port.js";
-import { type Duty, ran } from "./duty.js";
+import type { Clock } from "../runtime/time/clock.js";
+import type { Store } from "../store/port/index.js";
+import { batchResult, type Duty } from "./duty.js";
 
 export interface ReaperOptions {
   /** leases per statement */
@@ -16,7 +16,7 @@ export interface Reaper extends Duty {
    * The store was away, or this process was: the holders of leases that look expired may be alive and on their way to
    * renew. They go first, so nothing is reaped for the length of a lease.
    */
-  standBack(): void;
+  postpone(): void;
 }
 
 /** Takes the jobs out of expired leases: their workers have vanished. */
@@ -24,7 +24,7 @@ export function reaper(store: Store, clock: Clock, { batch, sweep, lease }: Reap
   let notBefore = Number.NEGATIVE_INFINITY;
   return {
     name: "reap",
-    standBack() {
+    postpone() {
       notBefore = clock.monotonic() + lease;
     },
     due({ leaseIn, upFor = Number.POSITIVE_INFINITY }) {
@@ -37,7 +37,7 @@ export function reaper(store: Store, clock: Clock, { batch, sweep, lease }: Reap
       if (clock.monotonic() < notBefore) return { count: 0 };
       const { leases, jobs } = await store.leases.reap(batch);
       if (leases > 0) onReaped(leases, jobs);
-      const { nextIn } = ran(leases, batch);
+      const { nextIn } = batchResult(leases, batch);
       if (nextIn === undefined) notBefore = clock.monotonic() + sweep;
       return nextIn === undefined ? { count: jobs } : { count: jobs, nextIn };
     },

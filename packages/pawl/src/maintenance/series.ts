@@ -1,9 +1,9 @@
-import type { Clock } from "../runtime/clock.js";
-import type { Store } from "../store/port.js";
+import type { Clock } from "../runtime/time/clock.js";
+import type { Store } from "../store/port/index.js";
 import type { Duty } from "./duty.js";
 
 /** Rows of the series that are kept at most: names of tasks are made up by callers, and must not fill the disk. */
-const MOST_ROWS = 1_000_000;
+const MAX_ROWS = 1_000_000;
 
 /** Forgets old minutes of the series, now and then. */
 export function seriesTrimmer(store: Store, clock: Clock, every: number, age: number): Duty {
@@ -12,7 +12,7 @@ export function seriesTrimmer(store: Store, clock: Clock, every: number, age: nu
     name: "trim series",
     due: () => dueAt - clock.monotonic(),
     async run() {
-      const count = await store.series.trim(age, MOST_ROWS);
+      const count = await store.series.trim(age, MAX_ROWS);
       dueAt = clock.monotonic() + every * (1 + 0.2 * clock.random());
       return { count };
     },

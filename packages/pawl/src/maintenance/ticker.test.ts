@@ -1,19 +1,19 @@
 import { describe, expect, test } from "vitest";
-import type { IdTail } from "../core/id.js";
-import type { Store } from "../store/port.js";
-import type { Ticked } from "../store/port-schedules.js";
+import type { IdSuffix } from "../core/jobs/id.js";
+import type { Store } from "../store/port/index.js";
+import type { TickReport } from "../store/port/schedules.js";
 import { ticker } from "./ticker.js";
 
 const BATCH = 10;
-const tail = () => "" as IdTail;
+const idSuffix = () => "" as IdSuffix;
 
 /** A store whose steps answer one after the other, and that tells how many were asked for at once. */
-function steps(...answers: readonly (Ticked | Error)[]) {
+function steps(...answers: readonly (TickReport | Error)[]) {
   const left = [...answers];
-  const told: Ticked[] = [];
+  const told: TickReport[] = [];
   let open = 0;
   let abreast = 0;
-  const tick = async (): Promise<Ticked> => {
+  const tick = async (): Promise<TickReport> => {
     abreast = Math.max(abreast, ++open);
     await Promise.resolve();
     open -= 1;
@@ -21,7 +21,7 @@ function steps(...answers: readonly (Ticked | Error)[]) {
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  const duty = ticker({ schedules: { tick } } as unknown as Store, BATCH, tail, (ticked) => told.push(ticked));
+  const duty = ticker({ schedules: { tick } } as unknown as Store, BATCH, idSuffix, (ticked) => told.push(ticked));
   const run = async () => {
     abreast = 0;
     const ran = await duty.run();
@@ -30,8 +30,13 @@ function steps(...answers: readonly (Ticked | Error)[]) {
   return { run, told };
 }
 
-const NOTHING: Ticked = { schedules: 0, jobs: 0, latest: 0 };
-const of = (schedules: number, nextIn?: number): Ticked => ({ schedules, jobs: schedules, latest: 0, ...(nextIn === undefined ? {} : { nextIn }) });
+const NOTHING: TickReport = { schedules: 0, jobs: 0, latest: 0 };
+const of = (schedules: number, nextIn?: number): TickReport => ({
+  schedules,
+  jobs: schedules,
+  latest: 0,
+  ...(nextIn === undefined ? {} : { nextIn }),
+});
 
 describe("ticking", () => {
   test("a full step is followed at once by two at a time, until none is full", async () => {

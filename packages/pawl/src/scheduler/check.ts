@@ -1,16 +1,16 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { checkNeeds } from "../core/capacity-check.js";
-import type { Priority } from "../core/job.js";
-import { checkLimits, publishedLimits } from "../core/limit-options.js";
-import { checkName } from "../core/name.js";
-import { checkDuration, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../core/option.js";
-import { checkRetry, publishedRetry } from "../core/retry.js";
-import type { StoredDefaults } from "../core/task.js";
-import type { PriorityName, TaskDefaults, TaskOptions } from "../worker/task.js";
+import type { Priority } from "../core/jobs/job.js";
+import { checkRetry, publishedRetry } from "../core/jobs/retry.js";
+import type { JobDefaults, PriorityName, TaskOptions } from "../core/jobs/task.js";
+import type { StoredDefaults } from "../core/jobs/task-record.js";
+import { checkNeeds } from "../core/limits/capacity-check.js";
+import { checkLimits, publishedLimits } from "../core/limits/limit-options.js";
+import { checkName } from "../core/values/name.js";
+import { checkDuration, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../core/values/option.js";
 
 /** Checks of options that jobs, tasks and queues share. Each answers with the value in its stored form. */
 
-export * from "../core/option.js";
+export * from "../core/values/option.js";
 
 const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "after"]);
 
@@ -28,12 +28,12 @@ export function checkPriority(value: unknown): Priority {
 }
 
 /** Later than any job is meant for: a mistake in units, most likely. */
-const LATEST = Date.UTC(2126, 0, 1);
+const MAX_INSTANT_MS = Date.UTC(2126, 0, 1);
 
 export function checkInstant(option: string, value: unknown): number {
   const ms = value instanceof Date ? value.getTime() : typeof value === "string" ? Date.parse(value) : value;
   if (typeof ms !== "number" || Number.isNaN(ms)) throw invalid(option, `${show(value)} is neither a date, nor ms since 1970, nor an ISO 8601 text`);
-  if (ms > LATEST) throw invalid(option, `it is after the year ${new Date(LATEST).getUTCFullYear() - 1}`);
+  if (ms > MAX_INSTANT_MS) throw invalid(option, `it is after the year ${new Date(MAX_INSTANT_MS).getUTCFullYear() - 1}`);
   return Math.max(0, Math.floor(ms));
 }
 
@@ -41,36 +41,36 @@ export const DEFAULT_KEYS = [
   "priority",
   "retry",
   "timeout",
-  "deadline",
-  "expire",
-  "crashLimit",
+  "finishWithin",
+  "startWithin",
+  "maxCrashes",
   "spread",
-] as const satisfies readonly (keyof TaskDefaults)[];
+] as const satisfies readonly (keyof JobDefaults)[];
 
 /** What tasks and queues share. Checked where it is written, so that a wrong default never meets a job. */
-export function checkDefaults(prefix: string, defaults: TaskDefaults): void {
-  const { priority, retry, timeout, deadline, expire, crashLimit, spread } = defaults;
+export function checkDefaults(prefix: string, defaults: JobDefaults): void {
+  const { priority, retry, timeout, finishWithin, startWithin, maxCrashes, spread } = defaults;
   if (priority !== undefined) checkPriority(priority);
   if (retry !== undefined) checkRetry(retry);
   if (timeout !== undefined) checkPeriod(`${prefix}timeout`, timeout);
-  if (deadline !== undefined) checkPeriod(`${prefix}deadline`, deadline);
-  if (expire !== undefined) checkPeriod(`${prefix}expire`, expire);
-  if (crashLimit !== undefined) checkCrashLimit(crashLimit);
+  if (finishWithin !== undefined) checkPeriod(`${prefix}finishWithin`, finishWithin);
+  if (startWithin !== undefined) checkPeriod(`${prefix}startWithin`, startWithin);
+  if (maxCrashes !== undefined) checkMaxCrashes(maxCrashes);
   if (spread !== undefined) checkSpread(spread, prefix);
 }
 
 /** Longer windows are a mistake in units: a herd that may take days is no herd. */
-const WIDEST_SPREAD = 86_400_000;
+const MAX_SPREAD_MS = 86_400_000;
 
 /** in ms; 0 is none, against that of a task or queue */
 export function checkSpread(value: unknown, prefix = ""): number {
   const spread = checkDuration(`${prefix}spread`, value);
-  if (spread > WIDEST_SPREAD) throw invalid(`${prefix}spread`, "it is longer than a day");
+  if (spread > MAX_SPREAD_MS) throw invalid(`${prefix}spread`, "it is longer than a day");
   return spread;
 }
 
-export function checkCrashLimit(value: unknown): number {
-  return checkWhole("crashLimit", value, 1, 1000);
+export function checkMaxCrashes(value: unknown): number {
+  return checkWhole("maxCrashes", value, 1, 1000);
 }
 
 /** What of a task's options must be known where its code is not, in stored form. */
@@ -78,9 +78,9 @@ export function storedDefaults(
   {
     queue,
     priority,
-    deadline,
-    expire,
-    crashLimit,
+    finishWithin,
+    startWithin,
+    maxCrashes,
     spread,
     atMostOnce,
     needs,
@@ -95,9 +95,9 @@ export function storedDefaults(
   return {
     ...(queue === undefined ? {} : { queue: checkName("queue", queue) }),
     ...(priority === undefined ? {} : { priority: checkPriority(priority) }),
-    ...(deadline === undefined ? {} : { deadline: checkPeriod("deadline", deadline) }),
-    ...(expire === undefined ? {} : { expire: checkPeriod("expire", expire) }),
-    ...(crashLimit === undefined ? {} : { crashLimit: checkCrashLimit(crashLimit) }),
+    ...(finishWithin === undefined ? {} : { finishWithin: checkPeriod("finishWithin", finishWithin) }),
+    ...(startWithin === undefined ? {} : { startWithin: checkPeriod("startWithin", startWithin) }),
+    ...(maxCrashes === undefined ? {} : { maxCrashes: checkMaxCrashes(maxCrashes) }),
     ...(spread === undefined ? {} : { spread: checkSpread(spread) }),
     ...(atMostOnce === true ? { atMostOnce } : {}),
     ...(limits === undefined ? {} : { limits: publishedLimits(checkLimits(task, limits)) }),

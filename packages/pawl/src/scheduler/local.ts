@@ -1,19 +1,19 @@
-import { checkName } from "../core/name.js";
-import type { Scope } from "../store/port.js";
-import type { AnyTask } from "../worker/task.js";
-import { BatchEnqueuer } from "./batch.js";
+import type { AnyTask } from "../core/jobs/task.js";
+import { checkName } from "../core/values/name.js";
+import type { Scope } from "../store/port/index.js";
+import { ScopedTargets, type Targets } from "./access/targets.js";
 import { checkKeys, checkObject, checkText, invalid, show } from "./check.js";
-import { type Counts, type CountsOf, countsOf } from "./counts.js";
-import { ScopedDead } from "./dead.js";
-import { Enqueuer } from "./enqueuer.js";
-import { transactionOf } from "./given.js";
-import { batchOf, JobHandle } from "./handle.js";
-import { ScopedJobs } from "./jobs.js";
-import type { BatchJob, BatchOptions, EnqueueOptions, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
-import type { SchedulerParts } from "./parts.js";
-import type { ActingAs, Batch, Dead, Job, Jobs, Scheduler } from "./scheduler.js";
-import { type Schedules, ScopedSchedules } from "./schedules.js";
-import { ScopedTargets, type Targets } from "./targets.js";
+import type { SchedulerDeps } from "./deps.js";
+import { Enqueuer } from "./enqueue/enqueuer.js";
+import { ItemEnqueuer } from "./enqueue/item-enqueuer.js";
+import { transactionOf } from "./enqueue/read-options.js";
+import { ScopedDead } from "./jobs/dead.js";
+import { enqueueAllResultOf, JobHandle } from "./jobs/handle.js";
+import { ScopedJobs } from "./jobs/jobs.js";
+import { type CountsOptions, countsOf, type JobCounts } from "./observe/counts.js";
+import type { EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, StreamSummary } from "./options.js";
+import type { Dead, EnqueueAllResult, Job, Jobs, Scheduler, SchedulerScope } from "./scheduler.js";
+import { type Schedules, ScopedSchedules } from "./schedules/schedules.js";
 
 /** The scheduler of one scope on a store in this process. */
 export class LocalScheduler implements Scheduler {
@@ -21,17 +21,17 @@ export class LocalScheduler implements Scheduler {
   readonly dead: Dead;
   readonly schedules: Schedules;
   readonly targets: Targets;
-  readonly #parts: SchedulerParts;
+  readonly #deps: SchedulerDeps;
   readonly #scope: Scope;
   readonly #enqueuer: Enqueuer;
-  readonly #batches: BatchEnqueuer;
+  readonly #items: ItemEnqueuer;
 
-  constructor(parts: SchedulerParts, scope: Scope = "everyone") {
-    this.#parts = parts;
+  constructor(deps: SchedulerDeps, scope: Scope = "everyone") {
+    this.#deps = deps;
     this.#scope = scope;
-    this.#enqueuer = new Enqueuer(parts, scope);
-    this.#batches = new BatchEnqueuer(parts, scope);
-    const { store, registry, waiters, redact, caller } = parts;
+    this.#enqueuer = new Enqueuer(deps, scope);
+    this.#items = new ItemEnqueuer(deps, scope);
+    const { store, registry, waiters, redact, caller } = deps;
     this.jobs = new ScopedJobs({
       store,
       scope,
@@ -42,49 +42,53 @@ export class LocalScheduler implements Scheduler {
       ...(caller === undefined ? {} : { caller }),
     });
     this.dead = new ScopedDead(store, scope, this.jobs, redact);
-    this.schedules = new ScopedSchedules(parts, scope, this.jobs);
-    this.targets = new ScopedTargets(parts.targets, scope);
+    this.schedules = new ScopedSchedules(deps, scope, this.jobs);
+    this.targets = new ScopedTargets(deps.targets, scope);
   }
 
-  async enqueue<Out>(given: AnyTask | string, input?: unknown, options?: EnqueueOptions): Promise<Job<Out>> {
-    const found = this.#parts.registry.find(given, transactionOf(options));
+  async enqueue<Out>(taskOrName: AnyTask | string, input?: unknown, options?: EnqueueOptions): Promise<Job<Out>> {
+    const found = this.#deps.registry.find(taskOrName, transactionOf(options));
     // No turn is lost where the task is known, so that calls of one turn share a write.
     const task = found instanceof Promise ? await found : found;
     return new JobHandle<Out>(this.jobs, task.name, await this.#enqueuer.one(task, input, options));
   }
 
-  async enqueueMany<Out>(given: AnyTask | string, inputs: readonly unknown[], options?: ManyOptions<never>): Promise<readonly Job<Out>[]> {
-    const task = await this.#parts.registry.find(given, transactionOf(options));
-    const stored = await this.#enqueuer.many(task, inputs, options as ManyOptions<unknown> | undefined);
+  async enqueueMany<Out>(
+    taskOrName: AnyTask | string,
+    inputs: readonly unknown[],
+    options?: EnqueueManyOptions<never>,
+  ): Promise<readonly Job<Out>[]> {
+    const task = await this.#deps.registry.find(taskOrName, transactionOf(options));
+    const stored = await this.#enqueuer.many(task, inputs, options as EnqueueManyOptions<unknown> | undefined);
     return stored.map((one) => new JobHandle<Out>(this.jobs, task.name, one));
   }
 
-  async enqueueBatch(jobs: readonly BatchJob[], options?: BatchOptions): Promise<Batch> {
-    return batchOf(this.jobs, await this.#batches.enqueue(jobs, options));
+  async enqueueAll(jobs: readonly EnqueueItem[], options?: EnqueueAllOptions): Promise<EnqueueAllResult> {
+    return enqueueAllResultOf(this.jobs, await this.#items.enqueue(jobs, options));
   }
 
   async enqueueStream(
-    given: AnyTask | string,
+    taskOrName: AnyTask | string,
     inputs: Iterable<unknown> | AsyncIterable<unknown>,
-    options?: StreamOptions<never>,
+    options?: EnqueueStreamOptions<never>,
   ): Promise<StreamSummary> {
-    const task = await this.#parts.registry.find(given, transactionOf(options));
-    return this.#enqueuer.stream(task, inputs, options as StreamOptions<unknown> | undefined);
+    const task = await this.#deps.registry.find(taskOrName, transactionOf(options));
+    return this.#enqueuer.stream(task, inputs, options as EnqueueStreamOptions<unknown> | undefined);
   }
 
-  counts(of?: CountsOf): Promise<Counts> {
-    return countsOf(this.#parts.store, this.#scope, of);
+  counts(of?: CountsOptions): Promise<JobCounts> {
+    return countsOf(this.#deps.store, this.#scope, of);
   }
 
-  as(scope: ActingAs): Scheduler {
+  as(scope: SchedulerScope): Scheduler {
     checkKeys(checkObject("scope", scope), SCOPE_KEYS);
     const { caller } = scope;
-    const parts = caller === undefined ? this.#parts : { ...this.#parts, caller: checkText("caller", caller) };
-    if (caller !== undefined && scope.tenant === undefined) return new LocalScheduler(parts, this.#scope);
+    const deps = caller === undefined ? this.#deps : { ...this.#deps, caller: checkText("caller", caller) };
+    if (caller !== undefined && scope.tenant === undefined) return new LocalScheduler(deps, this.#scope);
     const tenant = checkName("tenant", scope.tenant);
     if (this.#scope !== "everyone" && this.#scope.tenant !== tenant)
       throw invalid("tenant", `this scheduler acts for ${show(this.#scope.tenant)} only`);
-    return new LocalScheduler(parts, { tenant });
+    return new LocalScheduler(deps, { tenant });
   }
 }
 

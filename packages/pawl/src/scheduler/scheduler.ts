@@ -1,33 +1,33 @@
-import type { Finding } from "../core/doctor.js";
-import type { Duration } from "../core/duration.js";
-import type { PawlError } from "../core/error.js";
-import type { EventName, Events } from "../core/event.js";
-import type { JobId } from "../core/id.js";
-import type { State } from "../core/job.js";
-import type { JsonSchema } from "../core/json-schema.js";
-import type { Policies, PolicyChanges, PolicyKind, QueuePolicy, TaskPolicy, TenantPolicy } from "../core/policy.js";
-import type { StoredDefaults } from "../core/task.js";
-import type { StoreInfo } from "../store/port.js";
-import type { ExportedJob } from "../store/port-duties.js";
-import type { JobFilter } from "../store/port-jobs.js";
-import type { Task } from "../worker/task.js";
-import type { BreakersOperator } from "./breakers.js";
-import type { CheckupOptions } from "./checkup.js";
-import type { Counts, CountsOf, StateCounts } from "./counts.js";
-import type { Explanation } from "./explain.js";
-import type { LimitsOperator } from "./limits-view.js";
-import type { BatchJob, BatchOptions, EnqueueOptions, JobReference, ManyOptions, StreamOptions, StreamSummary } from "./options.js";
-import type { Instant } from "./schedule.js";
-import type { Schedules } from "./schedules.js";
-import type { SeriesOf, SeriesView } from "./series.js";
-import type { Targets } from "./targets.js";
-import type { Tasks } from "./tasks.js";
-import type { Tenants } from "./tenants.js";
-import type { LiveLaneView, LiveWorkerView, UnservedLane } from "./unserved.js";
-import type { AttemptView, JobView, LogView } from "./view.js";
+import type { JobId } from "../core/jobs/id.js";
+import type { JobState } from "../core/jobs/job.js";
+import type { Task } from "../core/jobs/task.js";
+import type { StoredDefaults } from "../core/jobs/task-record.js";
+import type { Finding } from "../core/observe/doctor.js";
+import type { EventName, Events } from "../core/observe/event.js";
+import type { Policies, PolicyChanges, PolicyKind, QueuePolicy, TaskPolicy, TenantPolicy } from "../core/sharing/policy.js";
+import type { Duration } from "../core/values/duration.js";
+import type { PawlError } from "../core/values/error.js";
+import type { JsonSchema } from "../core/values/json-schema.js";
+import type { ExportedJob } from "../store/port/duties.js";
+import type { StoreInfo } from "../store/port/index.js";
+import type { StoredJobFilter } from "../store/port/jobs.js";
+import type { Targets } from "./access/targets.js";
+import type { Tenants } from "./access/tenants.js";
+import type { Tasks } from "./jobs/tasks.js";
+import type { AttemptView, JobView, LogView } from "./jobs/view.js";
+import type { BreakersOperator } from "./limits/breakers.js";
+import type { LimitsOperator } from "./limits/limits-view.js";
+import type { CountsOptions, JobCounts, StateCounts } from "./observe/counts.js";
+import type { DoctorOptions } from "./observe/doctor.js";
+import type { Explanation } from "./observe/explain.js";
+import type { LiveLaneView, LiveWorkerView, UnservedLane } from "./observe/lanes-and-workers.js";
+import type { SeriesOptions, SeriesView } from "./observe/series.js";
+import type { EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, JobRef, StreamSummary } from "./options.js";
+import type { Instant } from "./schedules/schedule.js";
+import type { Schedules } from "./schedules/schedules.js";
 
 /** Input may be left out where the task takes none. */
-type InputThen<In, Options> = undefined extends In ? [input?: In, options?: Options] : [input: In, options?: Options];
+type InputAndOptions<In, Options> = undefined extends In ? [input?: In, options?: Options] : [input: In, options?: Options];
 
 /**
  * What producers and operators of one tenant, or of all, can do: the same for a store in this process and for a
@@ -38,7 +38,7 @@ export interface Scheduler {
    * Stores one job and answers with its handle. Calls made in the same turn of the event loop share a write.
    * A task can be given by name, where its code is not at hand.
    */
-  enqueue<In, Out, Parsed>(task: Task<In, Out, Parsed>, ...rest: InputThen<In, EnqueueOptions>): Promise<Job<Out>>;
+  enqueue<In, Out, Parsed>(task: Task<In, Out, Parsed>, ...rest: InputAndOptions<In, EnqueueOptions>): Promise<Job<Out>>;
   enqueue(task: string, input?: unknown, options?: EnqueueOptions): Promise<Job>;
   /**
    * Stores many jobs, and answers with their handles in order. Up to 1,000 (and 16 MB of input) all are stored or
@@ -49,21 +49,21 @@ export interface Scheduler {
   enqueueMany<In, Out, Parsed>(
     task: Task<In, Out, Parsed>,
     inputs: readonly NoInfer<In>[],
-    options?: ManyOptions<NoInfer<In>>,
+    options?: EnqueueManyOptions<NoInfer<In>>,
   ): Promise<readonly Job<Out>[]>;
-  enqueueMany(task: string, inputs: readonly unknown[], options?: ManyOptions<unknown>): Promise<readonly Job[]>;
+  enqueueMany(task: string, inputs: readonly unknown[], options?: EnqueueManyOptions<unknown>): Promise<readonly Job[]>;
   /**
    * Stores jobs of any tasks in one step, up to 1,000 of them, and answers for each in order: its handle, or what was wrong
-   * with it. With a request id it can be repeated, and says so.
+   * with it. With an idempotency key it can be repeated, and says so.
    */
-  enqueueBatch(jobs: readonly BatchJob[], options?: BatchOptions): Promise<Batch>;
+  enqueueAll(jobs: readonly EnqueueItem[], options?: EnqueueAllOptions): Promise<EnqueueAllResult>;
   /** Stores what an iterable yields, chunk by chunk, at a flat cost of memory however long it is. */
   enqueueStream<In, Out, Parsed>(
     task: Task<In, Out, Parsed>,
     inputs: Iterable<NoInfer<In>> | AsyncIterable<NoInfer<In>>,
-    options?: StreamOptions<NoInfer<In>>,
+    options?: EnqueueStreamOptions<NoInfer<In>>,
   ): Promise<StreamSummary>;
-  enqueueStream(task: string, inputs: Iterable<unknown> | AsyncIterable<unknown>, options?: StreamOptions<unknown>): Promise<StreamSummary>;
+  enqueueStream(task: string, inputs: Iterable<unknown> | AsyncIterable<unknown>, options?: EnqueueStreamOptions<unknown>): Promise<StreamSummary>;
 
   readonly jobs: Jobs;
   readonly dead: Dead;
@@ -71,32 +71,32 @@ export interface Scheduler {
   readonly targets: Targets;
 
   /** How many jobs are in each state, right now. Of one tenant it is counted when it is asked for, and without those that have succeeded or were cancelled. */
-  counts(of?: CountsOf): Promise<Counts>;
+  counts(of?: CountsOptions): Promise<JobCounts>;
 
   /** The same for one tenant, seeing and changing nothing but its jobs; or for one caller. */
-  as(scope: ActingAs): Scheduler;
+  as(scope: SchedulerScope): Scheduler;
 }
 
 /** For whom a scheduler acts: a tenant, a caller, or both. */
-export interface ActingAs {
+export interface SchedulerScope {
   readonly tenant?: string;
   /** whose share it uses of what callers share: the threads that check costly inputs. For services, which have callers */
   readonly caller?: string;
 }
 
-export interface Batch {
-  /** the request id was known, and this is the answer of the first time */
+export interface EnqueueAllResult {
+  /** the idempotency key was known, and this is the answer of the first time */
   readonly repeated: boolean;
-  readonly answers: readonly BatchAnswer[];
+  readonly results: readonly EnqueueAnswer[];
 }
 /** As with `enqueueMany`, a job whose key is taken is no error. */
-export type BatchAnswer = Job | { readonly error: PawlError };
+export type EnqueueAnswer = Job | { readonly error: PawlError };
 
 /** A job that was enqueued. Everything it can do is also in `pawl.jobs`, by id. */
 export interface Job<Out = unknown> {
   readonly id: JobId;
   readonly task: string;
-  /** `existing`: the key or request id was known and this is its job. `rejected` (from `enqueueMany` only): this is the holder of the key. */
+  /** `existing`: the key or idempotency key was known and this is its job. `rejected` (from `enqueueMany` only): this is the holder of the key. */
   readonly enqueued: "created" | "existing" | "rejected";
   /** the job this one took the place of */
   readonly replaced?: JobId;
@@ -110,9 +110,9 @@ export interface Job<Out = unknown> {
   cancel(reason?: string): Promise<JobChange>;
   pause(): Promise<JobChange>;
   resume(): Promise<JobChange>;
-  retry(): Promise<JobChange>;
-  redrive(how?: RedriveHow): Promise<JobChange>;
-  drop(): Promise<JobChange>;
+  promote(): Promise<JobChange>;
+  redrive(how?: RedriveJobOptions): Promise<JobChange>;
+  delete(): Promise<JobChange>;
 }
 
 export interface WaitOptions {
@@ -123,58 +123,58 @@ export interface WaitOptions {
 
 /** From which state to which. They are equal where a worker holds the job and was asked to see to it. */
 export interface JobChange {
-  readonly from: State;
-  readonly to: State | "gone";
+  readonly from: JobState;
+  readonly to: JobState | "deleted";
 }
 
-export interface RedriveHow {
+export interface RedriveJobOptions {
   /** in place of the old input, and checked like any other */
   readonly input?: unknown;
   readonly delay?: Duration;
 }
 
-/** Verbs that do not apply in a job's state are refused with `job_state`. */
+/** Verbs that do not apply in a job's state are refused with `job_state_conflict`. */
 export interface Jobs {
-  get(job: JobReference): Promise<JobView>;
+  get(job: JobRef): Promise<JobView>;
   /**
    * Newest due time first; `next` is the `after` of the following page. A page holds 4 MB of inputs and outputs at most, and
    * may be short where a million jobs were looked through: it is the last one only if it has no `next`.
    */
-  list(filter?: JobsFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
+  list(filter?: JobFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
   /** oldest first: attempts, claims lost to crashes, and what people did */
-  history(job: JobReference): Promise<readonly AttemptView[]>;
+  history(job: JobRef): Promise<readonly AttemptView[]>;
   /** a part of that, 1,000 at most; `next` is the `after` of the following one */
-  historyPage(job: JobReference, page?: PartOptions): Promise<AttemptPage>;
-  logs(job: JobReference): Promise<readonly LogView[]>;
+  historyPage(job: JobRef, page?: NumberedPageOptions): Promise<AttemptPage>;
+  logs(job: JobRef): Promise<readonly LogView[]>;
   /** a part of that, 1,000 at most; `next` is the `after` of the following one */
-  logPage(job: JobReference, page?: PartOptions): Promise<LogPage>;
+  logPage(job: JobRef, page?: NumberedPageOptions): Promise<LogPage>;
   /** why it is not running, and when it will: what stands in its way, as data and in words */
-  explain(job: JobReference): Promise<Explanation>;
+  explain(job: JobRef): Promise<Explanation>;
   /** at once if it waits; if it runs, its worker is told, and it ends as cancelled unless it finishes first */
-  cancel(job: JobReference, reason?: string): Promise<JobChange>;
-  pause(job: JobReference): Promise<JobChange>;
-  resume(job: JobReference): Promise<JobChange>;
+  cancel(job: JobRef, reason?: string): Promise<JobChange>;
+  pause(job: JobRef): Promise<JobChange>;
+  resume(job: JobRef): Promise<JobChange>;
   /** now, instead of when it is due */
-  retry(job: JobReference): Promise<JobChange>;
+  promote(job: JobRef): Promise<JobChange>;
   /** a dead job, again, with fresh counts, and with another input if asked */
-  redrive(job: JobReference, how?: RedriveHow): Promise<JobChange>;
+  redrive(job: JobRef, how?: RedriveJobOptions): Promise<JobChange>;
   /** a new job like a finished one: the same lane, input and options, without its key */
-  replay(job: JobReference): Promise<Job>;
+  rerun(job: JobRef): Promise<Job>;
   /** a finished job, gone with its history */
-  drop(job: JobReference): Promise<JobChange>;
+  delete(job: JobRef): Promise<JobChange>;
   /** Waits until it is finished, however it ends. */
-  wait(job: JobReference, options?: WaitOptions): Promise<JobView>;
+  wait(job: JobRef, options?: WaitOptions): Promise<JobView>;
   /** Waits for its output; throws `job_failed` if it is dead or cancelled. */
-  result(job: JobReference, options?: WaitOptions): Promise<unknown>;
+  result(job: JobRef, options?: WaitOptions): Promise<unknown>;
 }
 
-export interface JobsFilter extends Omit<JobFilter, "fingerprint" | "dueFrom" | "dueBefore"> {
+export interface JobFilter extends Omit<StoredJobFilter, "fingerprint" | "since" | "until"> {
   readonly tenant?: string;
   /** of what killed it, as `pawl.dead.groups()` tells it */
   readonly fingerprint?: string;
   /** due from then on, and before then. (One enqueued more than three months ahead is found at the end of those.) */
-  readonly dueFrom?: Instant;
-  readonly dueBefore?: Instant;
+  readonly since?: Instant;
+  readonly until?: Instant;
 }
 
 export interface JobPage {
@@ -183,7 +183,7 @@ export interface JobPage {
 }
 
 /** `after`: how many came before it */
-export interface PartOptions {
+export interface NumberedPageOptions {
   readonly limit?: number;
   readonly after?: number;
 }
@@ -198,15 +198,15 @@ export interface LogPage {
   readonly next?: number;
 }
 
-export type DeadFilter = Omit<JobsFilter, "state">;
+export type DeadFilter = Omit<JobFilter, "state">;
 
 export interface Dead {
   list(filter?: DeadFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
   count(filter?: DeadFilter): Promise<number>;
   /** Dead jobs by what they died of, the largest group first; most 1,000 groups, 50 unless `limit` says so. */
   groups(filter?: DeadGroupsFilter, page?: { readonly limit?: number }): Promise<readonly DeadGroupView[]>;
-  redrive(filter?: DeadFilter, how?: RedriveMany): Promise<BulkReport>;
-  drop(filter?: DeadFilter, how?: { readonly limit?: number }): Promise<BulkReport>;
+  redrive(filter?: DeadFilter, how?: RedriveManyOptions): Promise<BulkReport>;
+  delete(filter?: DeadFilter, how?: { readonly limit?: number }): Promise<BulkReport>;
 }
 
 export type DeadGroupsFilter = Pick<DeadFilter, "tenant" | "queue" | "task" | "failure">;
@@ -227,7 +227,7 @@ export interface DeadGroupView {
   readonly sample: JobView;
 }
 
-export interface RedriveMany {
+export interface RedriveManyOptions {
   readonly limit?: number;
   /** a trickle: the first at once, each next one this much later */
   readonly every?: Duration;
@@ -237,7 +237,7 @@ export interface RedriveMany {
 
 export interface BulkReport {
   /** how many were changed */
-  readonly count: number;
+  readonly changed: number;
   /** how many somebody else changed first */
   readonly skipped: number;
   /** how many could not be changed, and the first few of them */
@@ -247,7 +247,7 @@ export interface BulkReport {
 
 /** What an operator of the whole store can do besides. */
 export interface Operator extends Scheduler {
-  readonly queues: Named<"queue", QueueView>;
+  readonly queues: PolicyOperator<"queue", QueueView>;
   readonly tasks: Tasks;
   readonly tenants: Tenants;
   readonly breakers: BreakersOperator;
@@ -257,13 +257,13 @@ export interface Operator extends Scheduler {
   /** Lanes with ready jobs, and how many live workers can run them. Paused ones are left out. */
   lanes(): Promise<readonly LiveLaneView[]>;
   /** What is wrong with the store and those who work on it: what it costs, and how to mend it. */
-  checkup(options?: CheckupOptions): Promise<readonly Finding[]>;
+  doctor(options?: DoctorOptions): Promise<readonly Finding[]>;
   /** The workers that gave a sign of life in the last 45 s, in all processes. */
   workers(): Promise<readonly LiveWorkerView[]>;
-  counts(of?: CountsOf): Promise<StateCounts>;
+  counts(of?: CountsOptions): Promise<StateCounts>;
   /** What happened over time, step by step: enqueued, started, succeeded, retried, died, cancelled; and what stood then. */
-  series(of?: SeriesOf): Promise<SeriesView>;
-  info(): Promise<Info>;
+  series(of?: SeriesOptions): Promise<SeriesView>;
+  info(): Promise<PawlInfo>;
   /** Brings back what `keep.exportFinished` was given, with its history. Answers how many were missing and are there again. */
   restore(batch: readonly ExportedJob[]): Promise<number>;
   /** Has workers look at once, after a transaction of your own in which jobs were enqueued has committed. */
@@ -273,7 +273,7 @@ export interface Operator extends Scheduler {
 }
 
 /** What holds for all of a queue, task or tenant, in every process. */
-export interface Named<Kind extends PolicyKind, View> {
+export interface PolicyOperator<Kind extends PolicyKind, View> {
   /** Stops claims from all of it; what runs goes on. */
   pause(name: string): Promise<void>;
   resume(name: string): Promise<void>;
@@ -281,7 +281,7 @@ export interface Named<Kind extends PolicyKind, View> {
    * Changes its policy: how it shares, and its limits over all workers. What is left out stays as it is, null takes it
    * away. Limits hold for every claim from the answer on; workers share by new weights within a second or two.
    */
-  set(name: string, changes: PolicyChanges[Kind]): Promise<Policies[Kind]>;
+  update(name: string, changes: PolicyChanges[Kind]): Promise<Policies[Kind]>;
   /** one that nobody has heard of has no policy and no jobs */
   get(name: string): Promise<View>;
   /** of tenants, those that are paused or have a policy */
@@ -314,8 +314,8 @@ export interface TaskView {
   readonly inputSchema?: JsonSchema;
 }
 
-export interface Info extends StoreInfo {
-  /** whether wake-ups from other processes arrive, or everybody polls */
-  readonly hearsOthers: boolean;
+export interface PawlInfo extends StoreInfo {
+  /** whether wakeups from other processes arrive, or everybody polls */
+  readonly receivesWakeups: boolean;
   readonly tasks: readonly string[];
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../runtime/clock.js";
+import type { Clock } from "../runtime/time/clock.js";
 
 interface Timer {
   readonly at: number;
@@ -26,11 +26,11 @@ export interface VirtualClockOptions {
   readonly seed?: number;
 }
 
-const START = Date.UTC(2030, 0, 1);
+const DEFAULT_START = Date.UTC(2030, 0, 1);
 /** Work in memory goes on within one turn; a few more let chains of promises and `setImmediate` finish. */
 const QUIET_TURNS = 4;
 
-export function virtualClock({ start = START, seed = 1 }: VirtualClockOptions = {}): VirtualClock {
+export function virtualClock({ start = DEFAULT_START, seed = 1 }: VirtualClockOptions = {}): VirtualClock {
   let time = 0;
   let order = 0;
   let uses = 0;

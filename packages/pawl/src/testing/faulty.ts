@@ -1,5 +1,5 @@
-import { aroundStore, type Operation } from "../store/around.js";
-import type { Store } from "../store/port.js";
+import type { Store } from "../store/port/index.js";
+import { type Operation, wrapStore } from "../store/wrap/wrap-store.js";
 
 /**
  * What goes wrong with one call of the store:
@@ -17,7 +17,7 @@ export type FaultPlan = (operation: Operation, earlier: number) => Fault | undef
 
 export function faultyStore(store: Store, plan: FaultPlan): Store {
   const calls = new Map<Operation, number>();
-  return aroundStore(store, async (operation, call) => {
+  return wrapStore(store, async (operation, call) => {
     const earlier = calls.get(operation) ?? 0;
     calls.set(operation, earlier + 1);
     const fault = plan(operation, earlier);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { task } from "../worker/task.js";
+import { task } from "../core/jobs/task.js";
 import { openTest } from "./open.js";
 
 describe("a pawl whose time is yours", () => {

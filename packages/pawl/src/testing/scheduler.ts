@@ -1,17 +1,17 @@
-import type { BootId } from "../core/id.js";
-import type { JobRecord } from "../core/job.js";
-import { decide, type Outcome, standingOf } from "../core/outcome.js";
-import { Bus } from "../runtime/bus.js";
+import type { InstanceId } from "../core/jobs/id.js";
+import type { JobRecord } from "../core/jobs/job.js";
+import { attemptsSoFar, decide, type Outcome } from "../core/jobs/outcome.js";
+import { Bus } from "../runtime/process/bus.js";
+import { createSchedulerDeps, type SchedulerDeps, type SchedulerOptions } from "../scheduler/deps.js";
 import { LocalScheduler } from "../scheduler/local.js";
-import { type SchedulerOptions, type SchedulerParts, schedulerParts } from "../scheduler/parts.js";
 import { memoryStore } from "../store/memory/index.js";
-import type { Store } from "../store/port.js";
+import type { Store } from "../store/port/index.js";
 import { generator, type VirtualClock, virtualClock } from "./clock.js";
 
 /** A scheduler in memory without a worker: the test says what becomes of the jobs. */
 export interface BareScheduler {
   readonly scheduler: LocalScheduler;
-  readonly parts: SchedulerParts;
+  readonly deps: SchedulerDeps;
   readonly store: Store;
   readonly bus: Bus;
   readonly clock: VirtualClock;
@@ -21,14 +21,14 @@ export interface BareScheduler {
   attempt(outcome: Outcome): Promise<number>;
 }
 
-const WORKER = { name: "test", boot: "00000000-0000-4000-8000-000000000000" as BootId };
+const WORKER = { name: "test", instance: "00000000-0000-4000-8000-000000000000" as InstanceId };
 
 export function bareScheduler(options: SchedulerOptions = {}, around: (store: Store) => Store = (store) => store): BareScheduler {
   const clock = virtualClock();
   const store = memoryStore({ now: clock.now });
   const bus = new Bus();
   const random = generator(1);
-  const parts = schedulerParts(
+  const parts = createSchedulerDeps(
     around(store),
     bus,
     { clock, randomBytes: (size) => Uint8Array.from({ length: size }, () => random() * 256) },
@@ -36,7 +36,7 @@ export function bareScheduler(options: SchedulerOptions = {}, around: (store: St
   );
   return {
     scheduler: new LocalScheduler(parts),
-    parts,
+    deps: parts,
     store,
     bus,
     clock,
@@ -56,7 +56,7 @@ export function bareScheduler(options: SchedulerOptions = {}, around: (store: St
           lease,
           job: job.id,
           lane: job.lane,
-          patch: decide(standingOf(job, job.options, now), outcome, 0, () => 0),
+          patch: decide(attemptsSoFar(job, job.options, now), outcome, 0, () => 0),
           startedAt: now,
           finishedAt: now,
         })),

@@ -1,14 +1,24 @@
-import { checkAmounts, checkTags } from "../core/capacity-check.js";
-import { DEFAULTS } from "../core/defaults.js";
-import type { Duration } from "../core/duration.js";
-import { pawlError } from "../core/error.js";
-import type { Priority } from "../core/job.js";
-import { checkName } from "../core/name.js";
-import { checkArray, checkDuration, checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid, told } from "../core/option.js";
-import { defaultName } from "../runtime/identity.js";
-import type { Renewer } from "../store/port-leases.js";
-import type { Middleware } from "./context.js";
-import type { AnyTask } from "./task.js";
+import type { Middleware } from "../core/jobs/context.js";
+import type { Priority } from "../core/jobs/job.js";
+import type { AnyTask } from "../core/jobs/task.js";
+import { checkCapabilities, checkResources } from "../core/limits/capacity-check.js";
+import { DEFAULTS } from "../core/values/defaults.js";
+import type { Duration } from "../core/values/duration.js";
+import { pawlError } from "../core/values/error.js";
+import { checkName } from "../core/values/name.js";
+import {
+  checkArray,
+  checkDuration,
+  checkFunction,
+  checkKeys,
+  checkObject,
+  checkPeriod,
+  checkWhole,
+  invalid,
+  shortened,
+} from "../core/values/option.js";
+import { defaultName } from "../runtime/process/identity.js";
+import type { Renewer } from "../store/port/leases.js";
 
 export interface WorkerOptions {
   /** handlers at a time */
@@ -17,15 +27,15 @@ export interface WorkerOptions {
   readonly queues?: readonly string[];
   /** the tasks to serve; absent: all that are registered */
   readonly tasks?: readonly string[];
-  /** the bands to serve; absent: all */
-  readonly bands?: readonly number[];
+  /** the priorities to serve; absent: all */
+  readonly priorities?: readonly number[];
   /** the tenants to serve; absent: all */
   readonly tenants?: readonly string[];
   /** what it has that not every worker has: tasks may need it. See docs/capacity.md */
-  readonly tags?: readonly string[];
+  readonly capabilities?: readonly string[];
   /** how much it has of what handlers share: cpu, memory, connections, whatever tasks ask for by name */
-  readonly amounts?: Readonly<Record<string, number>>;
-  /** slots kept for a band or a tenant, which others never take */
+  readonly resources?: Readonly<Record<string, number>>;
+  /** slots kept for a priority or a tenant, which others never take */
   readonly reserve?: readonly Reservation[];
   /** handlers at a time of one queue or one task, inside the total */
   readonly slots?: { readonly queues?: Readonly<Record<string, number>>; readonly tasks?: Readonly<Record<string, number>> };
@@ -33,16 +43,16 @@ export interface WorkerOptions {
   readonly mostLost?: number;
   /** for people; several workers may share it */
   readonly name?: string;
-  readonly lease?: Duration;
-  readonly renewal?: Duration;
+  readonly leaseDuration?: Duration;
+  readonly renewInterval?: Duration;
   /** how long `stop` lets handlers finish */
-  readonly drain?: Duration;
+  readonly shutdownGrace?: Duration;
   /** most jobs taken by one claim */
-  readonly claimBatch?: number;
+  readonly maxJobsPerClaim?: number;
   /** around every attempt, the first one outermost */
   readonly middleware?: readonly Middleware[];
-  /** how long an idle worker waits before it looks again; a wake-up cuts it short */
-  readonly poll?: Duration;
+  /** how long an idle worker waits before it looks again; a wakeup cuts it short */
+  readonly pollInterval?: Duration;
   /** keeps leases alive in place of the store's own renewer */
   readonly renewer?: Renewer;
 }
@@ -61,148 +71,152 @@ export const WORK_KEYS: ReadonlySet<string> = new Set(
     concurrency: true,
     queues: true,
     tasks: true,
-    bands: true,
+    priorities: true,
     tenants: true,
-    tags: true,
-    amounts: true,
+    capabilities: true,
+    resources: true,
     reserve: true,
     slots: true,
     mostLost: true,
     name: true,
-    lease: true,
-    renewal: true,
-    drain: true,
-    claimBatch: true,
+    leaseDuration: true,
+    renewInterval: true,
+    shutdownGrace: true,
+    maxJobsPerClaim: true,
     middleware: true,
-    poll: true,
+    pollInterval: true,
     renewer: true,
     signals: true,
   } satisfies Record<keyof WorkOptions, true>),
 );
 
-/** Slots kept free for a band, a tenant, or a tenant's jobs of a band. */
+/** Slots kept free for a priority, a tenant, or a tenant's jobs of a priority. */
 export interface Reservation {
-  readonly band?: number;
+  readonly priority?: number;
   readonly tenant?: string;
   readonly slots: number;
 }
 
 /** The options with every default filled in, checked. ms. */
-export interface Settings {
+export interface WorkerSettings {
   readonly name: string;
   readonly concurrency: number;
   readonly queues: readonly string[] | undefined;
   readonly tasks: readonly string[];
-  readonly bands: readonly Priority[] | undefined;
+  readonly priorities: readonly Priority[] | undefined;
   readonly tenants: readonly string[] | undefined;
-  readonly tags: readonly string[];
-  readonly amounts: Readonly<Record<string, number>>;
+  readonly capabilities: readonly string[];
+  readonly resources: Readonly<Record<string, number>>;
   readonly reserve: readonly Reservation[];
   readonly queueSlots: ReadonlyMap<string, number>;
   readonly taskSlots: ReadonlyMap<string, number>;
   readonly mostLost: number;
-  readonly lease: number;
-  readonly renewal: number;
-  readonly drain: number;
-  readonly claimBatch: number;
-  readonly poll: number;
+  readonly leaseDuration: number;
+  readonly renewInterval: number;
+  readonly shutdownGrace: number;
+  readonly maxJobsPerClaim: number;
+  readonly pollInterval: number;
   readonly middleware: readonly Middleware[];
 }
 
-export function settingsOf(options: WorkerOptions, tasks: ReadonlyMap<string, AnyTask>): Settings {
-  const lease = checkDuration("lease", options.lease ?? DEFAULTS.lease.duration);
-  const renewal = checkDuration("renewal", options.renewal ?? Math.min(DEFAULTS.lease.renewal, lease / 3));
-  if (lease < 100) throw invalid("lease", "it is shorter than 100 ms");
-  if (renewal < 1 || renewal > lease / 2) throw invalid("renewal", "it is not between 1 ms and half the lease");
+export function settingsOf(options: WorkerOptions, tasks: ReadonlyMap<string, AnyTask>): WorkerSettings {
+  const leaseDuration = checkDuration("leaseDuration", options.leaseDuration ?? DEFAULTS.lease.duration);
+  const renewInterval = checkDuration("renewInterval", options.renewInterval ?? Math.min(DEFAULTS.lease.renewInterval, leaseDuration / 3));
+  if (leaseDuration < 100) throw invalid("leaseDuration", "it is shorter than 100 ms");
+  if (renewInterval < 1 || renewInterval > leaseDuration / 2) throw invalid("renewInterval", "it is not between 1 ms and half the leaseDuration");
   const concurrency = count("concurrency", options.concurrency ?? DEFAULTS.worker.concurrency);
-  const bands = options.bands === undefined ? undefined : some("bands", options.bands).map((band) => checkBand("bands", band));
-  const tenants = options.tenants === undefined ? undefined : some("tenants", options.tenants).map((tenant) => checkName("tenant", tenant));
+  const priorities =
+    options.priorities === undefined
+      ? undefined
+      : checkNotEmpty("priorities", options.priorities).map((priority) => checkPriority("priorities", priority));
+  const tenants = options.tenants === undefined ? undefined : checkNotEmpty("tenants", options.tenants).map((tenant) => checkName("tenant", tenant));
   return {
     name: checkName("worker name", options.name ?? defaultName()),
     concurrency,
     queues: servedQueues(options.queues),
     tasks: servedTasks(options.tasks, tasks),
-    bands,
+    priorities,
     tenants,
-    tags: checkTags("tags", options.tags),
-    amounts: checkAmounts("amounts", options.amounts),
-    reserve: reservationsOf(options.reserve, { concurrency, bands, tenants }),
+    capabilities: checkCapabilities("capabilities", options.capabilities),
+    resources: checkResources("resources", options.resources),
+    reserve: reservationsOf(options.reserve, { concurrency, priorities, tenants }),
     ...slotsOf(options.slots, tasks),
     mostLost: checkWhole("mostLost", options.mostLost ?? concurrency, 1, concurrency),
-    lease,
-    renewal,
-    drain: checkDuration("drain", options.drain ?? DEFAULTS.worker.drain),
-    claimBatch: count("claimBatch", options.claimBatch ?? DEFAULTS.worker.claimBatch),
-    poll: checkPeriod("poll", options.poll ?? DEFAULTS.worker.poll),
+    leaseDuration,
+    renewInterval,
+    shutdownGrace: checkDuration("shutdownGrace", options.shutdownGrace ?? DEFAULTS.worker.shutdownGrace),
+    maxJobsPerClaim: count("maxJobsPerClaim", options.maxJobsPerClaim ?? DEFAULTS.worker.maxJobsPerClaim),
+    pollInterval: checkPeriod("pollInterval", options.pollInterval ?? DEFAULTS.worker.pollInterval),
     middleware: checkMiddleware(options.middleware),
   };
 }
 
-function servedQueues(asked: WorkerOptions["queues"]): readonly string[] | undefined {
-  return asked === undefined ? undefined : checkArray("queues", asked).map((queue) => checkName("queue", queue));
+function servedQueues(names: WorkerOptions["queues"]): readonly string[] | undefined {
+  return names === undefined ? undefined : checkArray("queues", names).map((queue) => checkName("queue", queue));
 }
 
-function servedTasks(asked: WorkerOptions["tasks"], registered: ReadonlyMap<string, AnyTask>): readonly string[] {
-  if (asked === undefined) return [...registered.keys()];
-  return [...new Set(checkArray("tasks", asked).map((task) => known(task, registered)))];
+function servedTasks(names: WorkerOptions["tasks"], registered: ReadonlyMap<string, AnyTask>): readonly string[] {
+  if (names === undefined) return [...registered.keys()];
+  return [...new Set(checkArray("tasks", names).map((task) => checkRegistered(task, registered)))];
 }
 
 const SLOT_KEYS: ReadonlySet<string> = new Set(["queues", "tasks"]);
 
-function slotsOf(given: WorkerOptions["slots"] = {}, registered: ReadonlyMap<string, AnyTask>): Pick<Settings, "queueSlots" | "taskSlots"> {
-  checkKeys(checkObject("slots", given), SLOT_KEYS, "slots.");
+function slotsOf(raw: WorkerOptions["slots"] = {}, registered: ReadonlyMap<string, AnyTask>): Pick<WorkerSettings, "queueSlots" | "taskSlots"> {
+  checkKeys(checkObject("slots", raw), SLOT_KEYS, "slots.");
   return {
-    queueSlots: slots("slots.queues", given.queues, (queue) => checkName("queue", queue)),
-    taskSlots: slots("slots.tasks", given.tasks, (task) => known(task, registered)),
+    queueSlots: slots("slots.queues", raw.queues, (queue) => checkName("queue", queue)),
+    taskSlots: slots("slots.tasks", raw.tasks, (task) => checkRegistered(task, registered)),
   };
 }
 
-function slots(option: string, given: Readonly<Record<string, number>> = {}, name: (given: string) => string): ReadonlyMap<string, number> {
-  return new Map(Object.entries(checkObject(option, given)).map(([key, size]) => [name(key), count(`${option}.${key}`, size)]));
+function slots(option: string, raw: Readonly<Record<string, number>> = {}, name: (raw: string) => string): ReadonlyMap<string, number> {
+  return new Map(Object.entries(checkObject(option, raw)).map(([key, size]) => [name(key), count(`${option}.${key}`, size)]));
 }
 
-const RESERVE_KEYS: ReadonlySet<string> = new Set(["band", "tenant", "slots"] satisfies readonly (keyof Reservation)[]);
+const RESERVE_KEYS: ReadonlySet<string> = new Set(["priority", "tenant", "slots"] satisfies readonly (keyof Reservation)[]);
 
 function reservationsOf(
-  given: WorkerOptions["reserve"] = [],
-  { concurrency, bands, tenants }: Pick<Settings, "concurrency" | "bands" | "tenants">,
+  raw: WorkerOptions["reserve"] = [],
+  { concurrency, priorities, tenants }: Pick<WorkerSettings, "concurrency" | "priorities" | "tenants">,
 ): readonly Reservation[] {
-  const kept = checkArray("reserve", given).map((one, index) => {
+  const reservations = checkArray("reserve", raw).map((one, index) => {
     const option = `reserve[${index}]`;
-    const { band, tenant, slots } = checkObject(option, one) as Partial<Reservation>;
+    const { priority, tenant, slots } = checkObject(option, one) as Partial<Reservation>;
     checkKeys(one as object, RESERVE_KEYS, `${option}.`);
-    if (band === undefined && tenant === undefined) throw invalid(option, "it names neither a band nor a tenant");
-    if (band !== undefined && bands?.includes(checkBand(`${option}.band`, band)) === false) throw invalid(option, `band ${band} is not served here`);
+    if (priority === undefined && tenant === undefined) throw invalid(option, "it names neither a priority nor a tenant");
+    if (priority !== undefined && priorities?.includes(checkPriority(`${option}.priority`, priority)) === false)
+      throw invalid(option, `priority ${priority} is not served here`);
     if (tenant !== undefined && tenants?.includes(checkName("tenant", tenant)) === false)
       throw invalid(option, `tenant ${tenant} is not served here`);
-    return { ...(band === undefined ? {} : { band }), ...(tenant === undefined ? {} : { tenant }), slots: count(`${option}.slots`, slots) };
+    return { ...(priority === undefined ? {} : { priority }), ...(tenant === undefined ? {} : { tenant }), slots: count(`${option}.slots`, slots) };
   });
-  const total = kept.reduce((sum, { slots }) => sum + slots, 0);
+  const total = reservations.reduce((sum, { slots }) => sum + slots, 0);
   if (total > concurrency) throw invalid("reserve", `${total} slots are more than the concurrency of ${concurrency}`);
-  return kept;
+  return reservations;
 }
 
-function checkBand(option: string, value: unknown): Priority {
+function checkPriority(option: string, value: unknown): Priority {
   return checkWhole(option, value, 0, 9) as Priority;
 }
 
 /** None at all would be a worker that does nothing, and says nothing. */
-function some(option: string, value: unknown): readonly unknown[] {
-  const given = checkArray(option, value);
-  if (given.length === 0) throw invalid(option, "it is empty; leave it out to serve all");
-  return given;
+function checkNotEmpty(option: string, value: unknown): readonly unknown[] {
+  const raw = checkArray(option, value);
+  if (raw.length === 0) throw invalid(option, "it is empty; leave it out to serve all");
+  return raw;
 }
 
-function checkMiddleware(given: WorkerOptions["middleware"] = []): readonly Middleware[] {
-  checkArray("middleware", given).forEach((layer, index) => {
+function checkMiddleware(raw: WorkerOptions["middleware"] = []): readonly Middleware[] {
+  checkArray("middleware", raw).forEach((layer, index) => {
     checkFunction(`middleware[${index}]`, layer);
   });
-  return given;
+  return raw;
 }
 
-function known(task: unknown, registered: ReadonlyMap<string, AnyTask>): string {
+function checkRegistered(task: unknown, registered: ReadonlyMap<string, AnyTask>): string {
   if (typeof task === "string" && registered.has(task)) return task;
-  throw pawlError("task_unknown", { task: told(task) });
+  throw pawlError("task_unknown", { task: shortened(task) });
 }
 
 function count(option: string, value: unknown): number {

@@ -1,11 +1,11 @@
-import type { JobId } from "../core/id.js";
-import type { Lane } from "../core/lane.js";
-import type { Attempt } from "./attempt.js";
+import type { JobId } from "../core/jobs/id.js";
+import type { Lane } from "../core/jobs/lane.js";
+import type { Attempt } from "./run/attempt.js";
 
 /** A worker at a glance. */
 export interface WorkerStatus {
   readonly name: string;
-  readonly boot: string;
+  readonly instance: string;
   readonly state: "new" | "working" | "draining" | "stopped";
   readonly concurrency: number;
   /** handlers in slots */
@@ -26,7 +26,7 @@ export interface WorkerStatus {
   /** claims under way */
   readonly claiming: number;
   /** what handlers use of the amounts it has, as far as a task of its needs some */
-  readonly amounts: Readonly<Record<string, number>>;
+  readonly resources: Readonly<Record<string, number>>;
 }
 
 /** A job that runs now, for live views. */
@@ -43,7 +43,7 @@ export interface RunningJob {
   readonly progress?: unknown;
 }
 
-export function runningJob({ job, number, lease, startedAt, cancelled, notes }: Attempt, now: number): RunningJob {
+export function runningJob({ job, number, lease, startedAt, cancelled, log }: Attempt, now: number): RunningJob {
   return {
     job: job.id,
     lane: job.lane,
@@ -51,6 +51,6 @@ export function runningJob({ job, number, lease, startedAt, cancelled, notes }: 
     startedAt: lease.storeTime(startedAt),
     runningFor: now - startedAt,
     cancelled,
-    ...(notes?.latest === undefined ? {} : { progress: notes.latest }),
+    ...(log?.latest === undefined ? {} : { progress: log.latest }),
   };
 }

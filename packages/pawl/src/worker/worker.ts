@@ -1,75 +1,75 @@
-import type { Duration } from "../core/duration.js";
-import type { WorkerRef } from "../core/lease.js";
-import { checkDuration, checkKeys, checkObject } from "../core/option.js";
-import type { Bus } from "../runtime/bus.js";
-import { newBootId } from "../runtime/identity.js";
-import { Lifecycle, type Service } from "../runtime/service.js";
-import { Signal, within } from "../runtime/wait.js";
-import type { Renewer } from "../store/port-leases.js";
-import { Conveyor, type ConveyorParts, LANDING } from "./conveyor.js";
-import { loopRenewer } from "./leases.js";
-import { type Settings, settingsOf, type WorkerOptions } from "./options.js";
-import { quietly } from "./quietly.js";
-import { Reports } from "./reports.js";
-import { Serving, servesOf } from "./serving.js";
+import type { WorkerRef } from "../core/jobs/lease.js";
+import type { Duration } from "../core/values/duration.js";
+import { checkDuration, checkKeys, checkObject } from "../core/values/option.js";
+import type { Bus } from "../runtime/process/bus.js";
+import { newInstanceId } from "../runtime/process/identity.js";
+import { Lifecycle, type Service } from "../runtime/process/service.js";
+import { Signal, within } from "../runtime/time/wait.js";
+import type { Renewer } from "../store/port/leases.js";
+import { Announcer, servesOf } from "./claim/announce-worker.js";
+import { settingsOf, type WorkerOptions, type WorkerSettings } from "./options.js";
+import { SHUTDOWN_WAIT_MS, WorkerPipeline, type WorkerPipelineDeps } from "./pipeline.js";
+import { WorkerEvents } from "./report-events.js";
+import { loopRenewer } from "./settle/leases.js";
 import { type RunningJob, runningJob, type WorkerStatus } from "./status.js";
+import { throttleErrors } from "./throttle-errors.js";
 
-export interface WorkerParts extends Pick<ConveyorParts, "store" | "clock" | "tasks" | "defaults" | "slots" | "claims"> {
+export interface WorkerDeps extends Pick<WorkerPipelineDeps, "store" | "clock" | "tasks" | "defaults" | "slots" | "jobSource"> {
   readonly bus: Bus;
   readonly options: WorkerOptions;
 }
 
 /** ms after its end in which handlers that mind their signal have ended */
-const LAST_MOMENT = 1_000;
+const HANDLER_END_WAIT_MS = 1_000;
 
 const STOP_KEYS: ReadonlySet<string> = new Set(["timeout"]);
 
-/** Claims jobs and runs them: how that begins and ends. What happens to a job in between is the conveyor's. Start and stop follow `Service`. */
+/** Claims jobs and runs them: how that begins and ends. What happens to a job in between is the pipeline's. Start and stop follow `Service`. */
 export class Worker implements Service, AsyncDisposable {
   readonly ref: WorkerRef;
-  readonly #parts: WorkerParts;
-  readonly #settings: Settings;
+  readonly #deps: WorkerDeps;
+  readonly #settings: WorkerSettings;
   readonly #lifecycle = new Lifecycle("this worker");
-  readonly #conveyor: Conveyor;
-  readonly #reports: Reports;
-  readonly #serving: Serving;
-  readonly #complain: (step: string, error: unknown) => void;
+  readonly #pipeline: WorkerPipeline;
+  readonly #events: WorkerEvents;
+  readonly #announcer: Announcer;
+  readonly #reportError: (step: string, error: unknown) => void;
   #renewer: Renewer | undefined;
   #state: WorkerStatus["state"] = "new";
   readonly #kill = new Signal();
   readonly #end = new Signal();
   readonly #stuck = new Signal();
 
-  constructor(parts: WorkerParts) {
-    const { store, bus, clock, tasks, defaults, slots, claims, options } = parts;
+  constructor(deps: WorkerDeps) {
+    const { store, bus, clock, tasks, defaults, slots, jobSource, options } = deps;
     const settings = settingsOf(options, tasks);
-    this.ref = { name: settings.name, boot: newBootId() };
-    this.#parts = parts;
+    this.ref = { name: settings.name, instance: newInstanceId() };
+    this.#deps = deps;
     this.#settings = settings;
-    this.#reports = new Reports(bus, this.ref.name);
-    this.#complain = quietly(clock, (step, error) => this.#reports.failed(step, error));
-    this.#conveyor = new Conveyor({
+    this.#events = new WorkerEvents(bus, this.ref.name);
+    this.#reportError = throttleErrors(clock, (step, error) => this.#events.failed(step, error));
+    this.#pipeline = new WorkerPipeline({
       store,
       clock,
       tasks,
       defaults,
       ...(slots === undefined ? {} : { slots }),
-      ...(claims === undefined ? {} : { claims }),
+      ...(jobSource === undefined ? {} : { jobSource }),
       worker: this.ref,
       settings,
-      reports: this.#reports,
-      onStuck: this.#stuck.give,
-      onSlots: () => this.#serving.slotsChanged(this.#conveyor.runner.free === 0),
-      onError: this.#complain,
+      events: this.#events,
+      onStuck: this.#stuck.resolve,
+      onSlots: () => this.#announcer.slotsChanged(this.#pipeline.runner.free === 0),
+      onError: this.#reportError,
     });
-    this.#serving = new Serving({
+    this.#announcer = new Announcer({
       workers: store.workers,
       worker: this.ref,
       clock,
       serves: { ...servesOf(settings), ...(slots === undefined ? {} : { only: slots.refs }) },
-      took: () => this.#conveyor.claimer.offers.took(),
-      slots: () => this.#conveyor.slotUse(this.#state !== "working"),
-      onError: (error) => this.#complain("say what is served", error),
+      tenantDurations: () => this.#pipeline.claimer.planner.tenantDurations(),
+      slots: () => this.#pipeline.slotUse(this.#state !== "working"),
+      onError: (error) => this.#reportError("say what is served", error),
     });
   }
 
@@ -78,15 +78,15 @@ export class Worker implements Service, AsyncDisposable {
       () => {
         const renewer = this.#renewerOf();
         this.#renewer = renewer;
-        this.#conveyor.start(renewer);
+        this.#pipeline.start(renewer);
         this.#state = "working";
-        this.#reports.working();
-        this.#serving.start();
-        const { claimer } = this.#conveyor;
+        this.#events.working();
+        this.#announcer.start();
+        const { claimer } = this.#pipeline;
         const claim = () => void (this.#state === "working" && claimer.start());
         if (renewer.ready === undefined) claim();
         else {
-          claimer.look?.();
+          claimer.startPolling?.();
           void renewer.ready.then(claim);
         }
       },
@@ -100,39 +100,39 @@ export class Worker implements Service, AsyncDisposable {
    */
   stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
     checkKeys(checkObject("options", options), STOP_KEYS);
-    const timeout = options.timeout === undefined ? this.#settings.drain : checkDuration("timeout", options.timeout);
-    const stopping = this.#lifecycle.stop(() => Promise.race([this.#drain(timeout), this.#kill.given]));
-    void stopping.then(() => this.#end.give());
+    const timeout = options.timeout === undefined ? this.#settings.shutdownGrace : checkDuration("timeout", options.timeout);
+    const stopping = this.#lifecycle.stop(() => Promise.race([this.#drain(timeout), this.#kill.promise]));
+    void stopping.then(() => this.#end.resolve());
     return stopping;
   }
 
   /** Resolves when it has stopped, whoever stopped it. */
   get stopped(): Promise<void> {
-    return this.#end.given;
+    return this.#end.promise;
   }
 
   /** Resolves when the first of its handlers are so many that it is stuck: its process is to be replaced. */
   get stuck(): Promise<void> {
-    return this.#stuck.given;
+    return this.#stuck.promise;
   }
 
   /** Handlers that go on after it has stopped. Those that were told to a moment ago are given a moment to end. */
   async unended(): Promise<number> {
-    const { overruns } = this.#conveyor.runner;
-    await within(this.#parts.clock, overruns.none(), LAST_MOMENT);
+    const { overruns } = this.#pipeline.runner;
+    await within(this.#deps.clock, overruns.none(), HANDLER_END_WAIT_MS);
     return overruns.count;
   }
 
   /** ms that it lets handlers finish, unless it is told otherwise */
   get drains(): number {
-    return this.#settings.drain;
+    return this.#settings.shutdownGrace;
   }
 
   /** Ends now: signals are aborted, jobs are given back without waiting for the store's answer. For a second signal. */
   kill(): void {
     if (this.#state === "stopped") return;
-    this.#conveyor.abort();
-    this.#kill.give();
+    this.#pipeline.abort();
+    this.#kill.resolve();
     void this.#lifecycle.stop(() => Promise.resolve());
     void this.#close();
   }
@@ -142,14 +142,14 @@ export class Worker implements Service, AsyncDisposable {
   }
 
   status(): WorkerStatus {
-    const { claimer, runner, settler, leases, capacity } = this.#conveyor;
+    const { claimer, runner, settler, leases, capacity } = this.#pipeline;
     return {
       name: this.ref.name,
-      boot: this.ref.boot,
+      instance: this.ref.instance,
       state: this.#state,
       concurrency: this.#settings.concurrency,
       running: runner.running.length,
-      buffered: runner.held,
+      buffered: runner.unstarted,
       free: runner.free,
       overrun: runner.overruns.count,
       stuck: runner.overruns.stuck,
@@ -157,48 +157,48 @@ export class Worker implements Service, AsyncDisposable {
       leases,
       lanes: claimer.lanes,
       claiming: claimer.inFlight,
-      amounts: capacity?.used ?? {},
+      resources: capacity?.used ?? {},
     };
   }
 
   /** What runs now, for live views. */
   get running(): readonly RunningJob[] {
-    const now = this.#parts.clock.monotonic();
-    return this.#conveyor.runner.running.map((attempt) => runningJob(attempt, now));
+    const now = this.#deps.clock.monotonic();
+    return this.#pipeline.runner.running.map((attempt) => runningJob(attempt, now));
   }
 
   /** The one it was given, the store's own, or a timer in this event loop. */
   #renewerOf(): Renewer {
-    const { store, clock, options } = this.#parts;
-    const { lease: duration, renewal: every } = this.#settings;
+    const { store, clock, options } = this.#deps;
+    const { leaseDuration: duration, renewInterval: every } = this.#settings;
     return (
       options.renewer ??
       store.renewer?.(this.ref, { duration, every }) ??
-      loopRenewer(store.leases, this.ref, clock, { duration, every, onError: (error) => this.#complain("renew", error) })
+      loopRenewer(store.leases, this.ref, clock, { duration, every, onError: (error) => this.#reportError("renew", error) })
     );
   }
 
   async #drain(timeout: number): Promise<void> {
     this.#state = "draining";
-    this.#reports.stopping(this.#conveyor.runner.running.length);
-    this.#serving.draining();
-    await this.#conveyor.drain(timeout);
-    await within(this.#parts.clock, this.#signOff(), LANDING);
+    this.#events.stopping(this.#pipeline.runner.running.length);
+    this.#announcer.draining();
+    await this.#pipeline.drain(timeout);
+    await within(this.#deps.clock, this.#signOff(), SHUTDOWN_WAIT_MS);
     await this.#close();
   }
 
   /** Says that it serves nothing any more, and what it saw last. */
   async #signOff(): Promise<void> {
-    await Promise.all([this.#serving.stop(), this.#conveyor.breakers.stop()]);
+    await Promise.all([this.#announcer.stop(), this.#pipeline.breakers.stop()]);
   }
 
   async #close(): Promise<void> {
     if (this.#state === "stopped") return;
     this.#state = "stopped";
-    this.#conveyor.stop();
+    this.#pipeline.stop();
     void this.#signOff();
-    this.#reports.stopped(this.#conveyor.released, this.#conveyor.runner.overruns.count);
+    this.#events.stopped(this.#pipeline.released, this.#pipeline.runner.overruns.count);
     await this.#renewer?.stop();
-    this.#end.give();
+    this.#end.resolve();
   }
 }

@@ -1,6 +1,6 @@
-import { blockOf, GuessLimit, type KeyRing, parseApiKey, type Verified } from "pawl";
-import type { Access, Principal, Refusal } from "../http/access.js";
-import { Turns } from "./turns.js";
+import { blockOf, GuessLimit, type LocalApiKeys, parseApiKey, type Verified } from "pawl";
+import type { Access, Principal, Refusal } from "../http/access/principal.js";
+import { NamedLocks } from "./named-locks.js";
 
 /**
  * Callers by their API keys. All that is wrong with one looks the same from outside. An address that is wrong too often is
@@ -9,10 +9,10 @@ import { Turns } from "./turns.js";
  * What is no key at all is counted by itself, for the same reason: it takes nothing from those who have one.
  * Routes that answer while the store is away believe in a key by what the store last told of it.
  */
-export function keyAccess(keys: Pick<KeyRing, "verify" | "recall" | "remembered">, now: () => number = () => performance.now()): Access {
+export function keyAccess(keys: Pick<LocalApiKeys, "verify" | "recall" | "remembered">, now: () => number = () => performance.now()): Access {
   const guesses = new GuessLimit();
   const keyless = new GuessLimit();
-  const turns = new Turns();
+  const locks = new NamedLocks();
   const refused = (limit: GuessLimit, address: string): Refusal => {
     const retryAfter = limit.wait(address, now());
     if (retryAfter > 0) return { refused: "limited", retryAfter };
@@ -21,31 +21,31 @@ export function keyAccess(keys: Pick<KeyRing, "verify" | "recall" | "remembered"
   };
   const verified = async (text: string, address: string): Promise<Verified> => {
     if (guesses.wait(address, now()) === 0) return keys.verify(text);
-    return (await keys.recall(text)) ?? turns.take(blockOf(address), () => keys.verify(text));
+    return (await keys.recall(text)) ?? locks.withLock(blockOf(address), () => keys.verify(text));
   };
   return {
     async authenticate({ authorization, address, inOutage }) {
       const text = keyOf(authorization);
       if (text === undefined) return refused(keyless, address);
-      const asked = verified(text, address);
-      const found = await (inOutage === true ? orRemembered(asked, () => keys.remembered(text)) : asked);
+      const verification = verified(text, address);
+      const found = await (inOutage === true ? orRemembered(verification, () => keys.remembered(text)) : verification);
       return found.ok ? principalOf(found) : refused(guesses, address);
     },
   };
 }
 
 /** ms that who is answered in an outage, too, waits for the store: Prometheus gives up after ten seconds */
-const PATIENCE = 1_000;
+const STORE_TIMEOUT_MS = 1_000;
 
 /** What the store says of a key; while it says nothing, what it last said, if that is known. */
-async function orRemembered(asked: Promise<Verified>, remembered: () => Promise<Verified | undefined>): Promise<Verified> {
+async function orRemembered(verification: Promise<Verified>, remembered: () => Promise<Verified | undefined>): Promise<Verified> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), PATIENCE);
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), STORE_TIMEOUT_MS);
   });
-  const said = await Promise.race([asked.catch(() => undefined), late]);
+  const answer = await Promise.race([verification.catch(() => undefined), timeout]);
   clearTimeout(timer);
-  return said ?? (await remembered()) ?? asked;
+  return answer ?? (await remembered()) ?? verification;
 }
 
 function keyOf(authorization: string | undefined): string | undefined {

@@ -4,7 +4,7 @@ import type { Audit, AuditHead } from "pawl";
 import { anchorLine, lineHash, readAnchors } from "./anchor.js";
 
 /** ms between anchors: what happens in between could be cut off without a trace */
-export const ANCHOR_EVERY = 5 * 60_000;
+export const ANCHOR_INTERVAL_MS = 5 * 60_000;
 
 export interface AnchorOptions {
   /** of lines, one per anchor; one process each */
@@ -13,7 +13,7 @@ export interface AnchorOptions {
   readonly key: string;
   readonly every?: number;
   /** Hears what kept it from writing one; it tries again when the next is due. */
-  readonly onTrouble: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 /** Reads the key of anchors; what is none is refused before anything is signed with it. */
@@ -42,13 +42,13 @@ export class AnchorWriter {
   /** The first one must succeed: a place that cannot be written to, or a file of another key, is found at once. */
   async start(): Promise<void> {
     await this.write();
-    this.#timer = setInterval(() => void this.write().catch(this.options.onTrouble), this.options.every ?? ANCHOR_EVERY);
+    this.#timer = setInterval(() => void this.write().catch(this.options.onError), this.options.every ?? ANCHOR_INTERVAL_MS);
     this.#timer.unref();
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.write().catch(this.options.onTrouble);
+    await this.write().catch(this.options.onError);
   }
 
   /** One after the other: each holds the hash of the one before. */
@@ -61,8 +61,8 @@ export class AnchorWriter {
   async #append(): Promise<void> {
     this.#last ??= await this.#resume();
     const heads = await this.audit.heads();
-    const moved = heads.filter(({ tenant, seq }) => seq > 0 && this.#written.get(tenant) !== seq);
-    const line = anchorLine({ at: this.now().toISOString(), heads: moved.map(headOf), prev: this.#last }, this.#key);
+    const changed = heads.filter(({ tenant, seq }) => seq > 0 && this.#written.get(tenant) !== seq);
+    const line = anchorLine({ at: this.now().toISOString(), heads: changed.map(headOf), prev: this.#last }, this.#key);
     const file = await open(this.options.file, "a", 0o640);
     try {
       // Before it too: what a crash left of a line must not spoil this one.
@@ -71,7 +71,7 @@ export class AnchorWriter {
     } finally {
       await file.close();
     }
-    for (const { tenant, seq } of moved) this.#written.set(tenant, seq);
+    for (const { tenant, seq } of changed) this.#written.set(tenant, seq);
     this.#last = lineHash(line);
   }
 
@@ -80,9 +80,9 @@ export class AnchorWriter {
       if (error.code === "ENOENT") return "";
       throw error;
     });
-    const { last, brokenAt, marks } = readAnchors(text, createPublicKey(this.#key));
+    const { last, brokenAt, anchoredHeads } = readAnchors(text, createPublicKey(this.#key));
     if (brokenAt !== undefined) throw new Error(`${this.options.file} is not a file of anchors by this key, from line ${brokenAt} on`);
-    for (const { tenant, seq } of marks) this.#written.set(tenant, seq);
+    for (const { tenant, seq } of anchoredHeads) this.#written.set(tenant, seq);
     return last;
   }
 }

@@ -1,5 +1,5 @@
 import { createHash, type KeyObject, sign, verify } from "node:crypto";
-import type { AuditMark } from "pawl";
+import type { AnchoredHead } from "pawl";
 
 /**
  * Where every chain of the audit log was at a moment, signed and written somewhere the database's owner cannot reach:
@@ -15,7 +15,7 @@ export interface Anchor {
 }
 
 /** What the first line follows. */
-export const FIRST = "0".repeat(64);
+export const FIRST_PREV_HASH = "0".repeat(64);
 
 export function anchorLine(anchor: Anchor, key: KeyObject): string {
   return JSON.stringify({ ...anchor, signature: sign(null, Buffer.from(signedText(anchor)), key).toString("base64") });
@@ -29,8 +29,8 @@ export function lineHash(line: string): string {
   return createHash("sha256").update(line).digest("hex");
 }
 
-export interface Anchors {
-  readonly marks: readonly AuditMark[];
+export interface AnchorReport {
+  readonly anchoredHeads: readonly AnchoredHead[];
   readonly lines: number;
   /** of the newest line */
   readonly at: string | undefined;
@@ -44,9 +44,9 @@ export interface Anchors {
  * Reads anchors. A line that is no anchor is left out, since a crash may cut one short; an anchor that was tampered with
  * is missed by the line after it, or by its signature.
  */
-export function readAnchors(text: string, key: KeyObject): Anchors {
-  const marks: AuditMark[] = [];
-  let [lines, last, at] = [0, FIRST, undefined as string | undefined];
+export function readAnchors(text: string, key: KeyObject): AnchorReport {
+  const anchoredHeads: AnchoredHead[] = [];
+  let [lines, last, at] = [0, FIRST_PREV_HASH, undefined as string | undefined];
   let brokenAt: number | undefined;
   for (const [index, line] of text.split("\n").entries()) {
     const anchor = anchorOf(line);
@@ -55,16 +55,16 @@ export function readAnchors(text: string, key: KeyObject): Anchors {
     lines += 1;
     last = lineHash(line);
     at = anchor.at;
-    if (brokenAt === undefined) marks.push(...anchor.heads.map(([tenant, seq, hash]) => ({ tenant: tenant ?? undefined, seq, hash })));
+    if (brokenAt === undefined) anchoredHeads.push(...anchor.heads.map(([tenant, seq, hash]) => ({ tenant: tenant ?? undefined, seq, hash })));
   }
-  return { marks, lines, at, last, ...(brokenAt === undefined ? {} : { brokenAt }) };
+  return { anchoredHeads, lines, at, last, ...(brokenAt === undefined ? {} : { brokenAt }) };
 }
 
-type Signed = Anchor & { readonly signature: string };
+type SignedAnchor = Anchor & { readonly signature: string };
 
-function anchorOf(line: string): Signed | undefined {
+function anchorOf(line: string): SignedAnchor | undefined {
   try {
-    const { at, heads, prev, signature } = JSON.parse(line) as Partial<Signed>;
+    const { at, heads, prev, signature } = JSON.parse(line) as Partial<SignedAnchor>;
     const isHead = (head: unknown) => Array.isArray(head) && head.length === 3 && Number.isSafeInteger(head[1]) && typeof head[2] === "string";
     if (typeof at !== "string" || typeof prev !== "string" || typeof signature !== "string" || !Array.isArray(heads) || !heads.every(isHead))
       return undefined;
@@ -74,6 +74,6 @@ function anchorOf(line: string): Signed | undefined {
   }
 }
 
-function isSigned(anchor: Signed, key: KeyObject): boolean {
+function isSigned(anchor: SignedAnchor, key: KeyObject): boolean {
   return verify(null, Buffer.from(signedText(anchor)), key, Buffer.from(anchor.signature, "base64"));
 }

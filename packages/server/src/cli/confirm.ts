@@ -1,9 +1,9 @@
 import { createInterface } from "node:readline";
 import { CliError, EXIT } from "./exit.js";
-import type { Session } from "./session.js";
+import type { CommandSession } from "./session.js";
 
 /** Asks before what cannot be taken back. Where nobody can answer, `--yes` must have been given. */
-export async function confirm(session: Session, question: string, yes: boolean | undefined): Promise<void> {
+export async function confirm(session: CommandSession, question: string, yes: boolean | undefined): Promise<void> {
   if (yes === true) return;
   const { out } = session;
   const { stdin, stderr } = out.io;

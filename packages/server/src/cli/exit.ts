@@ -1,4 +1,4 @@
-import { LOST_HANDLERS } from "pawl";
+import { LOST_HANDLER_EXIT_CODES } from "pawl";
 
 /** What a command answers its shell with. Stable: scripts go by them (docs/cli.md). */
 export const EXIT = {
@@ -12,9 +12,9 @@ export const EXIT = {
   /** what was waited for ended dead or cancelled */
   died: 6,
   /** a process was told to stop, and handlers had not ended when their time was up: EX_SOFTWARE */
-  unended: LOST_HANDLERS.unended,
+  unended: LOST_HANDLER_EXIT_CODES.unended,
   /** a worker of the process is stuck, and another process is to take its place: EX_TEMPFAIL */
-  stuck: LOST_HANDLERS.stuck,
+  stuck: LOST_HANDLER_EXIT_CODES.stuck,
   /** the configuration is wrong: EX_CONFIG of sysexits.h */
   config: 78,
   interrupted: 130,

@@ -49,7 +49,7 @@ export function gather(value: string, before: readonly string[] = []): readonly 
 }
 
 /** Where a page of what belongs to a tenant and a task ended: `tenant/task`, or the task alone. */
-export function placeOf(after: string, tenant = "default"): { readonly tenant: string; readonly task: string } {
+export function parseCursor(after: string, tenant = "default"): { readonly tenant: string; readonly task: string } {
   const slash = after.indexOf("/");
   return slash === -1 ? { tenant, task: after } : { tenant: after.slice(0, slash), task: after.slice(slash + 1) };
 }

@@ -1,17 +1,17 @@
 import type { Readable } from "node:stream";
-import type { Told } from "./errors.js";
+import type { ErrorReport } from "./errors.js";
 import { type Cell, paint, rowsAsTable, rowsAsText } from "./table.js";
-import { clean } from "./words.js";
+import { clean } from "./text.js";
 
 /** Where a command reads from and speaks to. */
 export interface Io {
   readonly stdin: Readable & { readonly isTTY?: boolean };
-  readonly stdout: Sink;
-  readonly stderr: Sink;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-export interface Sink {
+export interface OutputStream {
   /** false: what was written waits in memory, until `drain` */
   write(text: string): unknown;
   once?(event: "drain", listener: () => void): unknown;
@@ -22,7 +22,7 @@ export interface Sink {
 }
 
 /** ms */
-const SLOW = 1_000;
+const SLOW_MS = 1_000;
 
 /** Tables and colours for people at a terminal, tabs for pipes, JSON where it is asked for: one place that knows. */
 export class Output {
@@ -37,28 +37,28 @@ export class Output {
   ) {
     const { NO_COLOR, FORCE_COLOR, TERM } = io.env;
     this.terminal = io.stdout.isTTY === true;
-    const wanted = FORCE_COLOR !== undefined && FORCE_COLOR !== "0" ? true : this.terminal && TERM !== "dumb";
-    this.colour = colours && wanted && (NO_COLOR === undefined || NO_COLOR === "");
+    const wantsColour = FORCE_COLOR !== undefined && FORCE_COLOR !== "0" ? true : this.terminal && TERM !== "dumb";
+    this.colour = colours && wantsColour && (NO_COLOR === undefined || NO_COLOR === "");
   }
 
   /** The whole answer: as JSON, or as `words` says it. */
-  answer(value: unknown, words: () => void): void {
+  answer(value: unknown, print: () => void): void {
     if (this.json) this.io.stdout.write(`${JSON.stringify(value, null, 2)}\n`);
-    else words();
+    else print();
   }
 
   /** One thing of a stream of them: a line of JSON each. */
-  entry(value: unknown, words: () => void): void {
+  entry(value: unknown, print: () => void): void {
     this.#clearProgress();
     if (this.json) this.io.stdout.write(`${JSON.stringify(value)}\n`);
-    else words();
+    else print();
   }
 
   /**
    * The same of a stream that may be longer than memory: resolves when its reader has room for the next, or when the command is
    * asked to stop: a reader that has gone never has room again.
    */
-  async flowing(value: unknown, stop: AbortSignal): Promise<void> {
+  async streamEntry(value: unknown, stop: AbortSignal): Promise<void> {
     const { stdout } = this.io;
     if (stdout.write(`${JSON.stringify(value)}\n`) !== false || stdout.once === undefined || stop.aborted) return;
     await new Promise<void>((resolve) => {
@@ -102,7 +102,7 @@ export class Output {
 
   /** Says what is being waited for, at a terminal, where that takes its time: silence looks like a hang. */
   async during<T>(what: string, work: Promise<T>): Promise<T> {
-    const timer = setTimeout(() => this.progress(`${what} …`), SLOW);
+    const timer = setTimeout(() => this.progress(`${what} …`), SLOW_MS);
     try {
       return await work;
     } finally {
@@ -111,7 +111,7 @@ export class Output {
     }
   }
 
-  error({ code, message, help }: Told): void {
+  error({ code, message, help }: ErrorReport): void {
     this.#clearProgress();
     if (this.json) this.io.stderr.write(`${JSON.stringify({ error: { code, message, ...(help === undefined ? {} : { help }) } })}\n`);
     else {

@@ -1,30 +1,30 @@
 import { Command, CommanderError, Option } from "commander";
-import { COMMANDS, type Entry } from "./commands.js";
-import { CutShort, untilCut } from "./cut-short.js";
-import { type Told, tell } from "./errors.js";
+import { COMMANDS, type CommandEntry } from "./commands.js";
+import { describeError, type ErrorReport } from "./errors.js";
 import { EXIT, type ExitCode } from "./exit.js";
 import { type Io, Output } from "./output.js";
-import type { Act, OpenTarget, Session, TargetFlags } from "./session.js";
+import { RunAborted, untilAborted } from "./run-aborted.js";
+import type { Act, CommandSession, OpenTarget, StoreFlags } from "./session.js";
 
 /** What the world gives a run: streams, Ctrl-C, and how targets are opened. */
-export interface World {
+export interface CliEnvironment {
   readonly io: Io;
   readonly signal: () => AbortSignal;
   readonly openTarget: OpenTarget;
-  readonly commands?: readonly Entry[];
-  /** aborted with `CutShort`: the command is left where it is, and its store is closed */
-  readonly cut?: AbortSignal;
+  readonly commands?: readonly CommandEntry[];
+  /** aborted with `RunAborted`: the command is left where it is, and its store is closed */
+  readonly abort?: AbortSignal;
 }
 
 /** Carries out one command line, and answers with its exit code. Nothing is thrown. */
-export async function run(argv: readonly string[], world: World): Promise<number> {
-  const { io, commands = COMMANDS } = world;
+export async function run(argv: readonly string[], environment: CliEnvironment): Promise<number> {
+  const { io, commands = COMMANDS } = environment;
   let exit: ExitCode = EXIT.done;
   const act: Act = (command, work) =>
-    withCommon(command).action(async (...given: unknown[]) => {
-      const options = given.at(-2) as Common;
-      const args = given.slice(0, -2) as string[];
-      exit = (await inSession(world, options, (session) => work(session, options as never, ...args))) ?? EXIT.done;
+    withCommonFlags(command).action(async (...parsed: unknown[]) => {
+      const options = parsed.at(-2) as CommonFlags;
+      const args = parsed.slice(0, -2) as string[];
+      exit = (await inSession(environment, options, (session) => work(session, options as never, ...args))) ?? EXIT.done;
     });
   if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
     io.stdout.write(`${await version()}\n`);
@@ -32,30 +32,30 @@ export async function run(argv: readonly string[], world: World): Promise<number
   }
   const program = skeleton(io, commands);
   try {
-    const wanted = commandOf(argv, commands);
-    if (wanted !== undefined) (await wanted.load()).build(named(program, wanted.name), act);
-    await program.parseAsync(spelledOut(argv, wanted), { from: "user" });
+    const requestedCommand = commandOf(argv, commands);
+    if (requestedCommand !== undefined) (await requestedCommand.load()).build(subcommand(program, requestedCommand.name), act);
+    await program.parseAsync(withDefaultSubcommand(argv, requestedCommand), { from: "user" });
     return exit;
   } catch (error) {
-    if (error instanceof CutShort) return error.exit;
+    if (error instanceof RunAborted) return error.exit;
     // Help that was asked for has been printed; help instead of a command is a wrong usage.
     if (error instanceof CommanderError && error.exitCode === 0) return EXIT.done;
     if (error instanceof CommanderError && error.code === "commander.help") return EXIT.usage;
-    const told = error instanceof CommanderError ? misread(error, argv, program) : tell(error);
-    new Output(io, argv.includes("--json")).error(told);
-    return told.exit;
+    const report = error instanceof CommanderError ? usageError(error, argv, program) : describeError(error);
+    new Output(io, argv.includes("--json")).error(report);
+    return report.exit;
   }
 }
 
 /** All commands with their code. */
-async function wholeProgram(io: Io, commands: readonly Entry[] = COMMANDS): Promise<Command> {
+async function wholeProgram(io: Io, commands: readonly CommandEntry[] = COMMANDS): Promise<Command> {
   const program = skeleton(io, commands);
-  for (const entry of commands) (await entry.load()).build(named(program, entry.name), withCommon);
+  for (const entry of commands) (await entry.load()).build(subcommand(program, entry.name), withCommonFlags);
   return program;
 }
 
 /** Names and summaries: enough for `--help`, at the price of nothing. */
-function skeleton(io: Io, commands: readonly Entry[]): Command {
+function skeleton(io: Io, commands: readonly CommandEntry[]): Command {
   const program = new Command("pawl")
     .description("Durable jobs: on an embedded store, on Postgres, or on a server of yours.")
     .option("-V, --version", "which version this is")
@@ -73,28 +73,28 @@ async function version(): Promise<string> {
 }
 
 /** A noun alone, or with flags only, is what it is alone. */
-function spelledOut(argv: readonly string[], entry: Entry | undefined): string[] {
+function withDefaultSubcommand(argv: readonly string[], entry: CommandEntry | undefined): string[] {
   const [noun = "", next] = argv;
   const alone = noun === entry?.name && (next === undefined || (next.startsWith("-") && next !== "-h" && next !== "--help"));
-  return alone && entry.alone !== undefined ? [noun, entry.alone, ...argv.slice(1)] : [...argv];
+  return alone && entry.defaultSubcommand !== undefined ? [noun, entry.defaultSubcommand, ...argv.slice(1)] : [...argv];
 }
 
 /** What is wrong with a command line, and which help to ask for. */
-function misread({ message }: CommanderError, argv: readonly string[], program: Command): Told {
-  const told = { exit: EXIT.usage, code: "usage" } as const;
-  const { path, at, rest } = reached(argv, program);
-  const words = path.map((word) => `${word} `).join("");
+function usageError({ message }: CommanderError, argv: readonly string[], program: Command): ErrorReport {
+  const report = { exit: EXIT.usage, code: "usage" } as const;
+  const { path, at, rest } = innermostCommand(argv, program);
+  const prefix = path.map((word) => `${word} `).join("");
   // Without its value, which may be a URL with a password.
   const flag = rest[0]?.startsWith("-") ? rest[0].split("=")[0] : undefined;
-  const meant = flag === undefined ? undefined : at.commands.find((command) => rest.includes(command.name()));
-  if (meant !== undefined)
-    return { ...told, message: `${flag} stands before the command`, help: `give it after: pawl ${words}${meant.name()} … ${flag} …` };
-  const [, what = message, hint] = /^error: (.*?)\n?(?:\((.*)\))?$/s.exec(message) ?? [];
-  return { ...told, message: hint === undefined ? what : `${what}. ${hint}`, help: `pawl ${words}--help tells what there is` };
+  const laterCommand = flag === undefined ? undefined : at.commands.find((command) => rest.includes(command.name()));
+  if (laterCommand !== undefined)
+    return { ...report, message: `${flag} stands before the command`, help: `give it after: pawl ${prefix}${laterCommand.name()} … ${flag} …` };
+  const [, what = message, suggestion] = /^error: (.*?)\n?(?:\((.*)\))?$/s.exec(message) ?? [];
+  return { ...report, message: suggestion === undefined ? what : `${what}. ${suggestion}`, help: `pawl ${prefix}--help tells what there is` };
 }
 
 /** How far a command line leads: the innermost command it names, and what follows. */
-function reached(
+function innermostCommand(
   argv: readonly string[],
   program: Command,
 ): { readonly path: readonly string[]; readonly at: Command; readonly rest: readonly string[] } {
@@ -109,42 +109,46 @@ function reached(
   return { path, at, rest: argv.slice(path.length) };
 }
 
-function named(program: Command, name: string): Command {
+function subcommand(program: Command, name: string): Command {
   return program.commands.find((command) => command.name() === name) as Command;
 }
 
 /** `pawl jobs …`, `pawl help jobs`, and `pawl jobs --help` all need to know what jobs can do. */
-function commandOf(argv: readonly string[], commands: readonly Entry[]): Entry | undefined {
-  const wanted = argv[0] === "help" ? argv[1] : argv[0];
-  return commands.find(({ name }) => name === wanted);
+function commandOf(argv: readonly string[], commands: readonly CommandEntry[]): CommandEntry | undefined {
+  const requestedCommand = argv[0] === "help" ? argv[1] : argv[0];
+  return commands.find(({ name }) => name === requestedCommand);
 }
 
-interface Common extends TargetFlags {
+interface CommonFlags extends StoreFlags {
   readonly json?: boolean;
   readonly color?: boolean;
 }
 
-const COMMON = "Every command:";
+const COMMON_HEADING = "Every command:";
 
 /** What every command takes. */
-function withCommon(command: Command): Command {
+function withCommonFlags(command: Command): Command {
   const options = [
     new Option("-s, --store <where>", "a folder, postgres://… or https://… (PAWL_STORE, or ./data)"),
     new Option("--config <file>", "of settings (PAWL_CONFIG, or pawl.config.* here)"),
     new Option("--json", "answer as JSON, as docs/cli.md says"),
     new Option("--no-color", "no colours (NO_COLOR)"),
   ];
-  for (const option of options) command.addOption(option.helpGroup(COMMON));
+  for (const option of options) command.addOption(option.helpGroup(COMMON_HEADING));
   return command;
 }
 
 /** ms that closing the store of a run that is cut short may take */
-const CLOSING = 5_000;
+const MAX_CLOSE_MS = 5_000;
 
-async function inSession<T>({ io, signal, openTarget, commands, cut }: World, common: Common, work: (session: Session) => T): Promise<Awaited<T>> {
+async function inSession<T>(
+  { io, signal, openTarget, commands, abort }: CliEnvironment,
+  common: CommonFlags,
+  work: (session: CommandSession) => T,
+): Promise<Awaited<T>> {
   const out = new Output(io, common.json === true, common.color);
   let opened: ReturnType<OpenTarget> | undefined;
-  const cutShort = untilCut(cut);
+  const aborted = untilAborted(abort);
   try {
     const working = work({
       out,
@@ -159,16 +163,16 @@ async function inSession<T>({ io, signal, openTarget, commands, cut }: World, co
         return opened;
       },
     });
-    return await Promise.race([working, cutShort]);
+    return await Promise.race([working, aborted]);
   } finally {
     // Of one that is still being opened, the process takes along what it has started.
-    const pawl = await Promise.race([opened?.catch(() => undefined), cutShort.catch(() => undefined)]);
-    if (pawl !== undefined) await closed(out.during("closing the store", pawl.close()), cutShort);
+    const pawl = await Promise.race([opened?.catch(() => undefined), aborted.catch(() => undefined)]);
+    if (pawl !== undefined) await closeInTime(out.during("closing the store", pawl.close()), aborted);
   }
 }
 
 /** Whoever waits no longer for the answer does not wait for long: what closing leaves undone is seen to when the process ends. */
-async function closed(closing: Promise<void>, cutShort: Promise<never>): Promise<void> {
-  const late = cutShort.catch(() => new Promise<void>((resolve) => void setTimeout(resolve, CLOSING).unref()));
-  await Promise.race([closing, late]);
+async function closeInTime(closing: Promise<void>, aborted: Promise<never>): Promise<void> {
+  const timeout = aborted.catch(() => new Promise<void>((resolve) => void setTimeout(resolve, MAX_CLOSE_MS).unref()));
+  await Promise.race([closing, timeout]);
 }

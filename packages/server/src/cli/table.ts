@@ -1,9 +1,9 @@
 import { createColors } from "picocolors";
-import { clean } from "./words.js";
+import { clean } from "./text.js";
 
-export type Style = "bold" | "dim" | "green" | "yellow" | "red" | "cyan";
+export type CellStyle = "bold" | "dim" | "green" | "yellow" | "red" | "cyan";
 /** A text, a number, or one of them in a style; nothing is an empty cell. */
-export type Cell = string | number | undefined | { readonly text: string | number; readonly style: Style };
+export type Cell = string | number | undefined | { readonly text: string | number; readonly style: CellStyle };
 
 const colours = createColors(true);
 
@@ -31,7 +31,7 @@ function plain(cell: Cell): string {
 export function rowsAsTable(headings: readonly string[], rows: readonly (readonly Cell[])[], width: number, colour: boolean): readonly string[] {
   const numeric = headings.map((_, column) => rows.length > 0 && rows.every((row) => isNumber(row[column])));
   const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => textOf(row[column]).length)));
-  const fit = (text: string, column: number) =>
+  const padCell = (text: string, column: number) =>
     numeric[column] === true
       ? text.padStart(widths[column] as number)
       : column === headings.length - 1
@@ -42,7 +42,7 @@ export function rowsAsTable(headings: readonly string[], rows: readonly (readonl
     return cells
       .map((cell, column) => {
         const gap = column === 0 ? "" : "  ";
-        const text = `${gap}${fit(textOf(cell), column)}`.slice(0, Math.max(0, left));
+        const text = `${gap}${padCell(textOf(cell), column)}`.slice(0, Math.max(0, left));
         left -= text.length;
         return paint(cell, colour, text);
       })

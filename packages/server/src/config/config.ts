@@ -1,5 +1,5 @@
 import type { Duration, QueueDefaults } from "pawl";
-import type { Role } from "./settings.js";
+import type { Component } from "./settings.js";
 
 /** A secret, by where it is kept: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENTS`. */
 export type SecretReference = `file:${string}` | `env:${string}` | `command:${string}`;
@@ -9,16 +9,16 @@ export interface Config {
   /** where the jobs are: a folder, `postgres://user@host/database`, `memory:` */
   readonly store?: string | StoreConfig;
   /** what this process does; left out: everything */
-  readonly roles?: readonly Role[];
+  readonly components?: readonly Component[];
   /** `host:port` */
   readonly listen?: string;
   /** `keys`: whoever calls must have one; `none` (the default): loopback only */
   readonly auth?: "none" | "keys";
   /** networks of proxies before it, `["10.0.0.0/8"]`: the caller's address is what they say it is */
   readonly trustedProxies?: readonly string[];
-  readonly keys?: { readonly pepper?: SecretReference };
+  readonly apiKeys?: { readonly pepper?: SecretReference };
   readonly redact?: readonly string[] | string;
-  readonly encryption?: { readonly keys?: readonly SecretReference[] | SecretReference };
+  readonly encryption?: { readonly masterKeys?: readonly SecretReference[] | SecretReference };
   /** where signed heads of the audit log are written, and with which key: see docs/audit.md */
   readonly audit?: { readonly anchors?: string; readonly key?: SecretReference };
   readonly tls?: TlsConfig;
@@ -29,8 +29,8 @@ export interface Config {
   readonly push?: { readonly allow?: readonly string[]; readonly plain?: boolean; readonly concurrency?: number };
   /** defaults by queue, as for `open` */
   readonly queues?: Readonly<Record<string, QueueDefaults>>;
-  readonly keep?: { readonly finished?: Duration; readonly dead?: Duration; readonly series?: Duration };
-  readonly shutdown?: { readonly delay?: Duration; readonly drain?: Duration };
+  readonly keep?: { readonly jobs?: Duration; readonly dead?: Duration; readonly series?: Duration };
+  readonly shutdown?: { readonly delay?: Duration; readonly grace?: Duration };
   /** by task, how long jobs may take from due to finished ("*": all others); and how many tenants have numbers of their own */
   readonly metrics?: { readonly objectives?: Readonly<Record<string, Duration>>; readonly tenants?: number };
   /** OpenTelemetry, as a module of yours sets it up: see docs/tracing.md */

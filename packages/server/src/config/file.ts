@@ -14,11 +14,11 @@ export interface ConfigFile {
   readonly value: unknown;
 }
 
-export type Loaded = { readonly file?: ConfigFile } | { readonly problem: Problem };
+export type LoadedConfigFile = { readonly file?: ConfigFile } | { readonly problem: Problem };
 
 /** Loads the file that is named, or the one in the folder, if there is one. */
-export async function loadConfigFile(folder: string, named: string | undefined): Promise<Loaded> {
-  const found = named === undefined ? CONFIG_FILES.filter((name) => existsSync(join(folder, name))) : [named];
+export async function loadConfigFile(folder: string, namedPath: string | undefined): Promise<LoadedConfigFile> {
+  const found = namedPath === undefined ? CONFIG_FILES.filter((name) => existsSync(join(folder, name))) : [namedPath];
   if (found.length > 1) return { problem: { where: found.join(", "), what: "there is more than one", help: "keep one, or name it with --config" } };
   const [name] = found;
   if (name === undefined) return {};
@@ -26,7 +26,7 @@ export async function loadConfigFile(folder: string, named: string | undefined):
   try {
     return { file: { path, folder: dirname(path), value: await exportOf(path) } };
   } catch (error) {
-    return { problem: { where: basename(path), ...whyNot(path, error) } };
+    return { problem: { where: basename(path), ...loadFailure(path, error) } };
   }
 }
 
@@ -44,7 +44,7 @@ export function importModule(path: string): Promise<unknown> {
 }
 
 /** In words: why a module of the user's cannot be had. */
-export function whyNot(path: string, error: unknown): Pick<Problem, "what" | "help"> {
+export function loadFailure(path: string, error: unknown): Pick<Problem, "what" | "help"> {
   const { code } = error as { readonly code?: unknown };
   if (code === "ERR_UNKNOWN_FILE_EXTENSION" && /\.m?ts$/.test(path)) {
     return {

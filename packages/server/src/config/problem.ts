@@ -1,4 +1,4 @@
-import { messageOf } from "../errors/message-of.js";
+import { messageOf } from "../text/error-message.js";
 /** One thing that is wrong with the configuration: where it stands, what is wrong with it, and what to do. */
 export interface Problem {
   /** a flag, a variable of the environment, or a place in the file */
@@ -16,30 +16,30 @@ export function whereOf<Name extends string>({ origin }: { origin(name: Name): s
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
   constructor(readonly problems: readonly Problem[]) {
-    super(problems.map(lineOf).join("\n"));
+    super(problems.map(problemLine).join("\n"));
   }
 }
 
-type Looks = readonly (() => Promise<unknown>)[];
-type Found<L extends Looks> = { readonly [I in keyof L]: Awaited<ReturnType<L[I]>> };
+type Checks = readonly (() => Promise<unknown>)[];
+type CheckResults<L extends Checks> = { readonly [I in keyof L]: Awaited<ReturnType<L[I]>> };
 
 /** Looks for one after the other, and answers with what was found; what is wrong with any of them is thrown together. */
-export async function together<const L extends Looks>(...looks: L): Promise<Found<L>> {
+export async function runAllChecks<const L extends Checks>(...checks: L): Promise<CheckResults<L>> {
   const problems: Problem[] = [];
-  const found: unknown[] = [];
-  for (const look of looks) {
+  const results: unknown[] = [];
+  for (const check of checks) {
     try {
-      found.push(await look());
+      results.push(await check());
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       problems.push(...error.problems);
     }
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  return found as Found<L>;
+  return results as CheckResults<L>;
 }
 
-export function lineOf({ where, what, help }: Problem): string {
+export function problemLine({ where, what, help }: Problem): string {
   return `${where}: ${what}; ${help}`.replace(/\s*\n\s*/g, " ");
 }
 

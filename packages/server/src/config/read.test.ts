@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { ConfigError, lineOf } from "./problem.js";
+import { ConfigError, problemLine } from "./problem.js";
 import { type Configuration, readConfiguration, type Sources } from "./read.js";
 import { SETTING_NAMES, variableOf } from "./settings.js";
 
@@ -21,7 +21,7 @@ async function complaints(sources: Partial<Sources>): Promise<readonly string[]>
   try {
     await read(sources);
   } catch (error) {
-    if (error instanceof ConfigError) return error.problems.map(lineOf);
+    if (error instanceof ConfigError) return error.problems.map(problemLine);
     throw error;
   }
   return [];
@@ -30,11 +30,11 @@ async function complaints(sources: Partial<Sources>): Promise<readonly string[]>
 const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
 
 describe("the configuration", () => {
-  test("is the defaults where nobody says anything: every role, on loopback, in ./data", async () => {
+  test("is the defaults where nobody says anything: every component, on loopback, in ./data", async () => {
     const { settings } = await read();
     expect(settings).toMatchObject({
       "store.url": { kind: "folder" },
-      roles: ["api", "worker", "maintenance"],
+      components: ["api", "worker", "maintenance"],
       listen: { host: "127.0.0.1", port: 7295 },
       auth: "none",
     });
@@ -43,8 +43,8 @@ describe("the configuration", () => {
   test("takes objectives by task from the file as an object, and from a flag or variable as a text", async () => {
     write("pawl.config.json", JSON.stringify({ metrics: { objectives: { "mail.send": "2s", "*": 60_000 }, tenants: 5 } }));
     expect((await read()).settings).toMatchObject({ "metrics.objectives": { "mail.send": "2s", "*": 60_000 }, "metrics.tenants": 5 });
-    const said = await read({ env: { PAWL_METRICS_OBJECTIVES: "mail.send=2s, *=5m" } });
-    expect(said.settings["metrics.objectives"]).toEqual({ "mail.send": "2s", "*": "5m" });
+    const configuration = await read({ env: { PAWL_METRICS_OBJECTIVES: "mail.send=2s, *=5m" } });
+    expect(configuration.settings["metrics.objectives"]).toEqual({ "mail.send": "2s", "*": "5m" });
   });
 
   test.each([
@@ -74,25 +74,25 @@ describe("the configuration", () => {
   });
 
   test.each([
-    ["mjs", "export default { store: { url: './jobs' }, roles: ['api'], tasks: 'tasks/*.mjs', queues: { mail: { retry: 9 } } }"],
-    ["json", '{ "store": { "url": "./jobs" }, "roles": ["api"], "tasks": "tasks/*.mjs", "queues": { "mail": { "retry": 9 } } }'],
+    ["mjs", "export default { store: { url: './jobs' }, components: ['api'], tasks: 'tasks/*.mjs', queues: { mail: { retry: 9 } } }"],
+    ["json", '{ "store": { "url": "./jobs" }, "components": ["api"], "tasks": "tasks/*.mjs", "queues": { "mail": { "retry": 9 } } }'],
   ])("is read from pawl.config.%s, whose paths are relative to it", async (extension, text) => {
     write(`pawl.config.${extension}`, text);
     const { settings, queues } = await readConfiguration({ flags: {}, env: {}, folder: tmpdir(), file: join(folder, `pawl.config.${extension}`) });
     expect(settings["store.url"]).toEqual({ kind: "folder", folder: join(folder, "jobs") });
     expect(settings.tasks).toEqual([join(folder, "tasks/*.mjs")]);
-    expect(settings.roles).toEqual(["api"]);
+    expect(settings.components).toEqual(["api"]);
     expect(queues).toEqual({ mail: { retry: 9 } });
   });
 
   test("says all that is wrong at once, one line each: where, what, and what to do", async () => {
     write("pawl.config.json", '{ "lsten": "x", "store": { "pasword": "file:x" }, "worker": 3, "keep": { "dead": "soon" } }');
-    const env = { PAWL_ROLES: "api,workr", PAWL_LISTEM: "127.0.0.1:1" };
+    const env = { PAWL_COMPONENTS: "api,workr", PAWL_LISTEM: "127.0.0.1:1" };
     expect(await complaints({ env, flags: { listen: "localhost", "worker.concurrency": "many" } })).toEqual([
       "pawl.config.json: lsten: there is no such setting; did you mean listen?",
       "pawl.config.json: store.pasword: there is no such setting; did you mean store.password?",
       "pawl.config.json: worker: it is no object; write its settings inside: worker.concurrency, worker.queues, worker.name, worker.mostLost",
-      'PAWL_ROLES: "workr" is none of api, worker, maintenance; did you mean worker?',
+      'PAWL_COMPONENTS: "workr" is none of api, worker, maintenance; did you mean worker?',
       '--listen: "localhost" is no address; write host:port, as in 127.0.0.1:7295 or [::1]:7295',
       '--worker-concurrency: "many" is no whole number from 1 to 100000; write one in digits',
       'pawl.config.json: keep.dead: "soon" is no duration; write one like "250ms", "30s", "5m", "24h" or "7d"',
@@ -114,7 +114,7 @@ describe("the configuration", () => {
     };
     const referred = { PAWL_SECRET: "hunter2", PAWL_STORE: "postgres://me@localhost/app", PAWL_STORE_PASSWORD: "env:PAWL_SECRET" };
     expect(await complaints({ env: { ...kubernetes, ...referred } })).toEqual([]);
-    expect(await complaints({ env: { PAWL_URL: "http://127.0.0.1:7295", PAWL_KEY: "pawl_live_x" } })).toEqual([]);
+    expect(await complaints({ env: { PAWL_URL: "http://127.0.0.1:7295", PAWL_API_KEY: "pawl_live_x" } })).toEqual([]);
     const names = SETTING_NAMES.map(variableOf);
     expect(new Set(names).size).toBe(names.length);
     expect(names).toContain("PAWL_TLS_CLIENT_CA");
@@ -142,9 +142,9 @@ describe("what does not go together", () => {
     );
     for (const listen of ["192.168.1.2:80", "[::]:80", "example.org:80"]) expect(await complaints({ flags: { listen } })).toHaveLength(1);
     for (const listen of ["127.0.0.1:80", "[::1]:80", "localhost:80", "127.1.2.3:0"]) expect(await complaints({ flags: { listen } })).toEqual([]);
-    expect(await complaints({ flags: { listen: "0.0.0.0:80", auth: "keys", "keys.pepper": "env:P" } })).toEqual([]);
+    expect(await complaints({ flags: { listen: "0.0.0.0:80", auth: "keys", "apiKeys.pepper": "env:P" } })).toEqual([]);
     // Where there is no API there are metrics, which name tenants and tasks of everybody.
-    expect(await complaints({ flags: { listen: "0.0.0.0:80", roles: "worker" } })).toHaveLength(1);
+    expect(await complaints({ flags: { listen: "0.0.0.0:80", components: "worker" } })).toHaveLength(1);
   });
 
   test("it is told beside what is wrong by itself, and not where it only follows from that", async () => {
@@ -153,14 +153,14 @@ describe("what does not go together", () => {
     expect(await complaints({ flags: { listen }, env: { PAWL_LISTEM: "1" } })).toEqual([expect.stringMatching(/^PAWL_LISTEM: /), open]);
     expect(await complaints({ flags: { listen, "log.level": "trace" } })).toEqual([expect.stringMatching(/^--log-level: /), open]);
     expect(await complaints({ flags: { listen, auth: "kees" } })).toEqual([expect.stringMatching(/^--auth: "kees" is none of/)]);
-    expect(await complaints({ flags: { auth: "keys", "keys.pepper": "plain" } })).toEqual([expect.stringMatching(/^--keys-pepper: a secret/)]);
+    expect(await complaints({ flags: { auth: "keys", "apiKeys.pepper": "plain" } })).toEqual([expect.stringMatching(/^--api-keys-pepper: a secret/)]);
   });
 
   test("keys without the secret they are hashed with, and halves of a certificate", async () => {
     const listen = "127.0.0.1:80";
-    for (const flags of [{ auth: "keys" }, { auth: "keys", roles: "worker", listen }])
-      expect(await complaints({ flags })).toEqual([expect.stringMatching(/^--auth: .*--keys-pepper file:PATH/)]);
-    expect(await complaints({ flags: { auth: "keys", roles: "worker" } }), "it answers nobody").toEqual([]);
+    for (const flags of [{ auth: "keys" }, { auth: "keys", components: "worker", listen }])
+      expect(await complaints({ flags })).toEqual([expect.stringMatching(/^--auth: .*--api-keys-pepper file:PATH/)]);
+    expect(await complaints({ flags: { auth: "keys", components: "worker" } }), "it answers nobody").toEqual([]);
     expect(await complaints({ flags: { "tls.cert": "a.pem" } })).toEqual(["--tls-cert: it needs tls.key; give that with --tls-key"]);
     expect(await complaints({ flags: { "tls.key": "file:a.pem" } })).toEqual(["--tls-key: it needs tls.cert; give that with --tls-cert"]);
     expect(await complaints({ flags: { "tls.clientCa": "ca.pem" } })).toEqual(["--tls-client-ca: it needs tls.cert; give that with --tls-cert"]);
@@ -180,11 +180,11 @@ describe("what does not go together", () => {
   });
 
   test("a secret that stands in a flag, a variable or the file is refused, and not repeated", async () => {
-    write("pawl.config.json", '{ "keys": { "pepper": "hunter2-file" } }');
+    write("pawl.config.json", '{ "apiKeys": { "pepper": "hunter2-file" } }');
     const lines = await complaints({ env: { PAWL_TLS_KEY: "hunter2-env" }, flags: { "store.password": "hunter2-flag" } });
     expect(lines).toEqual([
       "--store-password: a secret does not stand here in plain text; say where it is kept: file:PATH, env:NAME or command:PROGRAM ARGUMENTS",
-      "pawl.config.json: keys.pepper: a secret does not stand here in plain text; say where it is kept: file:PATH, env:NAME or command:PROGRAM ARGUMENTS",
+      "pawl.config.json: apiKeys.pepper: a secret does not stand here in plain text; say where it is kept: file:PATH, env:NAME or command:PROGRAM ARGUMENTS",
       "PAWL_TLS_KEY: a secret does not stand here in plain text; say where it is kept: file:PATH, env:NAME or command:PROGRAM ARGUMENTS",
     ]);
   });

@@ -1,9 +1,9 @@
 import { basename } from "node:path";
 import type { QueueDefaults } from "pawl";
 import type { Environment } from "../secrets/secret.js";
+import { checkCombinations } from "./check-combinations.js";
 import { type ConfigFile, loadConfigFile } from "./file.js";
-import { judge } from "./judge.js";
-import { meant, Unfit } from "./kinds.js";
+import { didYouMean, InvalidSetting } from "./kinds.js";
 import { ConfigError, type Problem } from "./problem.js";
 import { DEFAULT_STORE, flagOf, SETTING_DEFAULTS, SETTING_NAMES, SETTINGS, type SettingName, type Settings, variableOf } from "./settings.js";
 
@@ -12,7 +12,7 @@ export interface Sources {
   /** by the names of settings; those that were not given are left out */
   readonly flags: { readonly [N in SettingName]?: unknown };
   /** what holds in place of a default */
-  readonly usual?: Sources["flags"];
+  readonly fallbacks?: Sources["flags"];
   readonly env: Environment;
   /** the folder the process was started in */
   readonly folder: string;
@@ -30,7 +30,7 @@ export interface Configuration {
 }
 
 /** One value that somebody gave. */
-interface Given {
+interface RawSetting {
   readonly where: string;
   readonly by: "flag" | "environment" | "file";
   readonly value: unknown;
@@ -44,26 +44,27 @@ export async function readConfiguration(sources: Sources): Promise<Configuration
   const loaded = await loadConfigFile(folder, sources.file ?? env.PAWL_CONFIG);
   if ("problem" in loaded) problems.push(loaded.problem);
   const file = "file" in loaded ? loaded.file : undefined;
-  const { values: fromFile, queues } = file === undefined ? { values: new Map<SettingName, Given>() } : ofFile(file, problems);
+  const { values: fromFile, queues } = file === undefined ? { values: new Map<SettingName, RawSetting>() } : settingsInFile(file, problems);
   const settings: Partial<Record<SettingName, unknown>> = { ...SETTING_DEFAULTS, "store.url": SETTINGS["store.url"].kind.of(DEFAULT_STORE, folder) };
-  const origins = new Map<SettingName, Given>();
-  const unfit = new Set<SettingName>();
+  const origins = new Map<SettingName, RawSetting>();
+  const invalid = new Set<SettingName>();
   for (const name of SETTING_NAMES) {
-    const given = ofFlag(name, sources) ?? ofVariable(name, sources) ?? fromFile.get(name) ?? usually(name, sources);
-    if (given === undefined) continue;
-    origins.set(name, given);
+    const raw = flagSetting(name, sources) ?? variableSetting(name, sources) ?? fromFile.get(name) ?? fallbackSetting(name, sources);
+    if (raw === undefined) continue;
+    origins.set(name, raw);
     try {
-      settings[name] = SETTINGS[name].kind.of(given.value, given.folder);
+      settings[name] = SETTINGS[name].kind.of(raw.value, raw.folder);
     } catch (error) {
-      if (!(error instanceof Unfit)) throw error;
-      unfit.add(name);
-      problems.push({ where: given.where, what: error.what, help: error.help });
+      if (!(error instanceof InvalidSetting)) throw error;
+      invalid.add(name);
+      problems.push({ where: raw.where, what: error.what, help: error.help });
     }
   }
-  problems.push(...strangers(env));
+  problems.push(...unknownVariables(env));
   const origin = (name: SettingName) => origins.get(name)?.where;
   // Of a file that could not be read nobody knows what it would have said.
-  if (!("problem" in loaded)) problems.push(...judge(settings as Settings, { origin, by: (name) => origins.get(name)?.by, env }, unfit));
+  if (!("problem" in loaded))
+    problems.push(...checkCombinations(settings as Settings, { origin, by: (name) => origins.get(name)?.by, env }, invalid));
   if (problems.length > 0) throw new ConfigError(problems);
   return {
     settings: settings as Settings,
@@ -73,17 +74,17 @@ export async function readConfiguration(sources: Sources): Promise<Configuration
   };
 }
 
-function ofFlag(name: SettingName, { flags, folder }: Sources): Given | undefined {
+function flagSetting(name: SettingName, { flags, folder }: Sources): RawSetting | undefined {
   const value = flags[name];
   return value === undefined ? undefined : { where: flagOf(name), by: "flag", value, folder };
 }
 
-function usually(name: SettingName, { usual, folder }: Sources): Given | undefined {
-  const value = usual?.[name];
+function fallbackSetting(name: SettingName, { fallbacks, folder }: Sources): RawSetting | undefined {
+  const value = fallbacks?.[name];
   return value === undefined ? undefined : { where: name, by: "file", value, folder };
 }
 
-function ofVariable(name: SettingName, { env, folder }: Sources): Given | undefined {
+function variableSetting(name: SettingName, { env, folder }: Sources): RawSetting | undefined {
   const variable = variableOf(name);
   const value = env[variable];
   // As Docker and Kubernetes leave it when there is nothing to say.
@@ -91,29 +92,32 @@ function ofVariable(name: SettingName, { env, folder }: Sources): Given | undefi
 }
 
 const GROUPS = new Set(SETTING_NAMES.filter((name) => name.includes(".")).map((name) => name.split(".")[0] as string));
-const TOP = [...new Set(SETTING_NAMES.map((name) => name.split(".")[0] as string)), "queues"];
+const TOP_LEVEL_NAMES = [...new Set(SETTING_NAMES.map((name) => name.split(".")[0] as string)), "queues"];
 
 /** Takes the file apart into the settings it holds. */
-function ofFile(file: ConfigFile, problems: Problem[]): { values: Map<SettingName, Given>; queues?: Readonly<Record<string, QueueDefaults>> } {
-  const values = new Map<SettingName, Given>();
-  const at = (place: string) => `${basename(file.path)}: ${place}`;
+function settingsInFile(
+  file: ConfigFile,
+  problems: Problem[],
+): { values: Map<SettingName, RawSetting>; queues?: Readonly<Record<string, QueueDefaults>> } {
+  const values = new Map<SettingName, RawSetting>();
+  const at = (setting: string) => `${basename(file.path)}: ${setting}`;
   if (!isObject(file.value)) {
     problems.push({ where: basename(file.path), what: "its default export is no object", help: "export default defineConfig({ … })" });
     return { values };
   }
-  const take = (name: string, value: unknown, known: readonly string[]) => {
+  const addSetting = (name: string, value: unknown, names: readonly string[]) => {
     if (value === undefined) return;
     if (Object.hasOwn(SETTINGS, name)) values.set(name as SettingName, { where: at(name), by: "file", value, folder: file.folder });
-    else problems.push({ where: at(name), what: "there is no such setting", help: meant(name, known) ?? `there are ${known.join(", ")}` });
+    else problems.push({ where: at(name), what: "there is no such setting", help: didYouMean(name, names) ?? `there are ${names.join(", ")}` });
   };
   const { queues, ...rest } = file.value;
   if (queues !== undefined && !isObject(queues)) problems.push({ where: at("queues"), what: "it is no object", help: "write defaults by queue" });
   for (const [top, value] of Object.entries(rest)) {
-    if (top === "store" && typeof value === "string") take("store.url", value, TOP);
-    else if (!GROUPS.has(top)) take(top, value, TOP);
+    if (top === "store" && typeof value === "string") addSetting("store.url", value, TOP_LEVEL_NAMES);
+    else if (!GROUPS.has(top)) addSetting(top, value, TOP_LEVEL_NAMES);
     else if (!isObject(value))
       problems.push({ where: at(top), what: "it is no object", help: `write its settings inside: ${inside(top).join(", ")}` });
-    else for (const [name, inner] of Object.entries(value)) take(`${top}.${name}`, inner, inside(top));
+    else for (const [name, inner] of Object.entries(value)) addSetting(`${top}.${name}`, inner, inside(top));
   }
   return { values, ...(queues === undefined ? {} : { queues: queues as Readonly<Record<string, QueueDefaults>> }) };
 }
@@ -127,15 +131,18 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** What Kubernetes tells every container of a service that is called pawl, or pawl-something. */
-const KUBERNETES = /^PAWL_(.*_)?(SERVICE_(HOST|PORT)(_.*)?|PORT(_\d+_.*)?)$/;
+const KUBERNETES_VARIABLE = /^PAWL_(.*_)?(SERVICE_(HOST|PORT)(_.*)?|PORT(_\d+_.*)?)$/;
 /** Of the configuration itself, and of the commands and workers that talk to a service. */
-const OTHERS = new Set(["PAWL_CONFIG", "PAWL_KEY", "PAWL_URL"]);
+const OTHER_VARIABLES = new Set(["PAWL_CONFIG", "PAWL_API_KEY", "PAWL_URL"]);
 
 /** A misspelt variable would silently do nothing. Those that hold a secret may have any name. */
-function strangers(env: Environment): readonly Problem[] {
+function unknownVariables(env: Environment): readonly Problem[] {
   const variables = SETTING_NAMES.map(variableOf);
   const referred = new Set(Object.values(env).flatMap((value) => /^env:(\w+)$/.exec(value ?? "")?.[1] ?? []));
   return Object.keys(env)
-    .filter((name) => name.startsWith("PAWL_") && !variables.includes(name) && !OTHERS.has(name) && !referred.has(name) && !KUBERNETES.test(name))
-    .map((where) => ({ where, what: "there is no such setting", help: meant(where, variables) ?? "see docs/service.md, or unset it" }));
+    .filter(
+      (name) =>
+        name.startsWith("PAWL_") && !variables.includes(name) && !OTHER_VARIABLES.has(name) && !referred.has(name) && !KUBERNETES_VARIABLE.test(name),
+    )
+    .map((where) => ({ where, what: "there is no such setting", help: didYouMean(where, variables) ?? "see docs/service.md, or unset it" }));
 }

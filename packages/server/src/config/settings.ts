@@ -1,38 +1,38 @@
-import { address, duration, type Kind, listOf, network, oneOf, path, secret, tableOf, text, whole, yesNo } from "./kinds.js";
-import { storePlace } from "./place.js";
+import { address, duration, listOf, network, oneOf, path, type SettingKind, secret, tableOf, text, whole, yesNo } from "./kinds.js";
+import { storeLocation } from "./store-location.js";
 
-export const ROLES = ["api", "worker", "maintenance"] as const;
-export type Role = (typeof ROLES)[number];
+export const COMPONENTS = ["api", "worker", "maintenance"] as const;
+export type Component = (typeof COMPONENTS)[number];
 
 /** "PAWL" on the keys of a telephone. */
 export const DEFAULT_PORT = 7295;
 
 interface Setting<T> {
-  readonly kind: Kind<T>;
+  readonly kind: SettingKind<T>;
   readonly what: string;
 }
 
-function setting<T>(kind: Kind<T>, what: string): Setting<T> {
+function setting<T>(kind: SettingKind<T>, what: string): Setting<T> {
   return { kind, what };
 }
 
 /** Every setting, once: its name in the file, from which its flag and its variable follow, what it may hold, what it does. */
 export const SETTINGS = {
-  "store.url": setting(storePlace, "a folder, a postgres:// URL without a password, or memory:; env:NAME and command:… for a whole URL"),
+  "store.url": setting(storeLocation, "a folder, a postgres:// URL without a password, or memory:; env:NAME and command:… for a whole URL"),
   "store.password": setting(secret, "of the URL's user"),
   "store.tls": setting(oneOf("verify", "off"), "to Postgres; verified unless it is on loopback or a socket"),
   "store.ca": setting(path, "certificates that Postgres is verified with, in place of the system's"),
-  "store.listenUrl": setting(storePlace, "a direct URL for LISTEN, where store leads to a pooler"),
+  "store.listenUrl": setting(storeLocation, "a direct URL for LISTEN, where store leads to a pooler"),
   "store.schema": setting(text, "the schema of all tables"),
   "store.connections": setting(whole(1, 10_000), "most connections to Postgres"),
   "store.migrate": setting(yesNo, "whether to bring the schema up to date at start"),
   "store.engine": setting(oneOf("native", "pglite"), "of a folder; left out: the first that can run here"),
-  roles: setting(listOf(oneOf(...ROLES)), "what this process does"),
+  components: setting(listOf(oneOf(...COMPONENTS)), "what this process does"),
   listen: setting(address, "where it answers"),
   auth: setting(oneOf("none", "keys"), "who may call: anybody on this machine, or whoever has a key"),
   trustedProxies: setting(listOf(network), "networks of proxies before it, whose X-Forwarded-For is believed"),
-  "keys.pepper": setting(secret, "with which keys are hashed; the same in every process"),
-  "encryption.keys": setting(listOf(secret), "master keys, the newest first, that what jobs hold is sealed with; the same in every process"),
+  "apiKeys.pepper": setting(secret, "with which keys are hashed; the same in every process"),
+  "encryption.masterKeys": setting(listOf(secret), "master keys, the newest first, that what jobs hold is encrypted with; the same in every process"),
   redact: setting(listOf(text), "patterns of tasks whose inputs and outputs are not shown in listings; * is for all"),
   "audit.anchors": setting(path, "file that this process writes signed heads of the audit log to, every 5 minutes"),
   "audit.key": setting(secret, "Ed25519 private key they are signed with, in PEM"),
@@ -47,11 +47,11 @@ export const SETTINGS = {
   "push.allow": setting(listOf(network), "networks of your own that targets may be in; left out: public addresses only"),
   "push.plain": setting(yesNo, "whether targets may be plain http:// and at any port"),
   "push.concurrency": setting(whole(1, 100_000), "deliveries at a time to targets that were registered"),
-  "keep.finished": setting(duration, "how long succeeded and cancelled jobs are kept"),
+  "keep.jobs": setting(duration, "how long succeeded and cancelled jobs are kept"),
   "keep.dead": setting(duration, "how long dead jobs are kept"),
   "keep.series": setting(duration, "how long the time series of counts are kept"),
   "shutdown.delay": setting(duration, "between saying not ready and taking no more requests"),
-  "shutdown.drain": setting(duration, "how long requests and handlers may finish"),
+  "shutdown.grace": setting(duration, "how long requests and handlers may finish"),
   "metrics.objectives": setting(tableOf(duration), "by task, how long from due to finished: mail.send=2s; * is for all others"),
   "metrics.tenants": setting(whole(0, 100), "how many tenants have numbers of their own"),
   "tracing.setup": setting(path, "a module of yours that sets up OpenTelemetry"),
@@ -71,11 +71,11 @@ export const DEFAULT_STORE = "./data";
 
 /** What holds when nobody says otherwise. What is not here has no value then, the store aside. */
 export const SETTING_DEFAULTS = {
-  roles: ROLES,
+  components: COMPONENTS,
   auth: "none",
   listen: { host: "127.0.0.1", port: DEFAULT_PORT },
   "shutdown.delay": 0,
-  "shutdown.drain": "30s",
+  "shutdown.grace": "30s",
   "log.level": "info",
   "log.requests": true,
 } as const satisfies { readonly [N in SettingName]?: ValueOf<N> };
@@ -87,14 +87,14 @@ export type Settings = { readonly [N in Defaulted]: ValueOf<N> } & { readonly [N
 
 /** `tls.clientCa` is `--tls-client-ca`; the store's URL, being what people write most, is `--store`. */
 export function flagOf(name: SettingName): string {
-  return `--${wordsOf(name).join("-")}`;
+  return `--${nameParts(name).join("-")}`;
 }
 
 /** `tls.clientCa` is `PAWL_TLS_CLIENT_CA`. */
 export function variableOf(name: SettingName): string {
-  return `PAWL_${wordsOf(name).join("_").toUpperCase()}`;
+  return `PAWL_${nameParts(name).join("_").toUpperCase()}`;
 }
 
-function wordsOf(name: SettingName): readonly string[] {
+function nameParts(name: SettingName): readonly string[] {
   return (name === "store.url" ? "store" : name).replace(/[A-Z]/g, (letter) => `.${letter.toLowerCase()}`).split(".");
 }

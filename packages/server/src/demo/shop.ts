@@ -2,8 +2,8 @@ import type { Pawl } from "pawl";
 import { charge, encode, newsletter, notify, page, remind, report, welcome } from "./tasks.js";
 
 /** A backlog beyond which the shop stops taking orders: a demo left alone must not fill the disk. */
-const ENOUGH = 200;
-const PACE = 900;
+const ENOUGH_JOBS = 200;
+const PACE_MS = 900;
 
 type Step = (pawl: Pawl, number: number) => Promise<unknown>;
 
@@ -37,13 +37,13 @@ export function openShop(pawl: Pawl, onError: (error: unknown) => void): () => P
   let underWay: Promise<unknown> = Promise.resolve();
   const step = async () => {
     const { ready, scheduled } = await pawl.counts();
-    if (ready + scheduled < ENOUGH) await (STEPS[number % STEPS.length] as Step)(pawl, number++);
+    if (ready + scheduled < ENOUGH_JOBS) await (STEPS[number % STEPS.length] as Step)(pawl, number++);
   };
   const next = () => {
     underWay = underWay.then(step).catch(onError);
   };
   for (const _ of STEPS.slice(0, 6)) next();
-  const timer = setInterval(next, PACE);
+  const timer = setInterval(next, PACE_MS);
   return async () => {
     clearInterval(timer);
     await underWay;

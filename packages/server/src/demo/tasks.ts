@@ -59,6 +59,6 @@ export const greet = task<{ who: string }, string>("greet", ({ who }) => `hello 
 
 export const shopTasks = [greet, welcome, newsletter, remind, charge, encode, notify, page, report];
 
-function between(least: number, most: number): number {
-  return least + Math.random() * (most - least);
+function between(min: number, max: number): number {
+  return min + Math.random() * (max - min);
 }

@@ -5,32 +5,32 @@ import type { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { blockOf, type Pawl, type PawlError, pawlError, type Replies, type Scheduler } from "pawl";
 import type { Networks } from "../net/network.js";
-import { MOST_OF_ONE, Sessions } from "../pull/sessions.js";
-import { namesIn } from "../tls/names.js";
-import { type Access, type Credential, OPEN_ACCESS, type Principal } from "./access.js";
-import { Bodies, type BodyLimits } from "./bodies.js";
-import type { BodyCaller } from "./body-budget.js";
-import { clientAddress } from "./client-address.js";
+import { MAX_SESSIONS_PER_CREDENTIAL, WorkerSessions } from "../pull/worker-sessions.js";
+import { certificateNames } from "../tls/certificate-names.js";
+import { DenialAudit } from "./access/audit-denials.js";
+import { type AuditContext, type AuditLog, denialEntry, denialIn } from "./access/audit-request.js";
+import { authorizeRoute } from "./access/authorize.js";
+import { clientAddress } from "./access/client-address.js";
+import { crossOriginReason } from "./access/cross-origin.js";
+import { type Access, type Credential, OPEN_ACCESS, type Principal } from "./access/principal.js";
+import type { BodyCaller } from "./budgets/body-budget.js";
+import { type ExportLimits, Exports } from "./budgets/exports.js";
+import { shareOwner } from "./budgets/fair-share.js";
+import { type LongPollLimits, LongPolls } from "./budgets/long-polls.js";
+import { ValueBudget, type ValueLimits } from "./budgets/value-budget.js";
 import type { AnyRoute } from "./contract/route.js";
-import { Denials } from "./denials.js";
 import { EventHub, type HubOptions } from "./events/hub.js";
-import { type ExportLimits, Exports } from "./exports.js";
-import { shareOwner } from "./fair-share.js";
-import { whyForeign } from "./foreign.js";
-import { goneOrStopping, willStop } from "./gone.js";
-import { type AuditLog, denialIn, denialOf, type Told } from "./guard.js";
-import type { Handled, Parts } from "./handler.js";
-import { parseJson, shapeOf } from "./json.js";
-import { type LongPollLimits, LongPolls } from "./long-polls.js";
-import { type Answered, pipeline } from "./pipeline.js";
+import type { HandledRoute, HandlerDeps } from "./handler.js";
+import { type PipelineAnswer, pipeline } from "./pipeline.js";
 import { asPawlError, isFault, problemOf, retryAfterOf } from "./problem.js";
-import { mayAsk } from "./reach.js";
 import { Readiness } from "./ready.js";
-import { noteOf, pathOf, type RequestFollower } from "./request-facts.js";
-import { whyAmbiguous } from "./request-head.js";
-import { inTrace, type RequestTracing, requestTrace } from "./request-trace.js";
+import { ambiguityReason } from "./request/ambiguous-head.js";
+import { type BodyLimits, BodyReader } from "./request/body.js";
+import { abortedOnDisconnect, stopController } from "./request/disconnect.js";
+import { parseJson, shapeOf } from "./request/json.js";
+import { noteOf, pathOf, type RequestObserver } from "./request/request-facts.js";
+import { inTrace, type RequestTracing, requestTrace } from "./request/request-trace.js";
 import { routes as CONTRACTED } from "./routes/index.js";
-import { ValueBudget, type ValueLimits } from "./value-budget.js";
 
 export interface AppOptions {
   readonly pawl: Pawl;
@@ -50,7 +50,7 @@ export interface AppOptions {
   readonly bodies?: BodyLimits;
   readonly values?: ValueLimits;
   /** what it serves; left out: the contract */
-  readonly routes?: readonly Handled[];
+  readonly routes?: readonly HandledRoute[];
   /** follows requests; left out: only what callers' headers say of their trace goes with what they enqueue */
   readonly tracing?: RequestTracing;
   /** hears of what went wrong with the service itself, which callers are not told */
@@ -69,10 +69,10 @@ export interface App extends FastifyInstance {
   drain(): void;
 }
 
-const BODY_LIMIT = 1_048_576;
+const MAX_BODY_BYTES = 1_048_576;
 
 /** Of a server: ms and counts that a client may take before it is cut off, and what is left to the application. */
-export const PATIENCE = {
+export const SERVER_LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 60_000,
@@ -87,15 +87,15 @@ export function createApp(options: AppOptions): App {
   const { pawl, access = OPEN_ACCESS, audit, onFault, routes = CONTRACTED } = options;
   const readiness = new Readiness(pawl);
   const hub = new EventHub(pawl, options.streams);
-  const sessions = new Sessions(pawl);
-  const stopping = willStop();
-  const parts: Parts = {
+  const sessions = new WorkerSessions(pawl);
+  const stopping = stopController();
+  const deps: HandlerDeps = {
     pawl,
     version: options.version ?? "0.1.0",
     sessions,
     waits: new LongPolls("a wait for a job", options.waits),
     // Each of a credential's workers asks once at a time, and may repeat that after its connection was lost.
-    claims: new LongPolls("a wait for work", { perCredential: 2 * MOST_OF_ONE, ...options.claims }),
+    claims: new LongPolls("a wait for work", { perCredential: 2 * MAX_SESSIONS_PER_CREDENTIAL, ...options.claims }),
     exports: new Exports(options.exports),
     ready: () => readiness.check(),
     subscribe: (call) => hub.subscribe(call),
@@ -103,7 +103,7 @@ export function createApp(options: AppOptions): App {
   const principals = new WeakMap<FastifyRequest, Principal>();
   /** their bodies were read in part: the connection cannot be used again */
   const unread = new WeakSet<FastifyRequest>();
-  const bodies = new Bodies(options.bodies);
+  const bodies = new BodyReader(options.bodies);
   const values = new ValueBudget(options.values);
   /** gives back what the value of the body was counted for, once nothing is done with it any more */
   const valued = new WeakMap<FastifyRequest, () => void>();
@@ -112,13 +112,13 @@ export function createApp(options: AppOptions): App {
     valued.delete(request);
   };
   const app = makeServer(options.tls, async (request, payload) => {
-    const limit = request.routeOptions.bodyLimit ?? BODY_LIMIT;
+    const limit = request.routeOptions.bodyLimit ?? MAX_BODY_BYTES;
     try {
-      const whose = bodyCaller(principals.get(request) ?? NOBODY, addressOf(request));
-      return await bodies.read(payload, { limit, ...whose }, async (body, signal) => {
+      const bodyOwner = bodyCaller(principals.get(request) ?? UNIDENTIFIED, addressOf(request));
+      return await bodies.read(payload, { limit, ...bodyOwner }, async (body, signal) => {
         if (body.length === 0) return undefined;
         const shape = shapeOf(body);
-        valued.set(request, await values.enter(whose.owner, shape.heap, signal));
+        valued.set(request, await values.enter(bodyOwner.owner, shape.heap, signal));
         return parseJson(body, shape);
       });
     } catch (error) {
@@ -126,27 +126,27 @@ export function createApp(options: AppOptions): App {
       throw error;
     }
   });
-  const schedulerFor = scopes(pawl);
+  const schedulerFor = schedulersByCaller(pawl);
 
   const addressOf = ({ raw, headers }: FastifyRequest) =>
     clientAddress(raw.socket.remoteAddress ?? "", headers["x-forwarded-for"], options.trustedProxies);
-  const credentialOf = (request: FastifyRequest): Credential => ({ ...shownBy(request), address: addressOf(request) });
-  const toldOf = (route: AnyRoute, request: FastifyRequest): Told => ({
+  const credentialOf = (request: FastifyRequest): Credential => ({ ...credentialWithoutAddress(request), address: addressOf(request) });
+  const auditContextOf = (route: AnyRoute, request: FastifyRequest): AuditContext => ({
     route,
     principal: principals.get(request),
     address: addressOf(request),
     request: request.id,
   });
-  const denials = audit === undefined ? undefined : new Denials(audit, (error) => onFault?.({ error, request: undefined, route: "audit" }));
-  const deny = async (error: PawlError, route: AnyRoute, request: FastifyRequest) => {
+  const denialAudit = audit === undefined ? undefined : new DenialAudit(audit, (error) => onFault?.({ error, request: undefined, route: "audit" }));
+  const recordDenial = async (error: PawlError, route: AnyRoute, request: FastifyRequest) => {
     const denial = denialIn(error);
-    if (denial !== undefined) await denials?.tell(denialOf(toldOf(route, request), denial));
+    if (denial !== undefined) await denialAudit?.record(denialEntry(auditContextOf(route, request), denial));
   };
   const identify = async ({ inOutage }: AnyRoute, request: FastifyRequest): Promise<Principal> => {
     const found = await access.authenticate({ ...credentialOf(request), inOutage });
     if (!("refused" in found)) return found;
-    if (found.refused === "mismatch") throw pawlError("identity_mismatch");
-    if (found.refused === "foreign") throw pawlError("caller_foreign", { reason: found.reason });
+    if (found.refused === "mismatch") throw pawlError("certificate_mismatch");
+    if (found.refused === "cross_origin") throw pawlError("cross_origin_forbidden", { reason: found.reason });
     throw found.refused === "limited"
       ? pawlError("too_many_requests", { what: "a wrong credential", retryAfter: found.retryAfter })
       : pawlError("unauthenticated");
@@ -162,21 +162,21 @@ export function createApp(options: AppOptions): App {
       principals.set(request, principal);
       note.caller = principal.name;
       note.tenant = principal.tenant;
-      mayAsk(route, principal);
+      authorizeRoute(route, principal);
     } catch (error) {
-      await deny(asPawlError(error), route, request);
+      await recordDenial(asPawlError(error), route, request);
       throw error;
     }
   };
 
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
     leave(request);
-    const known = asPawlError(error);
-    const problem = problemOf(known, request.id);
+    const failure = asPawlError(error);
+    const problem = problemOf(failure, request.id);
     const note = noteOf(request.raw);
     note.code = problem.code;
-    if (isFault(known)) onFault?.({ error: known.cause ?? known, request: request.id, route: `${request.method} ${note.route ?? "?"}` });
-    const wait = retryAfterOf(known);
+    if (isFault(failure)) onFault?.({ error: failure.cause ?? failure, request: request.id, route: `${request.method} ${note.route ?? "?"}` });
+    const wait = retryAfterOf(failure);
     if (wait !== undefined) void reply.header("retry-after", String(wait));
     if (problem.status === 401) void reply.header("www-authenticate", 'Bearer realm="pawl"');
     // What is left of a refused body is not worth reading.
@@ -189,9 +189,9 @@ export function createApp(options: AppOptions): App {
   app.setNotFoundHandler((request, reply) => fail(pawlError("route_unknown", { method: request.method, path: pathOf(request.raw) }), request, reply));
   app.addHook("onRequest", async (request, reply) => {
     noteOf(request.raw).address = addressOf(request);
-    void reply.headers(HEADERS).header("request-id", request.id);
+    void reply.headers(SECURITY_HEADERS).header("request-id", request.id);
     if (options.tls !== undefined) void reply.header("strict-transport-security", "max-age=31536000");
-    const ambiguous = whyAmbiguous(request.raw);
+    const ambiguous = ambiguityReason(request.raw);
     if (ambiguous === undefined) return;
     // Where the next request on this connection begins may be as unclear.
     void reply.header("connection", "close");
@@ -206,31 +206,31 @@ export function createApp(options: AppOptions): App {
     stopping.abort(pawlError("service_stopping"));
     await hub.close();
     await sessions.stop();
-    await denials?.stop();
+    await denialAudit?.stop();
   });
 
   for (const { route, handler } of routes) {
     const serve = pipeline({
       route,
       handler,
-      parts,
+      deps,
       ...(options.replies === undefined ? {} : { replies: options.replies }),
       ...(audit === undefined ? {} : { audit }),
     });
     app.route({
       method: route.method,
       url: urlOf(route),
-      bodyLimit: route.limits?.body ?? BODY_LIMIT,
+      bodyLimit: route.limits?.body ?? MAX_BODY_BYTES,
       onRequest: admit(route),
       handler: async (request, reply) => {
-        const principal = principals.get(request) ?? NOBODY;
+        const principal = principals.get(request) ?? UNIDENTIFIED;
         try {
           const answer = await serve({
             request,
             principal,
             scheduler: inTrace(schedulerFor(principal), requestTrace(options.tracing, route, principal.tenant, request, reply)),
-            told: toldOf(route, request),
-            signal: () => goneOrStopping(reply.raw, stopping.signal),
+            auditContext: auditContextOf(route, request),
+            signal: () => abortedOnDisconnect(reply.raw, stopping.signal),
             stillAllowed: async () => {
               const now = await access.authenticate(credentialOf(request)).catch(() => principal);
               return !("refused" in now) && now.tenant === principal.tenant;
@@ -239,7 +239,7 @@ export function createApp(options: AppOptions): App {
           noteOf(request.raw).code = answer.code;
           return send(reply, answer);
         } catch (error) {
-          await deny(asPawlError(error), route, request);
+          await recordDenial(asPawlError(error), route, request);
           throw error;
         } finally {
           leave(request);
@@ -255,7 +255,7 @@ export function createApp(options: AppOptions): App {
   return Object.assign(app, { drain: () => readiness.stop() }) as App;
 }
 
-const NOBODY: Principal = { name: "anybody", tenant: undefined, grants: [], anonymous: true };
+const UNIDENTIFIED: Principal = { name: "anybody", tenant: undefined, grants: [], anonymous: true };
 
 /** Callers without a credential are told apart by their addresses. */
 function bodyCaller(principal: Principal, address: string): BodyCaller {
@@ -264,7 +264,7 @@ function bodyCaller(principal: Principal, address: string): BodyCaller {
   return { caller, owner: anonymous === true ? caller : shareOwner(principal) };
 }
 
-const HEADERS = {
+const SECURITY_HEADERS = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -274,19 +274,19 @@ const HEADERS = {
 function makeServer(tls: TlsOptions | undefined, readBody: (request: FastifyRequest, payload: IncomingMessage) => Promise<unknown>): FastifyInstance {
   const common = {
     genReqId: (request: IncomingMessage) => noteOf(request).id,
-    bodyLimit: BODY_LIMIT,
+    bodyLimit: MAX_BODY_BYTES,
     exposeHeadRoutes: false,
     forceCloseConnections: "idle" as const,
-    requestTimeout: PATIENCE.requestTimeout,
-    keepAliveTimeout: PATIENCE.keepAliveTimeout,
-    maxRequestsPerSocket: PATIENCE.maxRequestsPerSocket,
+    requestTimeout: SERVER_LIMITS.requestTimeout,
+    keepAliveTimeout: SERVER_LIMITS.keepAliveTimeout,
+    maxRequestsPerSocket: SERVER_LIMITS.maxRequestsPerSocket,
     routerOptions: { maxParamLength: 4_096 },
     clientErrorHandler: (error: NodeJS.ErrnoException, socket: Socket) => refuseSocket(error, socket),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       const problem = problemOf(error, request.id);
       noteOf(request.raw).code = problem.code;
       void reply
-        .headers(HEADERS)
+        .headers(SECURITY_HEADERS)
         .header("request-id", request.id)
         .code(problem.status)
         .type("application/problem+json")
@@ -294,42 +294,42 @@ function makeServer(tls: TlsOptions | undefined, readBody: (request: FastifyRequ
     },
   };
   const http = {
-    headersTimeout: PATIENCE.headersTimeout,
-    maxHeaderSize: PATIENCE.maxHeaderSize,
+    headersTimeout: SERVER_LIMITS.headersTimeout,
+    maxHeaderSize: SERVER_LIMITS.maxHeaderSize,
     connectionsCheckingInterval: 1_000,
-    requireHostHeader: PATIENCE.requireHostHeader,
+    requireHostHeader: SERVER_LIMITS.requireHostHeader,
   };
   const app = (tls === undefined ? fastify({ ...common, http }) : fastify({ ...common, https: { ...http, ...tls } })) as FastifyInstance;
   (app.server as Server).maxHeadersCount = 100;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(/^application\/json(\s*;\s*charset="?utf-8"?)?\s*$/i, async (request: FastifyRequest, payload: IncomingMessage) => {
     if (request.headers["content-encoding"] !== undefined)
-      throw pawlError("media_unsupported", { media: `encoding ${told(request.headers["content-encoding"])}` });
+      throw pawlError("media_unsupported", { media: `encoding ${quoted(request.headers["content-encoding"])}` });
     return readBody(request, payload);
   });
   app.addContentTypeParser("*", async ({ headers }: FastifyRequest) => {
-    throw pawlError("media_unsupported", { media: `type ${told(headers["content-type"] ?? "")}` });
+    throw pawlError("media_unsupported", { media: `type ${quoted(headers["content-type"] ?? "")}` });
   });
   return app;
 }
 
 /** What a caller sent, as far as anybody needs to see it. */
-function told(header: string): string {
+function quoted(header: string): string {
   return JSON.stringify(header.slice(0, 100));
 }
 
 /** What is no HTTP, or comes too slowly, gets one line and no second chance. */
-export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket, follower?: RequestFollower): void {
+export function refuseSocket(error: NodeJS.ErrnoException, socket: Socket, follower?: RequestObserver): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   const slow = error.code === "ERR_HTTP_REQUEST_TIMEOUT";
   const problem = problemOf(slow ? pawlError("request_timeout") : pawlError("request_malformed", { reason: "its headers or framing" }));
-  follower?.refused(socket, problem.status, problem.code);
+  follower?.onRefused(socket, problem.status, problem.code);
   const body = JSON.stringify(problem);
   const head = [`HTTP/1.1 ${problem.status} ${slow ? "Request Timeout" : "Bad Request"}`, "content-type: application/problem+json"];
   socket.end([...head, `content-length: ${Buffer.byteLength(body)}`, "connection: close", "", body].join("\r\n"));
 }
 
-function send(reply: FastifyReply, { status, media, body, replayed }: Answered): FastifyReply {
+function send(reply: FastifyReply, { status, media, body, replayed }: PipelineAnswer): FastifyReply {
   if (replayed) void reply.header("idempotency-replayed", "true");
   if (media.startsWith("text/html"))
     void reply.header("content-security-policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
@@ -339,24 +339,24 @@ function send(reply: FastifyReply, { status, media, body, replayed }: Answered):
   return reply.code(status).type(media).send(body);
 }
 
-function shownBy(request: FastifyRequest): Omit<Credential, "address"> {
+function credentialWithoutAddress(request: FastifyRequest): Omit<Credential, "address"> {
   const socket = request.raw.socket as Partial<TLSSocket>;
   const names = socket.authorized === true ? (socket.getPeerCertificate?.().subjectaltname ?? "") : "";
   const { method, headers } = request;
-  return { authorization: headers.authorization, certificate: namesIn(names), foreign: whyForeign(method, headers) };
+  return { authorization: headers.authorization, certificate: certificateNames(names), crossOrigin: crossOriginReason(method, headers) };
 }
 
 /** The scheduler of each caller is kept: it remembers how the options of tasks are resolved. */
-function scopes(pawl: Pawl): (principal: Principal) => Scheduler {
-  const known = new Map<string, Scheduler>();
+function schedulersByCaller(pawl: Pawl): (principal: Principal) => Scheduler {
+  const schedulers = new Map<string, Scheduler>();
   return (principal) => {
     const caller = shareOwner(principal);
-    let scheduler = known.get(caller);
+    let scheduler = schedulers.get(caller);
     if (scheduler === undefined) {
-      if (known.size >= 1_000) known.clear();
+      if (schedulers.size >= 1_000) schedulers.clear();
       const { tenant } = principal;
       scheduler = pawl.as(tenant === undefined ? { caller } : { caller, tenant });
-      known.set(caller, scheduler);
+      schedulers.set(caller, scheduler);
     }
     return scheduler;
   };
@@ -371,11 +371,11 @@ const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as 
 /** A path that exists says which methods it knows, to whoever asks. */
 function refuseOtherMethods(
   app: FastifyInstance,
-  known: readonly AnyRoute[],
+  routes: readonly AnyRoute[],
   fail: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply,
 ): void {
-  for (const path of new Set(known.map((route) => route.path))) {
-    const allowed = known.filter((route) => route.path === path).map(({ method }) => method);
+  for (const path of new Set(routes.map((route) => route.path))) {
+    const allowed = routes.filter((route) => route.path === path).map(({ method }) => method);
     app.route({
       method: METHODS.filter((method) => !(allowed as readonly string[]).includes(method)),
       url: urlOf({ path }),

@@ -1,13 +1,13 @@
 import type { Readable } from "node:stream";
 import type { Pawl, Scheduler } from "pawl";
-import type { Sessions } from "../pull/sessions.js";
-import type { Principal } from "./access.js";
+import type { WorkerSessions } from "../pull/worker-sessions.js";
+import type { Principal } from "./access/principal.js";
+import type { Exports } from "./budgets/exports.js";
+import type { LongPolls } from "./budgets/long-polls.js";
 import type { AnswerOf, AnyRoute, BodyOf, ParamsOf, QueryOf } from "./contract/route.js";
-import type { Exports } from "./exports.js";
-import type { LongPolls } from "./long-polls.js";
 
 /** What the application gives to handlers besides the request. */
-export interface Parts {
+export interface HandlerDeps {
   readonly pawl: Pawl;
   /** of Pawl itself */
   readonly version: string;
@@ -16,7 +16,7 @@ export interface Parts {
   readonly claims: LongPolls;
   readonly exports: Exports;
   /** the workers that pull their jobs from this process */
-  readonly sessions: Sessions;
+  readonly sessions: WorkerSessions;
   /** throws while requests cannot be served */
   ready(): Promise<void>;
   /** opens a stream of events for a caller, from after the event with this id */
@@ -32,7 +32,7 @@ export interface StreamCall {
 }
 
 /** One request, checked: it is what its route says, and its caller may do it. */
-export interface Call<R extends AnyRoute> {
+export interface RouteCall<R extends AnyRoute> {
   readonly params: ParamsOf<R>;
   readonly query: QueryOf<R>;
   readonly body: BodyOf<R>;
@@ -40,17 +40,17 @@ export interface Call<R extends AnyRoute> {
   readonly scheduler: Scheduler;
   readonly pawl: Pawl;
   readonly principal: Principal;
-  readonly parts: Parts;
+  readonly deps: HandlerDeps;
   /** aborted when the caller has gone */
   readonly signal: AbortSignal;
   /** the same whenever the caller repeats the request with its Idempotency-Key: for enqueues, so that they make one job */
-  readonly requestId: string | undefined;
+  readonly idempotencyKey: string | undefined;
   readonly lastEventId: string | undefined;
   stillAllowed(): Promise<boolean>;
 }
 
 /** An answer that is not JSON. */
-export class Raw {
+export class RawAnswer {
   constructor(
     readonly media: string,
     readonly body: string | Readable,
@@ -58,35 +58,35 @@ export class Raw {
 }
 
 /** An answer that was given before, to the same request. */
-export class Repeated<Answer> {
+export class RepeatedAnswer<Answer> {
   constructor(readonly answer: Answer) {}
 }
 
 /** Of a route without a body to answer with, whatever its handler returns is nothing. */
-type Returned<R extends AnyRoute> = AnswerOf<R> extends undefined ? unknown : Given<AnswerOf<R>> | Promise<Given<AnswerOf<R>>>;
-type Given<Answer> = Answer | Raw | Repeated<Answer>;
+type HandlerReturn<R extends AnyRoute> = AnswerOf<R> extends undefined ? unknown : HandlerAnswer<AnswerOf<R>> | Promise<HandlerAnswer<AnswerOf<R>>>;
+type HandlerAnswer<Answer> = Answer | RawAnswer | RepeatedAnswer<Answer>;
 
-export type Handler<R extends AnyRoute> = (call: Call<R>) => Returned<R>;
+export type Handler<R extends AnyRoute> = (call: RouteCall<R>) => HandlerReturn<R>;
 
-export interface Handled {
+export interface HandledRoute {
   readonly route: AnyRoute;
   readonly handler: Handler<AnyRoute>;
 }
 
 /** Parses nothing, decides nothing: calls the library and answers. */
-export function on<R extends AnyRoute>(route: R, handler: Handler<R>): Handled {
+export function on<R extends AnyRoute>(route: R, handler: Handler<R>): HandledRoute {
   return { route, handler: handler as unknown as Handler<AnyRoute> };
 }
 
 /** ms a request is answered on what its credential was worth when it came */
-const BELIEVED = 2_000;
+const CREDENTIAL_MAX_AGE_MS = 2_000;
 
 /** Whether who waited since then may still hear what came of it: a key may have been revoked meanwhile. */
-export async function isAllowedStill(since: number, { stillAllowed }: Pick<Call<AnyRoute>, "stillAllowed">): Promise<boolean> {
-  return performance.now() - since <= BELIEVED || stillAllowed();
+export async function isStillAllowed(since: number, { stillAllowed }: Pick<RouteCall<AnyRoute>, "stillAllowed">): Promise<boolean> {
+  return performance.now() - since <= CREDENTIAL_MAX_AGE_MS || stillAllowed();
 }
 
 /** The tenant a caller means where one must be named: its own, the one it asked for, or the default one. */
-export function tenantOf({ tenant }: Principal, asked: string | undefined): string {
-  return tenant ?? asked ?? "default";
+export function tenantOf({ tenant }: Principal, requested: string | undefined): string {
+  return tenant ?? requested ?? "default";
 }

@@ -1,6 +1,6 @@
 import { errorTable, isPawlError, type PawlError, pawlError } from "pawl";
-import type { Problem } from "./contract/problem.js";
-import { pointerOf } from "./pointer.js";
+import type { ProblemDetails } from "./contract/problem.js";
+import { pointerOf } from "./request/pointer.js";
 import { STATUS } from "./status.js";
 
 /** What went wrong with the service or its store is for its operator: a caller learns the code and no more. */
@@ -14,18 +14,18 @@ export function isFault({ code }: PawlError): boolean {
 }
 
 /** An error as callers see it. What is not an error of Pawl is a fault, and tells nothing. */
-export function problemOf(error: unknown, request?: string): Problem {
-  const known = asPawlError(error);
-  const { code, message, details } = known;
+export function problemOf(error: unknown, request?: string): ProblemDetails {
+  const failure = asPawlError(error);
+  const { code, message, details } = failure;
   const status = STATUS[code];
-  const pointer = pointerOf(known);
+  const pointer = pointerOf(failure);
   return {
     type: `/v1/docs#${code}`,
     title: code.replaceAll("_", " "),
     status,
     code,
     detail: isPrivate(status) ? withoutDetails(code) : message,
-    ...(request === undefined ? {} : { request_id: request }),
+    ...(request === undefined ? {} : { requestId: request }),
     ...(pointer === undefined ? {} : { pointer }),
     ...(isPrivate(status) || Object.keys(details).length === 0 ? {} : { details }),
   };
@@ -46,8 +46,8 @@ export function retryAfterOf({ code, details }: PawlError): number | undefined {
 /** The first part of the message, up to what it would be filled with, and the help. */
 function withoutDetails(code: PawlError["code"]): string {
   const [message, help] = errorTable[code];
-  const said = message.replace(/( at)? \{store\}/, "").replace(/:? \{.*$/, "");
-  return help.includes("{") ? `${said}.` : `${said}; ${help}.`;
+  const summary = message.replace(/( at)? \{store\}/, "").replace(/:? \{.*$/, "");
+  return help.includes("{") ? `${summary}.` : `${summary}; ${help}.`;
 }
 
 /** What Fastify says of requests it could not make sense of. */

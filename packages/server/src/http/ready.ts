@@ -1,13 +1,13 @@
 import { type Pawl, pawlError } from "pawl";
 
 /** ms for which one look at the store is believed, and after which it counts as away */
-const BELIEVED = 500;
-const PATIENCE = 2_000;
+const CHECK_MAX_AGE_MS = 500;
+const CHECK_TIMEOUT_MS = 2_000;
 
 /** Whether requests can be served: by a cheap read of the store, shared by all who ask at about the same time. */
 export class Readiness {
   #stopping = false;
-  #look: Promise<unknown> | undefined;
+  #pending: Promise<unknown> | undefined;
 
   constructor(readonly pawl: Pawl) {}
 
@@ -23,19 +23,19 @@ export class Readiness {
       const { stuck, name, overrun } = worker.status();
       if (stuck) throw pawlError("worker_stuck", { worker: name, overrun });
     }
-    this.#look ??= this.#lookOnce();
-    await this.#look;
+    this.#pending ??= this.#readStore();
+    await this.#pending;
   }
 
-  #lookOnce(): Promise<unknown> {
-    const look = within(PATIENCE, this.pawl.tenants.get("default"));
+  #readStore(): Promise<unknown> {
+    const read = within(CHECK_TIMEOUT_MS, this.pawl.tenants.get("default"));
     const forget = () => {
       setTimeout(() => {
-        this.#look = undefined;
-      }, BELIEVED).unref();
+        this.#pending = undefined;
+      }, CHECK_MAX_AGE_MS).unref();
     };
-    look.then(forget, forget);
-    return look;
+    read.then(forget, forget);
+    return read;
   }
 }
 

@@ -1,25 +1,25 @@
+import type { CheckRun } from "./check-run.js";
 import { Evaluated } from "./evaluated.js";
-import { type Issues, inside, type Place } from "./issues.js";
+import { type Issues, inside, type ValuePath } from "./issues.js";
 import { type Keyword, type RawSchema, schemasIn } from "./keyword.js";
-import type { Check, Outcome, SchemaNode } from "./node.js";
-import type { Run } from "./run.js";
+import type { CheckOutcome, KeywordCheck, SchemaNode } from "./node.js";
 
 /** Keywords that apply other schemas to the same value, or to its parts. */
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Applies a schema to the same value; what it looked at is looked at. */
-function applies(node: SchemaNode, value: unknown, run: Run, seen: Evaluated | undefined): boolean {
+function applies(node: SchemaNode, value: unknown, run: CheckRun, seen: Evaluated | undefined): boolean {
   return holds(node.evaluate(value, run), run, seen);
 }
 
-function holds(outcome: Outcome, run: Run, seen: Evaluated | undefined): boolean {
+function holds(outcome: CheckOutcome, run: CheckRun, seen: Evaluated | undefined): boolean {
   if (seen !== undefined && outcome instanceof Evaluated) seen.add(outcome, run);
   return outcome !== false;
 }
 
 /** All of these, in place. */
-function all(nodes: readonly SchemaNode[]): Check {
+function all(nodes: readonly SchemaNode[]): KeywordCheck {
   return {
     inPlace: nodes,
     passes: (value, run, seen) => nodes.every((node) => applies(node, value, run, seen)),
@@ -27,23 +27,24 @@ function all(nodes: readonly SchemaNode[]): Check {
   };
 }
 
-function firstFailing(nodes: readonly SchemaNode[], value: unknown, run: Run): SchemaNode | undefined {
+function firstFailing(nodes: readonly SchemaNode[], value: unknown, run: CheckRun): SchemaNode | undefined {
   return nodes.find((node) => node.evaluate(value, run) === false);
 }
 
-const reference: Keyword = ({ $ref, $dynamicRef }, { referred }) => {
+const reference: Keyword = ({ $ref, $dynamicRef }, { referenced }) => {
   const nodes: SchemaNode[] = [];
-  if (typeof $ref === "string") nodes.push(referred($ref, false));
-  if (typeof $dynamicRef === "string") nodes.push(referred($dynamicRef, true));
+  if (typeof $ref === "string") nodes.push(referenced($ref, false));
+  if (typeof $dynamicRef === "string") nodes.push(referenced($dynamicRef, true));
   return nodes.length === 0 ? undefined : all(nodes);
 };
 
-const allOf: Keyword = ({ allOf: given }, { schema }) => (given === undefined ? undefined : all((given as readonly unknown[]).map(schema)));
+const allOf: Keyword = ({ allOf: keywordValue }, { schema }) =>
+  keywordValue === undefined ? undefined : all((keywordValue as readonly unknown[]).map(schema));
 
 /** Where it matters what was looked at, the others are tried after one has passed, too. */
-const anyOf: Keyword = ({ anyOf: given }, { schema }) => {
-  if (given === undefined) return undefined;
-  const nodes = (given as readonly unknown[]).map(schema);
+const anyOf: Keyword = ({ anyOf: keywordValue }, { schema }) => {
+  if (keywordValue === undefined) return undefined;
+  const nodes = (keywordValue as readonly unknown[]).map(schema);
   return {
     inPlace: nodes,
     passes: (value, run, seen) =>
@@ -57,13 +58,13 @@ const anyOf: Keyword = ({ anyOf: given }, { schema }) => {
   };
 };
 
-const oneOf: Keyword = ({ oneOf: given }, { schema }) => {
-  if (given === undefined) return undefined;
-  const nodes = (given as readonly unknown[]).map(schema);
+const oneOf: Keyword = ({ oneOf: keywordValue }, { schema }) => {
+  if (keywordValue === undefined) return undefined;
+  const nodes = (keywordValue as readonly unknown[]).map(schema);
   return {
     inPlace: nodes,
     passes: (value, run, seen) => {
-      let passed: Outcome = false;
+      let passed: CheckOutcome = false;
       for (const node of nodes) {
         const outcome = node.evaluate(value, run);
         if (outcome === false) continue;
@@ -79,9 +80,9 @@ const oneOf: Keyword = ({ oneOf: given }, { schema }) => {
   };
 };
 
-const not: Keyword = ({ not: given }, { schema }) => {
-  if (given === undefined) return undefined;
-  const node = schema(given);
+const not: Keyword = ({ not: keywordValue }, { schema }) => {
+  if (keywordValue === undefined) return undefined;
+  const node = schema(keywordValue);
   return {
     inPlace: [node],
     passes: (value, run) => node.evaluate(value, run) === false,
@@ -105,9 +106,9 @@ const conditional: Keyword = (raw, { schema }) => {
 };
 
 const dependentSchemas: Keyword = (raw, compiling) => {
-  const { dependentSchemas: given = {}, dependencies = {} } = raw as Readonly<Record<string, RawSchema>>;
+  const { dependentSchemas: keywordValue = {}, dependencies = {} } = raw as Readonly<Record<string, RawSchema>>;
   const more = Object.fromEntries(Object.entries(dependencies).filter(([, needs]) => !Array.isArray(needs)));
-  const schemas = [...schemasIn(given, compiling), ...schemasIn(more, compiling)];
+  const schemas = [...schemasIn(keywordValue, compiling), ...schemasIn(more, compiling)];
   if (schemas.length === 0) return undefined;
   const concerned = (value: object) => schemas.flatMap(([name, node]) => (Object.hasOwn(value, name) ? [node] : []));
   return {
@@ -123,21 +124,21 @@ const dependentSchemas: Keyword = (raw, compiling) => {
 
 /** `properties`, `patternProperties` and `additionalProperties`: which of them a name is for depends on the others. */
 const properties: Keyword = (raw, compiling) => {
-  const { properties: given = {}, patternProperties = {} } = raw as Readonly<Record<string, RawSchema>>;
-  const named = new Map(schemasIn(given, compiling));
+  const { properties: keywordValue = {}, patternProperties = {} } = raw as Readonly<Record<string, RawSchema>>;
+  const byName = new Map(schemasIn(keywordValue, compiling));
   const patterns = schemasIn(patternProperties, compiling).map(([source, node]) => [compiling.pattern(source), node] as const);
   const others = raw.additionalProperties === undefined ? undefined : compiling.schema(raw.additionalProperties);
-  if (named.size === 0 && patterns.length === 0 && others === undefined) return undefined;
+  if (byName.size === 0 && patterns.length === 0 && others === undefined) return undefined;
 
   /** The schemas for one name, the only one of which in most cases is that of `properties`. */
-  const schemasFor = (name: string, run: Run): readonly SchemaNode[] => {
-    const own = named.get(name);
+  const schemasFor = (name: string, run: CheckRun): readonly SchemaNode[] => {
+    const own = byName.get(name);
     if (patterns.length === 0) return own === undefined ? (others === undefined ? NONE : [others]) : [own];
     const matching = patterns.filter(([pattern]) => pattern.matches(name, run)).map(([, node]) => node);
     if (own !== undefined) matching.unshift(own);
     return matching.length === 0 && others !== undefined ? [others] : matching;
   };
-  const failing = (value: Fields, run: Run, seen: Evaluated | undefined): readonly [name: string, node: SchemaNode] | undefined => {
+  const failing = (value: Fields, run: CheckRun, seen: Evaluated | undefined): readonly [name: string, node: SchemaNode] | undefined => {
     const names = Object.keys(value);
     run.spend(names.length);
     for (const name of names) {
@@ -159,10 +160,10 @@ const properties: Keyword = (raw, compiling) => {
 };
 const NONE: readonly SchemaNode[] = [];
 
-const propertyNames: Keyword = ({ propertyNames: given }, { schema }) => {
-  if (given === undefined) return undefined;
-  const node = schema(given);
-  const wrong = (value: object, run: Run): string | undefined => {
+const propertyNames: Keyword = ({ propertyNames: keywordValue }, { schema }) => {
+  if (keywordValue === undefined) return undefined;
+  const node = schema(keywordValue);
+  const wrong = (value: object, run: CheckRun): string | undefined => {
     const names = Object.keys(value);
     run.spend(names.length);
     return names.find((name) => node.evaluate(name, run) === false);
@@ -177,8 +178,8 @@ const propertyNames: Keyword = ({ propertyNames: given }, { schema }) => {
   };
 };
 
-function explainItem(items: readonly unknown[], place: number, node: SchemaNode, at: Place, issues: Issues, run: Run): void {
-  node.explain(items[place], inside(at, place), issues, run);
+function explainItem(items: readonly unknown[], index: number, node: SchemaNode, at: ValuePath, issues: Issues, run: CheckRun): void {
+  node.explain(items[index], inside(at, index), issues, run);
 }
 
 /** `prefixItems`, and `items` for the rest. */
@@ -186,11 +187,11 @@ const items: Keyword = (raw, { schema }) => {
   if (raw.prefixItems === undefined && raw.items === undefined) return undefined;
   const prefix = ((raw.prefixItems ?? []) as readonly unknown[]).map(schema);
   const rest = raw.items === undefined ? undefined : schema(raw.items);
-  const nodeFor = (place: number) => prefix[place] ?? rest;
-  const failing = (list: readonly unknown[], run: Run): number => {
-    const looked = rest === undefined ? Math.min(prefix.length, list.length) : list.length;
-    run.spend(looked);
-    for (let place = 0; place < looked; place++) if (nodeFor(place)?.evaluate(list[place], run) === false) return place;
+  const nodeFor = (index: number) => prefix[index] ?? rest;
+  const failing = (list: readonly unknown[], run: CheckRun): number => {
+    const checkedItems = rest === undefined ? Math.min(prefix.length, list.length) : list.length;
+    run.spend(checkedItems);
+    for (let index = 0; index < checkedItems; index++) if (nodeFor(index)?.evaluate(list[index], run) === false) return index;
     return -1;
   };
   return {
@@ -205,9 +206,9 @@ const items: Keyword = (raw, { schema }) => {
     },
     explain: (value, at, issues, run) => {
       const list = value as readonly unknown[];
-      const place = failing(list, run);
-      if (rest !== undefined && place >= prefix.length && raw.items === false) issues.add(`must NOT have more than ${prefix.length} items`, at);
-      else explainItem(list, place, nodeFor(place) as SchemaNode, at, issues, run);
+      const index = failing(list, run);
+      if (rest !== undefined && index >= prefix.length && raw.items === false) issues.add(`must NOT have more than ${prefix.length} items`, at);
+      else explainItem(list, index, nodeFor(index) as SchemaNode, at, issues, run);
     },
   };
 };
@@ -216,33 +217,33 @@ const items: Keyword = (raw, { schema }) => {
 const contains: Keyword = (raw, { schema }) => {
   if (raw.contains === undefined) return undefined;
   const node = schema(raw.contains);
-  const { minContains: least = 1, maxContains: most } = raw as { readonly minContains?: number; readonly maxContains?: number };
+  const { minContains: min = 1, maxContains: max } = raw as { readonly minContains?: number; readonly maxContains?: number };
   return {
     of: "array",
     passes: (value, run, seen) => {
       const list = value as readonly unknown[];
       run.spend(list.length);
       let count = 0;
-      for (const [place, item] of list.entries()) {
+      for (const [index, item] of list.entries()) {
         if (node.evaluate(item, run) === false) continue;
         count++;
-        seen?.places.add(place);
-        if (most !== undefined && count > most) return false;
+        seen?.indexes.add(index);
+        if (max !== undefined && count > max) return false;
         // The others matter only to who must know which were looked at.
-        if (count >= least && most === undefined && seen === undefined) return true;
+        if (count >= min && max === undefined && seen === undefined) return true;
       }
-      return count >= least;
+      return count >= min;
     },
     explain: (_value, at, issues) =>
-      issues.add(`must contain at least ${least}${most === undefined ? "" : ` and no more than ${most}`} valid item(s)`, at),
+      issues.add(`must contain at least ${min}${max === undefined ? "" : ` and no more than ${max}`} valid item(s)`, at),
   };
 };
 
 /** Those that look at what all others of the schema have looked at, so they come last. */
-const unevaluatedProperties: Keyword = ({ unevaluatedProperties: given }, { schema }) => {
-  if (given === undefined) return undefined;
-  const node = schema(given);
-  const wrong = (value: Fields, run: Run, seen: Evaluated): string | undefined => {
+const unevaluatedProperties: Keyword = ({ unevaluatedProperties: keywordValue }, { schema }) => {
+  if (keywordValue === undefined) return undefined;
+  const node = schema(keywordValue);
+  const wrong = (value: Fields, run: CheckRun, seen: Evaluated): string | undefined => {
     const names = Object.keys(value);
     run.spend(names.length);
     return names.find((name) => !seen.hasName(name) && node.evaluate(value[name], run) === false);
@@ -257,15 +258,15 @@ const unevaluatedProperties: Keyword = ({ unevaluatedProperties: given }, { sche
   );
 };
 
-const unevaluatedItems: Keyword = ({ unevaluatedItems: given }, { schema }) => {
-  if (given === undefined) return undefined;
-  const node = schema(given);
+const unevaluatedItems: Keyword = ({ unevaluatedItems: keywordValue }, { schema }) => {
+  if (keywordValue === undefined) return undefined;
+  const node = schema(keywordValue);
   return unevaluated(
     "array",
     (value, run, seen) => {
       const list = value as readonly unknown[];
       run.spend(list.length);
-      return list.every((item, place) => seen.hasItem(place) || node.evaluate(item, run) !== false);
+      return list.every((item, index) => seen.hasItem(index) || node.evaluate(item, run) !== false);
     },
     (seen) => {
       seen.allItems = true;
@@ -276,10 +277,10 @@ const unevaluatedItems: Keyword = ({ unevaluatedItems: given }, { schema }) => {
 
 function unevaluated(
   of: "object" | "array",
-  passes: (value: unknown, run: Run, seen: Evaluated) => boolean,
+  passes: (value: unknown, run: CheckRun, seen: Evaluated) => boolean,
   note: (seen: Evaluated) => void,
   message: string,
-): Check {
+): KeywordCheck {
   return {
     of,
     passes: (value, run, seen) => {

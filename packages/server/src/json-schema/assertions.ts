@@ -1,13 +1,13 @@
 import { fullFormats } from "ajv-formats/dist/formats.js";
+import type { CheckRun } from "./check-run.js";
 import type { Keyword } from "./keyword.js";
-import { type Check, type Kind, kindOf } from "./node.js";
-import type { Run } from "./run.js";
+import { type KeywordCheck, kindOf, type ValueKind } from "./node.js";
 
 /** Keywords that say something of a value by itself, and apply no other schemas to it. */
 
-type Passes<Value> = (value: Value, run: Run) => boolean;
+type Passes<Value> = (value: Value, run: CheckRun) => boolean;
 
-function check<Value>(of: Kind | undefined, message: string, passes: Passes<Value>): Check {
+function check<Value>(of: ValueKind | undefined, message: string, passes: Passes<Value>): KeywordCheck {
   return {
     ...(of === undefined ? {} : { of }),
     passes: (value, run) => passes(value as Value, run),
@@ -16,16 +16,21 @@ function check<Value>(of: Kind | undefined, message: string, passes: Passes<Valu
 }
 
 /** A keyword that compares something of a value with the number it has. */
-function bound<Value>(name: string, of: Kind, message: (most: number) => string, passes: (value: Value, most: number, run: Run) => boolean): Keyword {
+function bound<Value>(
+  name: string,
+  of: ValueKind,
+  message: (max: number) => string,
+  passes: (value: Value, max: number, run: CheckRun) => boolean,
+): Keyword {
   return (raw) => {
-    const most = raw[name] as number | undefined;
-    return most === undefined ? undefined : check<Value>(of, message(most), (value, run) => passes(value, most, run));
+    const max = raw[name] as number | undefined;
+    return max === undefined ? undefined : check<Value>(of, message(max), (value, run) => passes(value, max, run));
   };
 }
 
-const type: Keyword = ({ type: given, nullable }) => {
-  if (given === undefined) return undefined;
-  const types = (typeof given === "string" ? [given] : given) as readonly string[];
+const type: Keyword = ({ type: keywordValue, nullable }) => {
+  if (keywordValue === undefined) return undefined;
+  const types = (typeof keywordValue === "string" ? [keywordValue] : keywordValue) as readonly string[];
   const kinds = new Set<string>(nullable === true ? [...types, "null"] : types);
   const isWhole = kinds.has("integer") && !kinds.has("number");
   if (isWhole) kinds.add("number");
@@ -36,10 +41,10 @@ const type: Keyword = ({ type: given, nullable }) => {
 };
 
 /** Among constants that are no objects a value is found by itself; among others by its number. */
-function oneOf(values: readonly unknown[], message: string, constant: (value: unknown) => number): Check {
+function oneOf(values: readonly unknown[], message: string, constant: (value: unknown) => number): KeywordCheck {
   if (values.every((value) => typeof value !== "object" || value === null)) {
-    const known = new Set(values);
-    return check(undefined, message, (value) => known.has(value));
+    const allowed = new Set(values);
+    return check(undefined, message, (value) => allowed.has(value));
   }
   const numbers = new Set(values.map(constant));
   return check(undefined, message, (value, run) => numbers.has(run.equality.numberOf(value, run)));
@@ -58,7 +63,7 @@ const multipleOf = bound<number>(
 );
 
 /** Signs outside the basic plane are one each. */
-function lengthOf(text: string, run: Run): number {
+function lengthOf(text: string, run: CheckRun): number {
   run.spend(1 + (text.length >> 3));
   let length = 0;
   for (const _ of text) length++;
@@ -81,9 +86,9 @@ interface Format {
 /** Formats are expressions of ours that may backtrack, so a text costs as if they did. A format that nobody knows says nothing. */
 const format: Keyword = ({ format: name }) => {
   if (typeof name !== "string" || !Object.hasOwn(fullFormats, name)) return undefined;
-  const known = fullFormats[name as keyof typeof fullFormats] as true | RegExp | ((value: never) => boolean) | Format;
-  if (known === true) return undefined;
-  const { type: of = "string", validate } = known instanceof RegExp || typeof known === "function" ? { validate: known } : known;
+  const definition = fullFormats[name as keyof typeof fullFormats] as true | RegExp | ((value: never) => boolean) | Format;
+  if (definition === true) return undefined;
+  const { type: of = "string", validate } = definition instanceof RegExp || typeof definition === "function" ? { validate: definition } : definition;
   const test = (validate instanceof RegExp ? (text: string) => validate.test(text) : validate) as (value: unknown) => boolean;
   return check<unknown>(of, `must match format "${name}"`, (value, run) => {
     if (typeof value === "string") run.spend(8 + value.length + Math.ceil(value.length ** 2 / 250));
@@ -104,7 +109,7 @@ const uniqueItems: Keyword = (raw) => {
   });
 };
 
-function countNames(value: object, run: Run): number {
+function countNames(value: object, run: CheckRun): number {
   const { length } = Object.keys(value);
   run.spend(1 + length);
   return length;
@@ -125,16 +130,16 @@ const required: Keyword = (raw) => {
 };
 
 const dependentRequired: Keyword = (raw) => {
-  const { dependentRequired: given = {}, dependencies = {} } = raw as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
-  const all = [...Object.entries(given), ...Object.entries(dependencies).filter(([, needs]) => Array.isArray(needs))] as [string, string[]][];
+  const { dependentRequired: keywordValue = {}, dependencies = {} } = raw as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  const all = [...Object.entries(keywordValue), ...Object.entries(dependencies).filter(([, needs]) => Array.isArray(needs))] as [string, string[]][];
   if (all.length === 0) return undefined;
   const missing = (value: object): string | undefined =>
     all.flatMap(([name, needs]) => (Object.hasOwn(value, name) ? needs : [])).find((name) => !Object.hasOwn(value, name));
-  const most = all.reduce((sum, [, { length }]) => sum + length, all.length);
+  const max = all.reduce((sum, [, { length }]) => sum + length, all.length);
   return {
     of: "object",
     passes: (value, run) => {
-      run.spend(most);
+      run.spend(max);
       return missing(value as object) === undefined;
     },
     explain: (value, at, issues) => issues.add("is missing", { within: at, part: missing(value as object) as string }),
@@ -148,14 +153,14 @@ export const ASSERTIONS: readonly Keyword[] = [
   bound<number>(
     "minimum",
     "number",
-    (least) => `must be >= ${least}`,
-    (value, least) => value >= least,
+    (min) => `must be >= ${min}`,
+    (value, min) => value >= min,
   ),
   bound<number>(
     "maximum",
     "number",
-    (most) => `must be <= ${most}`,
-    (value, most) => value <= most,
+    (max) => `must be <= ${max}`,
+    (value, max) => value <= max,
   ),
   bound<number>(
     "exclusiveMinimum",
@@ -173,41 +178,41 @@ export const ASSERTIONS: readonly Keyword[] = [
   bound<string>(
     "minLength",
     "string",
-    (least) => `must NOT have fewer than ${plural(least, "characters")}`,
-    (text, least, run) => lengthOf(text, run) >= least,
+    (min) => `must NOT have fewer than ${plural(min, "characters")}`,
+    (text, min, run) => lengthOf(text, run) >= min,
   ),
   bound<string>(
     "maxLength",
     "string",
-    (most) => `must NOT have more than ${plural(most, "characters")}`,
-    (text, most, run) => lengthOf(text, run) <= most,
+    (max) => `must NOT have more than ${plural(max, "characters")}`,
+    (text, max, run) => lengthOf(text, run) <= max,
   ),
   pattern,
   format,
   bound<readonly unknown[]>(
     "minItems",
     "array",
-    (least) => `must NOT have fewer than ${plural(least, "items")}`,
-    ({ length }, least) => length >= least,
+    (min) => `must NOT have fewer than ${plural(min, "items")}`,
+    ({ length }, min) => length >= min,
   ),
   bound<readonly unknown[]>(
     "maxItems",
     "array",
-    (most) => `must NOT have more than ${plural(most, "items")}`,
-    ({ length }, most) => length <= most,
+    (max) => `must NOT have more than ${plural(max, "items")}`,
+    ({ length }, max) => length <= max,
   ),
   uniqueItems,
   bound<object>(
     "minProperties",
     "object",
-    (least) => `must NOT have fewer than ${plural(least, "properties")}`,
-    (value, least, run) => countNames(value, run) >= least,
+    (min) => `must NOT have fewer than ${plural(min, "properties")}`,
+    (value, min, run) => countNames(value, run) >= min,
   ),
   bound<object>(
     "maxProperties",
     "object",
-    (most) => `must NOT have more than ${plural(most, "properties")}`,
-    (value, most, run) => countNames(value, run) <= most,
+    (max) => `must NOT have more than ${plural(max, "properties")}`,
+    (value, max, run) => countNames(value, run) <= max,
   ),
   required,
   dependentRequired,

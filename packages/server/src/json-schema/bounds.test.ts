@@ -1,11 +1,11 @@
 import { fullFormats } from "ajv-formats/dist/formats.js";
 import { expect, test } from "vitest";
-import { type Chance, chance } from "../../../../test/support/seed.js";
+import { type SeededRandom, seededRandom } from "../../../../test/support/seeded-random.js";
+import { CheckStopped } from "./check-run.js";
 import { CompiledSchema } from "./compile.js";
 import type { RawSchema } from "./keyword.js";
-import { checkText, TooCostly } from "./measure.js";
 import { checkIsSchema } from "./metaschema.js";
-import { Unfinished } from "./run.js";
+import { checkText, SchemaTooCostly } from "./schema-cost.js";
 
 /** To repeat a run, or to look for longer: PAWL_SEED=…, PAWL_FUZZ=1000. */
 const ROUNDS = Number(process.env.PAWL_FUZZ ?? 15);
@@ -17,7 +17,7 @@ const PER_COMPILE = 2_000;
 const PER_CHECK = 100;
 const PER_STEP = 1 / 1_000;
 /** MB of heap */
-const MOST_HEAP = 500;
+const MAX_HEAP_MB = 500;
 
 const NAMES = ["a", "b", "c", "dd", "eee"];
 const PATTERNS = [
@@ -35,7 +35,7 @@ const PATTERNS = [
 const FORMATS = Object.keys(fullFormats);
 
 class Hostile {
-  constructor(readonly chance: Chance) {}
+  constructor(readonly chance: SeededRandom) {}
 
   schema(): RawSchema {
     const { chance } = this;
@@ -51,7 +51,7 @@ class Hostile {
   #keyword(defs: readonly string[], depth: number): RawSchema {
     const { chance } = this;
     const inner = () => (depth === 0 || chance.random() < 0.4 ? { $ref: `#/$defs/${chance.pick(defs)}` } : this.#keywords(defs, depth - 1));
-    const named = (names: readonly string[]) => Object.fromEntries(names.filter(() => chance.random() < 0.6).map((name) => [name, inner()]));
+    const schemasByName = (names: readonly string[]) => Object.fromEntries(names.filter(() => chance.random() < 0.6).map((name) => [name, inner()]));
     const some = () => Array.from({ length: chance.between(1, chance.random() < 0.1 ? 40 : 4) }, inner);
     const large = () =>
       Array.from({ length: chance.pick([3, 300, 3_000]) }, (_, at) => (chance.random() < 0.5 ? at : { a: [at, { b: "x".repeat(at % 7) }] }));
@@ -59,10 +59,10 @@ class Hostile {
       () => ({ [chance.pick(["anyOf", "oneOf", "allOf"])]: some() }),
       () => ({ [chance.pick(["not", "if", "items", "contains", "additionalProperties", "propertyNames"])]: inner() }),
       () => ({ items: inner() }),
-      () => ({ properties: named(NAMES) }),
-      () => ({ properties: named(NAMES), additionalProperties: inner() }),
-      () => ({ patternProperties: named(PATTERNS) }),
-      () => ({ dependentSchemas: named(NAMES) }),
+      () => ({ properties: schemasByName(NAMES) }),
+      () => ({ properties: schemasByName(NAMES), additionalProperties: inner() }),
+      () => ({ patternProperties: schemasByName(PATTERNS) }),
+      () => ({ dependentSchemas: schemasByName(NAMES) }),
       () => ({ prefixItems: some(), items: inner() }),
       () => ({ [chance.pick(["unevaluatedItems", "unevaluatedProperties"])]: inner() }),
       () => ({ uniqueItems: true }),
@@ -112,15 +112,15 @@ function compiledOrNot(schema: RawSchema): CompiledSchema | undefined {
     checkIsSchema(schema);
     return new CompiledSchema(schema);
   } catch (error) {
-    if (error instanceof TooCostly) return undefined;
+    if (error instanceof SchemaTooCostly) return undefined;
     throw error;
   }
 }
 
 test("whatever the schema and the input are, a check takes the time of its steps, and a bounded memory", { timeout: 3_600_000 }, () => {
-  const dice = chance("hostile schemas");
+  const dice = seededRandom("hostile schemas");
   const hostile = new Hostile(dice);
-  const seen = { refused: 0, judged: 0, unfinished: 0 };
+  const seen = { refused: 0, checked: 0, unfinished: 0 };
   let worst = { ns: 0, said: "" };
   for (let round = 0; round < ROUNDS; round++) {
     const schema = hostile.schema();
@@ -140,20 +140,20 @@ test("whatever the schema and the input are, a check takes the time of its steps
           try {
             return compiled.check(value, budget);
           } catch (error) {
-            if (error instanceof Unfinished) return undefined;
+            if (error instanceof CheckStopped) return undefined;
             throw error;
           }
         });
-        seen[verdict === undefined ? "unfinished" : "judged"]++;
+        seen[verdict === undefined ? "unfinished" : "checked"]++;
         const steps = left - Math.max(0, budget.left);
-        const said = `${Math.round(ms)} ms for ${steps} steps: ${text.slice(0, 2_000)} of ${JSON.stringify(value).slice(0, 500)}`;
-        if (steps > 10_000 && (ms * 1e6) / steps > worst.ns) worst = { ns: (ms * 1e6) / steps, said };
-        expect(ms, said).toBeLessThan(PER_CHECK + steps * PER_STEP);
-        expect((process.memoryUsage().heapUsed - heap) / 2 ** 20, said).toBeLessThan(MOST_HEAP);
-        expect(JSON.stringify(verdict?.issues ?? []).length, said).toBeLessThan(50_000);
+        const description = `${Math.round(ms)} ms for ${steps} steps: ${text.slice(0, 2_000)} of ${JSON.stringify(value).slice(0, 500)}`;
+        if (steps > 10_000 && (ms * 1e6) / steps > worst.ns) worst = { ns: (ms * 1e6) / steps, said: description };
+        expect(ms, description).toBeLessThan(PER_CHECK + steps * PER_STEP);
+        expect((process.memoryUsage().heapUsed - heap) / 2 ** 20, description).toBeLessThan(MAX_HEAP_MB);
+        expect(JSON.stringify(verdict?.issues ?? []).length, description).toBeLessThan(50_000);
       }
     }
   }
   if (process.env.PAWL_FUZZ !== undefined) console.log(seen, worst);
-  expect(seen.judged).toBeGreaterThan(ROUNDS / 2);
+  expect(seen.checked).toBeGreaterThan(ROUNDS / 2);
 });

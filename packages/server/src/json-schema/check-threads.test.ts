@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { eventually } from "../../../../test/support/eventually.js";
-import { CheckThreads, Crowded, type ThreadQuestion } from "./check-threads.js";
-import { Unfinished } from "./run.js";
+import { CheckStopped } from "./check-run.js";
+import { CheckThreads, type ThreadQuestion, TooManyChecks } from "./check-threads.js";
 
 /** Takes as long as it may: each item is held against many schemas, and the last one takes it. */
 function endless(items = 20_000): ThreadQuestion {
@@ -11,7 +11,7 @@ function endless(items = 20_000): ThreadQuestion {
 
 const integer = (value: unknown): ThreadQuestion => ({ key: "integer", schema: '{"type":"integer"}', value: JSON.stringify(value) });
 /** Of a machine that is busy with others. ms */
-const PATIENT = { deadline: 20_000, patience: 60_000 };
+const PATIENT = { deadline: 20_000, maxWait: 60_000 };
 
 describe("threads that check inputs", () => {
   test("answer with a verdict and what it took", async () => {
@@ -23,16 +23,16 @@ describe("threads that check inputs", () => {
 
   test("give up in time what takes longer, and check what comes after it", async () => {
     const threads = new CheckThreads({ ...PATIENT, threads: 1 });
-    const given = expect(threads.check("a", endless())).rejects.toThrow(expect.objectContaining({ name: "Unfinished", reason: "steps" }));
+    const rejected = expect(threads.check("a", endless())).rejects.toThrow(expect.objectContaining({ name: "CheckStopped", reason: "steps" }));
     const next = threads.check("a", integer(1));
-    await given;
+    await rejected;
     expect(await next).toEqual({ steps: 2 });
   });
 
   test("are ended and replaced at their deadline", async () => {
     const threads = new CheckThreads({ ...PATIENT, threads: 1, deadline: 1 });
-    for (let turn = 0; turn < 2; turn++) {
-      await expect(threads.check("a", endless())).rejects.toThrow(Unfinished);
+    for (let round = 0; round < 2; round++) {
+      await expect(threads.check("a", endless())).rejects.toThrow(CheckStopped);
       // One that gives up by itself would still be there.
       expect(threads.count).toBe(0);
     }
@@ -58,12 +58,12 @@ describe("threads that check inputs", () => {
     const many = Array.from({ length: 5 }, () => threads.check("a", integer(1)));
     const other = threads.check("b", integer(1));
     const settled = await Promise.allSettled(many);
-    expect(settled.map((one) => (one.status === "rejected" ? (one.reason as Error).name : "judged"))).toEqual([
-      "judged",
-      "judged",
-      "judged",
-      "Crowded",
-      "Crowded",
+    expect(settled.map((one) => (one.status === "rejected" ? (one.reason as Error).name : "checked"))).toEqual([
+      "checked",
+      "checked",
+      "checked",
+      "TooManyChecks",
+      "TooManyChecks",
     ]);
     expect(await other).toEqual({ steps: 2 });
   });
@@ -79,17 +79,17 @@ describe("threads that check inputs", () => {
   test("refuse a caller that has used up its time, and nobody else, until it has some back", async () => {
     const threads = new CheckThreads({ ...PATIENT, threads: 1, allowance: 1, regained: 0 });
     const batch = [threads.check("a", endless()), threads.check("a", integer(1)), threads.check("b", integer(1))] as const;
-    await expect(batch[0]).rejects.toThrow(Unfinished);
-    await expect(batch[1]).rejects.toThrow(Crowded);
+    await expect(batch[0]).rejects.toThrow(CheckStopped);
+    await expect(batch[1]).rejects.toThrow(TooManyChecks);
     expect(await batch[2]).toEqual({ steps: 2 });
     const generous = new CheckThreads({ ...PATIENT, threads: 1, allowance: 1, regained: 1_000_000 });
-    await expect(generous.check("a", endless())).rejects.toThrow(Unfinished);
+    await expect(generous.check("a", endless())).rejects.toThrow(CheckStopped);
     expect(await generous.check("a", integer(1))).toEqual({ steps: 2 });
   });
 
   test("refuse what has waited too long", async () => {
-    const threads = new CheckThreads({ ...PATIENT, patience: 0 });
-    await expect(threads.check("a", integer(1))).rejects.toThrow(Crowded);
+    const threads = new CheckThreads({ ...PATIENT, maxWait: 0 });
+    await expect(threads.check("a", integer(1))).rejects.toThrow(TooManyChecks);
   });
 
   test("end when they have nothing to do, and are started again", async () => {

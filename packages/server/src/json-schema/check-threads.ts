@@ -1,8 +1,8 @@
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
 import { spawnThread } from "pawl";
+import { CheckStopped } from "./check-run.js";
 import type { Issue } from "./issues.js";
-import { Unfinished } from "./run.js";
 
 export interface ThreadQuestion {
   /** the same for the same schema */
@@ -13,16 +13,16 @@ export interface ThreadQuestion {
   readonly value?: string;
 }
 
-export type ThreadAnswer = { readonly steps: number; readonly issues?: readonly Issue[] } | { readonly unfinished: Unfinished["reason"] };
+export type ThreadAnswer = { readonly steps: number; readonly issues?: readonly Issue[] } | { readonly unfinished: CheckStopped["reason"] };
 
-export interface Judged {
+export interface ThreadVerdict {
   readonly steps: number;
   readonly issues?: readonly Issue[];
 }
 
 /** Too many checks wait already, this one waited too long, or its caller has used up its time. */
-export class Crowded extends Error {
-  override readonly name = "Crowded";
+export class TooManyChecks extends Error {
+  override readonly name = "TooManyChecks";
 }
 
 export interface ThreadLimits {
@@ -30,7 +30,7 @@ export interface ThreadLimits {
   /** ms that a check may take */
   readonly deadline: number;
   /** ms that it may wait for a thread */
-  readonly patience: number;
+  readonly maxWait: number;
   /** ms of threads that a caller may use at once, and of each that passes after it */
   readonly allowance: number;
   readonly regained: number;
@@ -48,7 +48,7 @@ const LIMITS: ThreadLimits = {
   // Those that answer requests keep at least as much of the machine.
   threads: Math.max(1, Math.min(4, Math.floor(availableParallelism() / 2))),
   deadline: 250,
-  patience: 5_000,
+  maxWait: 5_000,
   allowance: 10_000,
   regained: 0.5,
   perCaller: 4_000_000,
@@ -58,24 +58,24 @@ const LIMITS: ThreadLimits = {
 };
 
 /** MB for what is not kept long */
-const YOUNG = 32;
+const YOUNG_GENERATION_MB = 32;
 /** characters that a question counts for beside its value */
-const OF_A_QUESTION = 10_000;
+const QUESTION_CHARACTERS = 10_000;
 
-interface Waiting {
+interface WaitingCheck {
   readonly caller: string;
   readonly question: ThreadQuestion;
   readonly size: number;
-  readonly patience: NodeJS.Timeout;
+  readonly waitTimer: NodeJS.Timeout;
   begunAt?: number;
-  resolve(judged: Judged): void;
+  resolve(verdict: ThreadVerdict): void;
   reject(error: unknown): void;
 }
 
-interface Thread {
+interface CheckThread {
   readonly worker: Worker;
   isReady: boolean;
-  job?: Waiting;
+  job?: WaitingCheck;
   timer?: NodeJS.Timeout;
 }
 
@@ -86,15 +86,15 @@ interface Thread {
  */
 export class CheckThreads {
   readonly #limits: ThreadLimits;
-  readonly #threads = new Set<Thread>();
+  readonly #threads = new Set<CheckThread>();
   /** by caller; the first one's turn is next */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, WaitingCheck[]>();
   #size = 0;
-  readonly #allowances: Allowances;
+  readonly #allowances: TimeAllowances;
 
   constructor(limits: Partial<ThreadLimits> = {}) {
     this.#limits = { ...LIMITS, ...limits };
-    this.#allowances = new Allowances(this.#limits);
+    this.#allowances = new TimeAllowances(this.#limits);
   }
 
   /** how many there are now */
@@ -102,18 +102,18 @@ export class CheckThreads {
     return this.#threads.size;
   }
 
-  /** Throws `Unfinished` without a verdict, and `Crowded`. */
-  check(caller: string, question: ThreadQuestion): Promise<Judged> {
+  /** Throws `CheckStopped` without a verdict, and `TooManyChecks`. */
+  check(caller: string, question: ThreadQuestion): Promise<ThreadVerdict> {
     return new Promise((resolve, reject) => {
-      const patience = setTimeout(() => this.#giveUp(waiting), this.#limits.patience);
-      const size = OF_A_QUESTION + (question.value?.length ?? 0);
-      const waiting: Waiting = { caller, question, size, patience, resolve, reject };
+      const waitTimer = setTimeout(() => this.#giveUp(waiting), this.#limits.maxWait);
+      const size = QUESTION_CHARACTERS + (question.value?.length ?? 0);
+      const waiting: WaitingCheck = { caller, question, size, waitTimer, resolve, reject };
       const own = this.#waiting.get(caller) ?? [];
       own.push(waiting);
       this.#waiting.set(caller, own);
       this.#size += size;
-      if (own.length > 1 && sizeOf(own) - (own[0] as Waiting).size > this.#limits.perCaller) this.#giveUp(waiting);
-      while (this.#size > this.#limits.overall) this.#giveUp(this.#heaviest().at(-1) as Waiting);
+      if (own.length > 1 && sizeOf(own) - (own[0] as WaitingCheck).size > this.#limits.perCaller) this.#giveUp(waiting);
+      while (this.#size > this.#limits.overall) this.#giveUp(this.#heaviest().at(-1) as WaitingCheck);
       this.#assign();
     });
   }
@@ -127,94 +127,94 @@ export class CheckThreads {
       }
       const waiting = this.#next();
       if (this.#allowances.has(waiting.caller)) this.#begin(thread, waiting);
-      else waiting.reject(new Crowded());
+      else waiting.reject(new TooManyChecks());
     }
   }
 
   /** Of the caller whose turn it is; its next one comes after those of all others. */
-  #next(): Waiting {
-    const [caller, own] = this.#waiting.entries().next().value as [string, Waiting[]];
-    const waiting = own.shift() as Waiting;
+  #next(): WaitingCheck {
+    const [caller, own] = this.#waiting.entries().next().value as [string, WaitingCheck[]];
+    const waiting = own.shift() as WaitingCheck;
     this.#waiting.delete(caller);
     if (own.length > 0) this.#waiting.set(caller, own);
     this.#left(waiting);
     return waiting;
   }
 
-  #left({ patience, size }: Waiting): void {
-    clearTimeout(patience);
+  #left({ waitTimer, size }: WaitingCheck): void {
+    clearTimeout(waitTimer);
     this.#size -= size;
   }
 
-  #heaviest(): readonly Waiting[] {
-    return [...this.#waiting.values()].reduce((most, own) => (sizeOf(own) > sizeOf(most) ? own : most));
+  #heaviest(): readonly WaitingCheck[] {
+    return [...this.#waiting.values()].reduce((largest, own) => (sizeOf(own) > sizeOf(largest) ? own : largest));
   }
 
-  #giveUp(waiting: Waiting): void {
+  #giveUp(waiting: WaitingCheck): void {
     const own = this.#waiting.get(waiting.caller) ?? [];
     const rest = own.filter((one) => one !== waiting);
     if (rest.length === own.length) return;
     if (rest.length === 0) this.#waiting.delete(waiting.caller);
     else own.splice(0, own.length, ...rest);
     this.#left(waiting);
-    waiting.reject(new Crowded());
+    waiting.reject(new TooManyChecks());
   }
 
   #spawn(): void {
     const worker = spawnThread(import.meta.url, "./check-thread.js", {
       name: "pawl-checks",
-      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memory, maxYoungGenerationSizeMb: YOUNG },
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.memory, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     });
-    const thread: Thread = { worker, isReady: false };
+    const thread: CheckThread = { worker, isReady: false };
     this.#threads.add(thread);
-    worker.on("message", (said: ThreadAnswer | "ready") => (said === "ready" ? this.#ready(thread) : this.#answered(thread, said)));
+    worker.on("message", (message: ThreadAnswer | "ready") => (message === "ready" ? this.#ready(thread) : this.#answered(thread, message)));
     worker.on("error", (error: NodeJS.ErrnoException) => {
-      this.#end(thread, error.code === "ERR_WORKER_OUT_OF_MEMORY" ? new Unfinished("memory") : error);
+      this.#end(thread, error.code === "ERR_WORKER_OUT_OF_MEMORY" ? new CheckStopped("memory") : error);
     });
     worker.on("exit", () => this.#end(thread, new Error("a thread that checks inputs has ended")));
   }
 
-  #ready(thread: Thread): void {
+  #ready(thread: CheckThread): void {
     thread.isReady = true;
     thread.worker.unref();
     this.#rest(thread);
     this.#assign();
   }
 
-  #begin(thread: Thread, waiting: Waiting): void {
+  #begin(thread: CheckThread, waiting: WaitingCheck): void {
     thread.job = waiting;
     waiting.begunAt = performance.now();
     clearTimeout(thread.timer);
     // A process does not end while somebody waits for a verdict.
     thread.worker.ref();
     thread.worker.postMessage(waiting.question);
-    thread.timer = setTimeout(() => this.#late(thread, waiting), this.#limits.deadline);
+    thread.timer = setTimeout(() => this.#onDeadline(thread, waiting), this.#limits.deadline);
   }
 
   /** Where this loop was blocked, timers fire before messages are read. */
-  #late(thread: Thread, waiting: Waiting): void {
+  #onDeadline(thread: CheckThread, waiting: WaitingCheck): void {
     const isLate = () => thread.job === waiting;
-    setImmediate(() => setImmediate(() => isLate() && this.#end(thread, new Unfinished("steps"))));
+    setImmediate(() => setImmediate(() => isLate() && this.#end(thread, new CheckStopped("steps"))));
   }
 
-  #answered(thread: Thread, answer: ThreadAnswer): void {
+  #answered(thread: CheckThread, answer: ThreadAnswer): void {
     const { job } = thread;
     if (job === undefined) return;
     this.#account(thread);
     thread.worker.unref();
     this.#rest(thread);
-    if ("unfinished" in answer) job.reject(new Unfinished(answer.unfinished));
+    if ("unfinished" in answer) job.reject(new CheckStopped(answer.unfinished));
     else job.resolve(answer);
     this.#assign();
   }
 
-  #rest(thread: Thread): void {
+  #rest(thread: CheckThread): void {
     clearTimeout(thread.timer);
     thread.timer = setTimeout(() => this.#end(thread, undefined), this.#limits.idle).unref();
   }
 
   /** Whoever waits for it is told; one that never came up is told to the next who would have had it. */
-  #end(thread: Thread, error: unknown): void {
+  #end(thread: CheckThread, error: unknown): void {
     if (!this.#threads.delete(thread)) return;
     clearTimeout(thread.timer);
     void thread.worker.terminate();
@@ -224,7 +224,7 @@ export class CheckThreads {
     this.#assign();
   }
 
-  #account(thread: Thread): void {
+  #account(thread: CheckThread): void {
     const { job } = thread;
     delete thread.job;
     if (job?.begunAt !== undefined) this.#allowances.use(job.caller, performance.now() - job.begunAt);
@@ -232,7 +232,7 @@ export class CheckThreads {
 }
 
 /** The time that callers may use threads for: it is used up by checks, and comes back with time. */
-class Allowances {
+class TimeAllowances {
   readonly #used = new Map<string, { ms: number; at: number }>();
 
   constructor(readonly limits: Pick<ThreadLimits, "allowance" | "regained">) {}
@@ -253,6 +253,6 @@ class Allowances {
   }
 }
 
-function sizeOf(waiting: readonly Waiting[]): number {
+function sizeOf(waiting: readonly WaitingCheck[]): number {
   return waiting.reduce((sum, { size }) => sum + size, 0);
 }

@@ -1,15 +1,15 @@
 import { APPLICATORS } from "./applicators.js";
 import { ASSERTIONS } from "./assertions.js";
+import { CheckRun, CheckStopped, type StepBudget } from "./check-run.js";
 import { Equality } from "./equality.js";
 import { Evaluated } from "./evaluated.js";
 import { type Issue, Issues } from "./issues.js";
-import type { Compiling, RawSchema } from "./keyword.js";
-import { checkCount, checkInPlace, checkPatterns } from "./measure.js";
+import type { CompileContext, RawSchema } from "./keyword.js";
 import { SchemaNode } from "./node.js";
 import { Pattern } from "./pattern.js";
 import { patternSize } from "./pattern-size.js";
 import { References } from "./references.js";
-import { type Budget, Run, Unfinished } from "./run.js";
+import { checkCount, checkInPlace, checkPatterns } from "./schema-cost.js";
 
 const KEYWORDS = [...ASSERTIONS, ...APPLICATORS];
 
@@ -19,7 +19,7 @@ export interface Verdict {
 }
 
 /** Of constants: that a schema is small is known before it is compiled. */
-const FREE = { spend() {}, keep() {}, enter() {}, leave() {} };
+const NO_COST = { spend() {}, keep() {}, enter() {}, leave() {} };
 
 /** A schema that values are held against within a budget. Throws for one that cannot be compiled. */
 export class CompiledSchema {
@@ -34,24 +34,24 @@ export class CompiledSchema {
     checkInPlace(this.nodes);
   }
 
-  /** Throws `Unfinished` if the budget does not suffice for a verdict. */
-  check(value: unknown, budget: Budget): Verdict {
-    const run = new Run(budget, new Equality(this.#constants));
+  /** Throws `CheckStopped` if the budget does not suffice for a verdict. */
+  check(value: unknown, budget: StepBudget): Verdict {
+    const run = new CheckRun(budget, new Equality(this.#constants));
     try {
       return this.root.evaluate(value, run) === false ? { issues: this.#issues(value, run) } : {};
     } catch (error) {
       // The stack was less deep than it should be: it is not known what else is on it.
-      throw error instanceof RangeError ? new Unfinished("depth") : error;
+      throw error instanceof RangeError ? new CheckStopped("depth") : error;
     }
   }
 
   /** That it is wrong is known: if the budget does not suffice to say all of why, less is said. */
-  #issues(value: unknown, run: Run): readonly Issue[] {
+  #issues(value: unknown, run: CheckRun): readonly Issue[] {
     const issues = new Issues();
     try {
       this.root.explain(value, undefined, issues, run);
     } catch (error) {
-      if (!(error instanceof Unfinished || error instanceof RangeError)) throw error;
+      if (!(error instanceof CheckStopped || error instanceof RangeError)) throw error;
     }
     if (issues.list.length === 0) issues.add("is wrong", undefined);
     return issues.list;
@@ -78,13 +78,13 @@ class Compiler {
   }
 
   #node(raw: unknown, within: string): SchemaNode {
-    const known = this.#byRaw.get(raw);
-    if (known !== undefined) return known;
+    const existing = this.#byRaw.get(raw);
+    if (existing !== undefined) return existing;
     const node = new SchemaNode(this.#newEvaluated);
     this.#byRaw.set(raw, node);
     this.nodes.push(node);
     checkCount(this.nodes.length);
-    if (raw === false) node.checks.push(NEVER);
+    if (raw === false) node.checks.push(ALWAYS_FAILS);
     if (typeof raw === "boolean") return node;
     if (typeof raw !== "object" || raw === null || Array.isArray(raw)) throw new Error("a reference leads to what is no schema");
     const base = this.#references.baseOf(raw, within);
@@ -96,7 +96,7 @@ class Compiler {
     return node;
   }
 
-  #compiling(node: SchemaNode, base: string): Compiling {
+  #compiling(node: SchemaNode, base: string): CompileContext {
     const applied = (raw: unknown, within: string) => {
       const other = this.#node(raw, within);
       other.references++;
@@ -105,7 +105,7 @@ class Compiler {
     };
     return {
       schema: (raw) => applied(raw, base),
-      referred: (reference, isDynamic) => {
+      referenced: (reference, isDynamic) => {
         const found = isDynamic ? this.#references.findDynamic(reference, base) : this.#references.find(reference, base);
         return applied(found.raw, found.base);
       },
@@ -119,12 +119,12 @@ class Compiler {
         }
         return pattern;
       },
-      constant: (value) => this.constants.numberOf(value, FREE),
+      constant: (value) => this.constants.numberOf(value, NO_COST),
     };
   }
 }
 
-const NEVER: SchemaNode["checks"][number] = {
+const ALWAYS_FAILS: SchemaNode["checks"][number] = {
   passes: () => false,
   explain: (_value, at, issues) => issues.add("boolean schema is false", at),
 };

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { CompiledSchema } from "./compile.js";
 import type { RawSchema } from "./keyword.js";
-import { TooCostly } from "./measure.js";
+import { SchemaTooCostly } from "./schema-cost.js";
 
 /** To repeat a run, or to look for longer: PAWL_SEED=…, PAWL_FUZZ=100000. */
 const SEED = Number(process.env.PAWL_SEED ?? randomInt(2 ** 31));
@@ -21,7 +21,7 @@ const { value } = fc.letrec((tie) => ({
   ),
 }));
 
-const one = <T>(key: string, arbitrary: fc.Arbitrary<T>) => arbitrary.map((given) => ({ [key]: given }));
+const one = <T>(key: string, arbitrary: fc.Arbitrary<T>) => arbitrary.map((generated) => ({ [key]: generated }));
 const { schema } = fc.letrec<{ schema: unknown; said: object; keyword: object; ref: object }>((tie) => ({
   schema: fc.oneof({ depthSize: "small", withCrossShrink: true }, fc.boolean(), tie("said")),
   said: fc.array(tie("keyword"), { minLength: 1, maxLength: 3 }).map((all) => Object.assign({}, ...all) as object),
@@ -60,12 +60,12 @@ const { schema } = fc.letrec<{ schema: unknown; said: object; keyword: object; r
     one("not", tie("schema")),
     fc
       .array(tie("schema"), { minLength: 3, maxLength: 3 })
-      .map((given) => Object.fromEntries(["if", "then", "else"].map((key, at) => [key, given[at]]))),
+      .map((generated) => Object.fromEntries(["if", "then", "else"].map((key, at) => [key, generated[at]]))),
     one("unevaluatedProperties", tie("schema")),
     one("unevaluatedItems", tie("schema")),
   ) as fc.Arbitrary<object>,
 }));
-const objectSchema = schema.filter((given) => typeof given === "object") as fc.Arbitrary<object>;
+const objectSchema = schema.filter((generated) => typeof generated === "object") as fc.Arbitrary<object>;
 const document = fc
   .record({ root: objectSchema, x: objectSchema, y: objectSchema, z: objectSchema })
   .map(({ root, x, y, z }) => ({ ...root, $defs: { x, y, z: { ...z, $anchor: "z" } } }));
@@ -75,7 +75,7 @@ function compileOrNot(schema: RawSchema): CompiledSchema | undefined {
   try {
     return new CompiledSchema(schema);
   } catch (error) {
-    if (error instanceof TooCostly) return undefined;
+    if (error instanceof SchemaTooCostly) return undefined;
     throw error;
   }
 }
@@ -101,20 +101,20 @@ function orNone(check: () => boolean): boolean | "none" {
 test(`the verdicts are those of Ajv, and those of an evaluation that remembers nothing (seed ${SEED})`, { timeout: 600_000 }, () => {
   const seen = { valid: 0, invalid: 0 };
   const property = fc.property(document, fc.array(value, { minLength: 3, maxLength: 6 }), (...made) => {
-    const [given, values] = JSON.parse(JSON.stringify(made)) as typeof made;
-    const compiled = compileOrNot(given);
+    const [generated, values] = JSON.parse(JSON.stringify(made)) as typeof made;
+    const compiled = compileOrNot(generated);
     if (compiled === undefined) return;
-    const forgetful = new CompiledSchema(given);
+    const forgetful = new CompiledSchema(generated);
     for (const node of forgetful.nodes) node.references = 0;
-    const ajv = ajvOf(given);
+    const ajv = ajvOf(generated);
     for (const one of values) {
       const ours = compiled.check(one, { left: 1e6 }).issues === undefined;
       const plain = forgetful.check(one, { left: 1e6 }).issues === undefined;
       const theirs = ajv(one);
       seen[ours ? "valid" : "invalid"]++;
-      const said = JSON.stringify({ given, one });
+      const said = JSON.stringify({ generated, one });
       expect(plain, said).toBe(ours);
-      if (theirs !== "none" && isKnownToAjv(given, one)) expect(ours, said).toBe(theirs);
+      if (theirs !== "none" && isKnownToAjv(generated, one)) expect(ours, said).toBe(theirs);
     }
   });
   fc.assert(property, { seed: SEED, numRuns: RUNS });
@@ -125,8 +125,8 @@ test(`the verdicts are those of Ajv, and those of an evaluation that remembers n
  * Where Ajv differs from the standard: it forgets what a reference to where it is has evaluated, takes all items for evaluated that
  * `contains` has looked at, and at times finds nothing wrong with an array that must contain something: an empty one, or one of `prefixItems`.
  */
-function isKnownToAjv(given: object, value: unknown): boolean {
-  const text = JSON.stringify(given);
+function isKnownToAjv(generated: object, value: unknown): boolean {
+  const text = JSON.stringify(generated);
   const has = (pattern: RegExp) => pattern.test(text);
   return (
     !(has(/"unevaluated/) && has(/"(contains|if|\$ref)":/)) &&

@@ -1,4 +1,4 @@
-import type { Run } from "./run.js";
+import type { CheckRun } from "./check-run.js";
 
 /** Which properties and items of one value were looked at by schemas that it passes: the others are for `unevaluated…`. */
 export class Evaluated {
@@ -7,23 +7,23 @@ export class Evaluated {
   /** so many items from the first on */
   items = 0;
   readonly names = new Set<string>();
-  readonly places = new Set<number>();
+  readonly indexes = new Set<number>();
 
   hasName(name: string): boolean {
     return this.allNames || this.names.has(name);
   }
 
-  hasItem(place: number): boolean {
-    return this.allItems || place < this.items || this.places.has(place);
+  hasItem(index: number): boolean {
+    return this.allItems || index < this.items || this.indexes.has(index);
   }
 
-  add(other: Evaluated, run: Run): void {
-    run.spend(1 + other.names.size + other.places.size);
-    run.keep(other.names.size + other.places.size);
+  add(other: Evaluated, run: CheckRun): void {
+    run.spend(1 + other.names.size + other.indexes.size);
+    run.keep(other.names.size + other.indexes.size);
     this.allNames ||= other.allNames;
     this.allItems ||= other.allItems;
     this.items = Math.max(this.items, other.items);
     for (const name of other.names) this.names.add(name);
-    for (const place of other.places) this.places.add(place);
+    for (const index of other.indexes) this.indexes.add(index);
   }
 }

@@ -1,13 +1,13 @@
 import { createRequire } from "node:module";
+import { CheckStopped } from "./check-run.js";
 import { CompiledSchema } from "./compile.js";
 import type { RawSchema } from "./keyword.js";
-import { TooCostly } from "./measure.js";
-import { Unfinished } from "./run.js";
+import { SchemaTooCostly } from "./schema-cost.js";
 
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 const PARTS = ["core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "content"];
 /** A schema of the largest number of schemas takes about a tenth of it. */
-const MOST_STEPS = 10_000_000;
+const MAX_STEPS = 10_000_000;
 
 let compiled: CompiledSchema | undefined;
 
@@ -24,9 +24,9 @@ export function checkIsSchema(schema: RawSchema): void {
 
 function issuesOf(meta: CompiledSchema, schema: RawSchema) {
   try {
-    return meta.check(schema, { left: MOST_STEPS }).issues;
+    return meta.check(schema, { left: MAX_STEPS }).issues;
   } catch (error) {
-    throw error instanceof Unfinished ? new TooCostly("it takes too long to read") : error;
+    throw error instanceof CheckStopped ? new SchemaTooCostly("it takes too long to read") : error;
   }
 }
 

@@ -2,7 +2,7 @@
 const UNICODE_CLASS = 50;
 /** Where upper and lower case are the same, each sign of a range is looked up: so many of them cost as much as a single sign. */
 const FOLDED = 150;
-const LAST_SIGN = 0x10ffff;
+const LAST_CODE_POINT = 0x10ffff;
 
 /**
  * How large a pattern is, before it is compiled: its signs, those that are repeated as often as they may be. It is no less than what it
@@ -48,19 +48,19 @@ function atomAt(source: string, at: number, folds: boolean): readonly [length: n
   if (sign === "\\") return escapeAt(source, at);
   if (sign === "[") return classAt(source, at, folds);
   if (sign === "{") {
-    const braces = REPEATED.exec(source.slice(at, at + LONGEST_REPEATED));
+    const braces = REPETITION.exec(source.slice(at, at + MAX_REPETITION_CHARACTERS));
     return braces === null ? [1, 1] : [braces[0].length, 0];
   }
   return "()*+?|".includes(sign) ? [1, 0] : [1, 1];
 }
 
-const REPEATED = /^\{(\d+)(?:(,)(\d*))?\}/;
-const LONGEST_REPEATED = 40;
+const REPETITION = /^\{(\d+)(?:(,)(\d*))?\}/;
+const MAX_REPETITION_CHARACTERS = 40;
 
 function timesAt(source: string, at: number): number {
-  const [, least, comma, most = ""] = REPEATED.exec(source.slice(at, at + LONGEST_REPEATED)) as RegExpExecArray;
-  if (comma === undefined) return Number(least);
-  return most === "" ? Number(least) + 1 : Math.max(Number(least), Number(most));
+  const [, min, comma, max = ""] = REPETITION.exec(source.slice(at, at + MAX_REPETITION_CHARACTERS)) as RegExpExecArray;
+  if (comma === undefined) return Number(min);
+  return max === "" ? Number(min) + 1 : Math.max(Number(min), Number(max));
 }
 
 function escapeAt(source: string, at: number): readonly [length: number, size: number] {
@@ -81,8 +81,8 @@ function classAt(source: string, start: number, folds: boolean): readonly [lengt
   let size = 1;
   if (source[at] === "^") at++;
   /** the last two: a sign, a hyphen and a sign may be a range */
-  let before: Sign | undefined;
-  let last: Sign | undefined;
+  let before: ClassSign | undefined;
+  let last: ClassSign | undefined;
   for (let isFirst = true; at < source.length && (isFirst || source[at] !== "]"); isFirst = false) {
     if (source.startsWith("[:", at) && source.includes(":]", at)) {
       at = source.indexOf(":]", at) + 2;
@@ -91,7 +91,7 @@ function classAt(source: string, start: number, folds: boolean): readonly [lengt
     }
     const [sign, cost] = signAt(source, at);
     if (cost > 1) size += cost;
-    if (folds && last === HYPHEN && before !== undefined) size += Math.ceil(Math.max(0, sign.most - before.least) / FOLDED);
+    if (folds && last === HYPHEN && before !== undefined) size += Math.ceil(Math.max(0, sign.max - before.min) / FOLDED);
     [before, last] = [last, sign];
     at += sign.length;
   }
@@ -100,26 +100,26 @@ function classAt(source: string, start: number, folds: boolean): readonly [lengt
 }
 
 /** What stands for a sign in a class, and which it may be. */
-interface Sign {
+interface ClassSign {
   readonly length: number;
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
 }
 
-const HYPHEN: Sign = { length: 1, least: 0x2d, most: 0x2d };
+const HYPHEN: ClassSign = { length: 1, min: 0x2d, max: 0x2d };
 
 /** With what it costs. Of signs that are written by number, the common way is read. */
-function signAt(source: string, at: number): readonly [sign: Sign, cost: number] {
+function signAt(source: string, at: number): readonly [sign: ClassSign, cost: number] {
   if (source[at] === "-") return [HYPHEN, 1];
   const code = source.codePointAt(at) as number;
-  if (source[at] !== "\\") return [{ length: code > 0xffff ? 2 : 1, least: code, most: code }, 1];
+  if (source[at] !== "\\") return [{ length: code > 0xffff ? 2 : 1, min: code, max: code }, 1];
   const [length, cost] = escapeAt(source, at);
   const written = source.slice(at, at + length);
   const hexadecimal = /^\\x\{([0-9a-fA-F]{1,6})\}$/.exec(written)?.[1];
   if (hexadecimal !== undefined) {
-    const sign = Math.min(Number.parseInt(hexadecimal, 16), LAST_SIGN);
-    return [{ length, least: sign, most: sign }, cost];
+    const sign = Math.min(Number.parseInt(hexadecimal, 16), LAST_CODE_POINT);
+    return [{ length, min: sign, max: sign }, cost];
   }
   const itself = /^\\[^0-9a-zA-Z]/.test(written) ? (written.codePointAt(1) as number) : undefined;
-  return [{ length, least: itself ?? 0, most: itself ?? (written.includes("{") ? LAST_SIGN : 0x1ff) }, cost];
+  return [{ length, min: itself ?? 0, max: itself ?? (written.includes("{") ? LAST_CODE_POINT : 0x1ff) }, cost];
 }

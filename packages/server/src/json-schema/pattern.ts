@@ -1,5 +1,5 @@
 import { RE2JS } from "re2js";
-import type { Run } from "./run.js";
+import type { CheckRun } from "./check-run.js";
 
 /** A pattern, whose cost is known before it is tried: it grows with the text times the size of the pattern, never faster. */
 export class Pattern {
@@ -12,7 +12,7 @@ export class Pattern {
     this.size = this.#compiled.programSize();
   }
 
-  matches(text: string, run: Run): boolean {
+  matches(text: string, run: CheckRun): boolean {
     run.spend(10 + Math.ceil(((text.length + 1) * this.size) / 4));
     return this.#compiled.matcher(text).find();
   }

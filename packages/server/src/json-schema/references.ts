@@ -1,28 +1,30 @@
 import type { RawSchema } from "./keyword.js";
 
 /** Keywords that hold a schema, a list of schemas, or schemas by name. */
-const HOLD_ONE = new Set("items contains additionalProperties propertyNames not if then else unevaluatedItems unevaluatedProperties".split(" "));
-const HOLD_LIST = new Set("prefixItems allOf anyOf oneOf".split(" "));
-const HOLD_NAMED = new Set("properties patternProperties dependentSchemas dependencies $defs definitions".split(" "));
+const KEYWORDS_WITH_SCHEMA = new Set(
+  "items contains additionalProperties propertyNames not if then else unevaluatedItems unevaluatedProperties".split(" "),
+);
+const KEYWORDS_WITH_LIST = new Set("prefixItems allOf anyOf oneOf".split(" "));
+const KEYWORDS_WITH_NAMES = new Set("properties patternProperties dependentSchemas dependencies $defs definitions".split(" "));
 
 /** Names of schemas are URIs; those that are not whole count from here, which leads nowhere. */
-const NOWHERE = "https://schema.invalid/";
+const NO_BASE_URI = "https://schema.invalid/";
 
 /** A part of a schema, and what its references count from. */
-export interface Found {
+export interface SchemaLocation {
   readonly raw: unknown;
   readonly base: string;
 }
 
 /** Where the references of one schema lead: to itself and its parts. Nothing is ever fetched. */
 export class References {
-  readonly #byUri = new Map<string, Found>();
+  readonly #byUri = new Map<string, SchemaLocation>();
   readonly #dynamic = new Map<string, number>();
   readonly #bases = new Map<object, string>();
 
   constructor(readonly root: RawSchema) {
-    this.#byUri.set(NOWHERE, { raw: root, base: NOWHERE });
-    this.#scan(root, NOWHERE);
+    this.#byUri.set(NO_BASE_URI, { raw: root, base: NO_BASE_URI });
+    this.#scan(root, NO_BASE_URI);
   }
 
   /** What references in this schema count from. */
@@ -30,7 +32,7 @@ export class References {
     return this.#bases.get(raw) ?? within;
   }
 
-  find(reference: string, base: string): Found {
+  find(reference: string, base: string): SchemaLocation {
     const [uri, fragment] = split(reference, base);
     const anchored = fragment === "" || fragment.startsWith("/") ? undefined : this.#byUri.get(`${uri}#${fragment}`);
     if (anchored !== undefined) return anchored;
@@ -41,14 +43,14 @@ export class References {
   }
 
   /** Which of several it leads to would depend on how it was reached. */
-  findDynamic(reference: string, base: string): Found {
+  findDynamic(reference: string, base: string): SchemaLocation {
     const [, fragment] = split(reference, base);
     if ((this.#dynamic.get(fragment) ?? 0) > 1) throw new Error(`there is more than one $dynamicAnchor ${fragment.slice(0, 100)}`);
     return this.find(reference, base);
   }
 
-  #follow({ raw, base }: Found, pointer: string): Found | undefined {
-    let at: Found = { raw, base };
+  #follow({ raw, base }: SchemaLocation, pointer: string): SchemaLocation | undefined {
+    let at: SchemaLocation = { raw, base };
     for (const part of pointer.split("/").slice(1)) {
       const name = part.replaceAll("~1", "/").replaceAll("~0", "~");
       if (typeof at.raw !== "object" || at.raw === null || !Object.hasOwn(at.raw, name)) return undefined;
@@ -69,16 +71,17 @@ export class References {
     this.#bases.set(raw, base);
     for (const anchor of new Set([$anchor, $dynamicAnchor])) if (typeof anchor === "string") this.#name(`${base}#${anchor}`, { raw, base });
     if (typeof $dynamicAnchor === "string") this.#dynamic.set($dynamicAnchor, (this.#dynamic.get($dynamicAnchor) ?? 0) + 1);
-    for (const [keyword, held] of Object.entries(raw)) {
-      if (HOLD_ONE.has(keyword)) this.#scan(held, base);
-      else if (HOLD_LIST.has(keyword) && Array.isArray(held)) for (const one of held) this.#scan(one, base);
-      else if (HOLD_NAMED.has(keyword) && typeof held === "object" && held !== null) for (const one of Object.values(held)) this.#scan(one, base);
+    for (const [keyword, value] of Object.entries(raw)) {
+      if (KEYWORDS_WITH_SCHEMA.has(keyword)) this.#scan(value, base);
+      else if (KEYWORDS_WITH_LIST.has(keyword) && Array.isArray(value)) for (const one of value) this.#scan(one, base);
+      else if (KEYWORDS_WITH_NAMES.has(keyword) && typeof value === "object" && value !== null)
+        for (const one of Object.values(value)) this.#scan(one, base);
     }
   }
 
-  #name(uri: string, found: Found): void {
-    const known = this.#byUri.get(uri);
-    if (known !== undefined && known.raw !== found.raw) throw new Error(`two schemas are called ${uri.slice(0, 100)}`);
+  #name(uri: string, found: SchemaLocation): void {
+    const existing = this.#byUri.get(uri);
+    if (existing !== undefined && existing.raw !== found.raw) throw new Error(`two schemas are called ${uri.slice(0, 100)}`);
     this.#byUri.set(uri, found);
   }
 }

@@ -1,9 +1,9 @@
 import { type IncomingMessage, request as plainRequest } from "node:http";
 import { request as secureRequest } from "node:https";
 import { isIP } from "node:net";
-import { isSafe, NONE, safeLookup, systemResolve, Unsafe } from "./address.js";
+import { checkTarget, hostOf, type TargetRules } from "./check-target.js";
+import { isSafe, NO_NETWORKS, safeLookup, systemResolve, UnsafeTarget } from "./safe-address.js";
 import { signature } from "./signature.js";
-import { checkTarget, hostOf, type TargetRules } from "./target.js";
 
 export interface Delivery {
   readonly target: string;
@@ -14,7 +14,7 @@ export interface Delivery {
   readonly signal: AbortSignal;
 }
 
-export interface Delivered {
+export interface DeliveryAnswer {
   readonly status: number;
   /** ms, of `Retry-After` */
   readonly retryAfter: number | undefined;
@@ -23,14 +23,14 @@ export interface Delivered {
 }
 
 /** bytes of an answer that are read */
-const MOST_READ = 65_536;
-const LONGEST_REST = 86_400_000;
+const MAX_ANSWER_BYTES = 65_536;
+const MAX_RETRY_AFTER_MS = 86_400_000;
 
 /**
  * One request to a target: signed, never redirected, and to no address that was not looked at. Connections are not kept,
  * so that each one is looked at.
  */
-export async function deliver({ target, secrets, id, body, signal }: Delivery, rules: TargetRules = {}): Promise<Delivered> {
+export async function deliver({ target, secrets, id, body, signal }: Delivery, rules: TargetRules = {}): Promise<DeliveryAnswer> {
   const url = checkTarget(target, rules);
   const timestamp = Math.floor(Date.now() / 1000);
   const headers = {
@@ -44,13 +44,13 @@ export async function deliver({ target, secrets, id, body, signal }: Delivery, r
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const send = url.protocol === "https:" ? secureRequest : plainRequest;
     // An address needs no lookup, and was checked as it stands.
-    const lookup = isIP(hostOf(url)) === 0 ? { lookup: safeLookup(rules.resolve ?? systemResolve, rules.allowed ?? NONE) } : {};
+    const lookup = isIP(hostOf(url)) === 0 ? { lookup: safeLookup(rules.resolve ?? systemResolve, rules.allowed ?? NO_NETWORKS) } : {};
     const sent = send(url, { method: "POST", headers, agent: false, signal, ...lookup }, resolve);
     // Looked at once more where it counts: nothing has been sent before this.
     sent.on("socket", (socket) =>
       socket.once("connect", () => {
         if (!isSafe(socket.remoteAddress ?? "", rules.allowed))
-          sent.destroy(new Unsafe(`${url.hostname} led to an address that jobs may not be pushed to`));
+          sent.destroy(new UnsafeTarget(`${url.hostname} led to an address that jobs may not be pushed to`));
       }),
     );
     sent.on("error", reject);
@@ -69,9 +69,9 @@ async function read(response: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MOST_READ) {
+    if (size > MAX_ANSWER_BYTES) {
       response.destroy();
-      throw new Error(`the target answered with more than ${MOST_READ} bytes`);
+      throw new Error(`the target answered with more than ${MAX_ANSWER_BYTES} bytes`);
     }
     chunks.push(chunk);
   }
@@ -82,7 +82,7 @@ async function read(response: IncomingMessage): Promise<string> {
 export function retryAfterOf(header: string | undefined, now = Date.now()): number | undefined {
   if (header === undefined) return undefined;
   const ms = /^\d{1,9}$/.test(header.trim()) ? Number(header) * 1000 : Date.parse(header) - now;
-  return Number.isNaN(ms) ? undefined : Math.min(LONGEST_REST, Math.max(0, ms));
+  return Number.isNaN(ms) ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms));
 }
 
 function jsonOf(text: string, type: string | undefined): unknown {

@@ -18,15 +18,15 @@ export interface DeliveryHeaders {
 /** `unsigned`: by nobody who has the secret, or not now; `replayed`: this very delivery was here before. Answer both with 401. */
 export type Received = { readonly ok: true; readonly id: string } | { readonly ok: false; readonly why: "unsigned" | "replayed" };
 
-const TOLERANCE = 300;
-const MOST_REMEMBERED = 100_000;
+const DEFAULT_TOLERANCE_S = 300;
+const MAX_REMEMBERED_DELIVERIES = 100_000;
 
 /**
  * What a target does with what is pushed to it, before it believes it. The body is the bytes as they came: parsed and
  * printed again they may be others. A job that is tried again comes with the same id and another time, and is no replay: what
  * was done for that id is for the target to remember.
  */
-export function receiver({ secret, tolerance = TOLERANCE, now = Date.now }: ReceiverOptions): {
+export function receiver({ secret, tolerance = DEFAULT_TOLERANCE_S, now = Date.now }: ReceiverOptions): {
   receive(headers: DeliveryHeaders, body: string | Uint8Array): Received;
 } {
   const secrets = (typeof secret === "string" ? [secret] : secret).map(secretBytes);
@@ -34,22 +34,22 @@ export function receiver({ secret, tolerance = TOLERANCE, now = Date.now }: Rece
   const seen = new Map<string, number>();
   return {
     receive(headers, body) {
-      const told = {
+      const signed = {
         id: textOf(headers["webhook-id"]),
         timestamp: textOf(headers["webhook-timestamp"]),
         signature: textOf(headers["webhook-signature"]),
       };
       const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");
       const at = Math.floor(now() / 1_000);
-      if (!secrets.some((one) => verify(one, told, text, at, tolerance))) return { ok: false, why: "unsigned" };
+      if (!secrets.some((one) => verify(one, signed, text, at, tolerance))) return { ok: false, why: "unsigned" };
       for (const [oldest, until] of seen) {
-        if (until >= at && seen.size < MOST_REMEMBERED) break;
+        if (until >= at && seen.size < MAX_REMEMBERED_DELIVERIES) break;
         seen.delete(oldest);
       }
-      const delivery = `${told.timestamp} ${told.id}`;
+      const delivery = `${signed.timestamp} ${signed.id}`;
       if (seen.has(delivery)) return { ok: false, why: "replayed" };
       seen.set(delivery, at + 2 * tolerance);
-      return { ok: true, id: told.id };
+      return { ok: true, id: signed.id };
     },
   };
 }

@@ -4,14 +4,15 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 const PREFIX = "whsec_";
 /** bytes, as the specification has it */
-const SHORTEST = 24;
-const LONGEST = 64;
+const MIN_SECRET_BYTES = 24;
+const MAX_SECRET_BYTES = 64;
 
 /** The key inside a secret as people keep it: `whsec_` and base64. */
 export function secretBytes(secret: string): Buffer {
   const text = secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : secret;
   const bytes = /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, "base64") : Buffer.alloc(0);
-  if (bytes.length < SHORTEST || bytes.length > LONGEST) throw new Error(`a secret is ${PREFIX} and ${SHORTEST} to ${LONGEST} bytes in base64`);
+  if (bytes.length < MIN_SECRET_BYTES || bytes.length > MAX_SECRET_BYTES)
+    throw new Error(`a secret is ${PREFIX} and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64`);
   return bytes;
 }
 
@@ -32,7 +33,7 @@ export function verify(
   if (!Number.isInteger(timestamp) || Math.abs(now - timestamp) > tolerance) return false;
   const expected = Buffer.from(signature([secret], headers.id, timestamp, body));
   return headers.signature.split(" ").some((one) => {
-    const given = Buffer.from(one);
-    return given.length === expected.length && timingSafeEqual(given, expected);
+    const actual = Buffer.from(one);
+    return actual.length === expected.length && timingSafeEqual(actual, expected);
   });
 }

@@ -18,7 +18,7 @@ export function referenceOf(text: string, folder: string): Reference | undefined
     case "env":
       return /^\w+$/.test(rest) ? { kind, name: rest } : undefined;
     case "command": {
-      const words = wordsOf(rest);
+      const words = splitWords(rest);
       return words === undefined || words.length === 0 ? undefined : { kind, words };
     }
     default:
@@ -39,7 +39,7 @@ export function nameOf(reference: Reference): string {
 }
 
 /** Words apart, with quotes around those that hold blanks; nothing else means anything. Undefined if a quote stays open. */
-export function wordsOf(text: string): readonly string[] | undefined {
+export function splitWords(text: string): readonly string[] | undefined {
   const words: string[] = [];
   const rest = text.replace(/\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)/gy, (_, word: string) => {
     words.push(word.replace(/"([^"]*)"|'([^']*)'/g, (_, double?: string, single?: string) => double ?? single ?? ""));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Reference, referenceOf, wordsOf } from "./reference.js";
+import { type Reference, referenceOf, splitWords } from "./reference.js";
 import { Redactor, Secret } from "./secret.js";
 
 let folder: string;
@@ -33,7 +33,7 @@ describe("a reference", () => {
   });
 
   test("of a command is words, in which nothing is expanded", () => {
-    expect(wordsOf(`a 'b c' "d e" f"g h"i $HOME; rm * \`x\``)).toEqual(["a", "b c", "d e", "fg hi", "$HOME;", "rm", "*", "`x`"]);
+    expect(splitWords(`a 'b c' "d e" f"g h"i $HOME; rm * \`x\``)).toEqual(["a", "b c", "d e", "fg hi", "$HOME;", "rm", "*", "`x`"]);
   });
 });
 

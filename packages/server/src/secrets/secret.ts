@@ -6,10 +6,10 @@ import { nameOf, type Reference } from "./reference.js";
 const run = promisify(execFile);
 
 /** How long an answer is believed before its place is looked at again, in ms. A variable of our own process never changes. */
-const BELIEVED: Readonly<Record<Reference["kind"], number>> = { file: 1_000, env: Number.POSITIVE_INFINITY, command: 60_000 };
-const COMMAND_TIMEOUT = 10_000;
+const MAX_AGE_MS: Readonly<Record<Reference["kind"], number>> = { file: 1_000, env: Number.POSITIVE_INFINITY, command: 60_000 };
+const COMMAND_TIMEOUT_MS = 10_000;
 /** bytes; more is no secret but somebody's disk */
-const LARGEST = 65_536;
+const MAX_SECRET_BYTES = 65_536;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -19,34 +19,34 @@ export type Environment = Readonly<Record<string, string | undefined>>;
  */
 export class Secret {
   #value: string | undefined;
-  #mark = "";
+  #version = "";
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<string> | undefined;
 
   constructor(
     readonly reference: Reference,
     private readonly env: Environment,
-    private readonly known: Redactor,
+    private readonly redactor: Redactor,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
   /** Its value as of now. Fails if it was never had. */
   read(): Promise<string> {
-    if (this.#value !== undefined && this.now() - this.#readAt < BELIEVED[this.reference.kind]) return Promise.resolve(this.#value);
-    this.#reading ??= this.#look().finally(() => {
+    if (this.#value !== undefined && this.now() - this.#readAt < MAX_AGE_MS[this.reference.kind]) return Promise.resolve(this.#value);
+    this.#reading ??= this.#reread().finally(() => {
       this.#reading = undefined;
     });
     return this.#reading;
   }
 
-  async #look(): Promise<string> {
+  async #reread(): Promise<string> {
     try {
-      const mark = await markOf(this.reference);
-      if (this.#value === undefined || mark === undefined || mark !== this.#mark) {
+      const version = await fileVersion(this.reference);
+      if (this.#value === undefined || version === undefined || version !== this.#version) {
         const value = await contentOf(this.reference, this.env);
-        this.known.add(value);
+        this.redactor.add(value);
         this.#value = value;
-        this.#mark = mark ?? "";
+        this.#version = version ?? "";
       }
     } catch (error) {
       if (this.#value === undefined) throw error;
@@ -70,7 +70,7 @@ export class Secret {
 }
 
 /** Changes when the file does; undefined where only reading it tells. */
-async function markOf(reference: Reference): Promise<string | undefined> {
+async function fileVersion(reference: Reference): Promise<string | undefined> {
   if (reference.kind !== "file") return undefined;
   const { ino, mtimeMs, size } = await stat(reference.path);
   return `${ino} ${mtimeMs} ${size}`;
@@ -86,7 +86,7 @@ async function textOf(reference: Reference, env: Environment): Promise<string> {
   switch (reference.kind) {
     case "file": {
       const text = await readFile(reference.path, "utf8");
-      if (text.length > LARGEST) throw new Error(`${nameOf(reference)} is larger than ${LARGEST} bytes`);
+      if (text.length > MAX_SECRET_BYTES) throw new Error(`${nameOf(reference)} is larger than ${MAX_SECRET_BYTES} bytes`);
       return text;
     }
     case "env": {
@@ -97,11 +97,11 @@ async function textOf(reference: Reference, env: Environment): Promise<string> {
     case "command": {
       const [program = "", ...args] = reference.words;
       try {
-        return (await run(program, args, { timeout: COMMAND_TIMEOUT, maxBuffer: LARGEST, windowsHide: true })).stdout;
+        return (await run(program, args, { timeout: COMMAND_TIMEOUT_MS, maxBuffer: MAX_SECRET_BYTES, windowsHide: true })).stdout;
       } catch (error) {
         // Its message holds the whole command line, and what it printed before it failed may be the secret.
         const { code, killed } = error as { code?: unknown; killed?: boolean };
-        throw new Error(`${nameOf(reference)} ${killed ? `did not answer within ${COMMAND_TIMEOUT / 1_000} s` : `failed with ${code}`}`);
+        throw new Error(`${nameOf(reference)} ${killed ? `did not answer within ${COMMAND_TIMEOUT_MS / 1_000} s` : `failed with ${code}`}`);
       }
     }
   }
@@ -113,14 +113,14 @@ function withoutLineEnd(text: string): string {
 }
 
 /** A shorter one would be found in every other word. */
-const SHORTEST = 4;
+const MIN_REDACTED_CHARACTERS = 4;
 
 /** Knows the secrets that were read, and takes them out of what is to be printed. */
 export class Redactor {
   readonly #values = new Set<string>();
 
   add(value: string): void {
-    if (value.length < SHORTEST) return;
+    if (value.length < MIN_REDACTED_CHARACTERS) return;
     this.#values.add(value);
     // As it stands in a URL.
     this.#values.add(encodeURIComponent(value));

@@ -5,16 +5,16 @@ import { type Environment, Redactor, Secret } from "./secret.js";
 /** The secrets of one process, each read in one place, and none of them ever printed. */
 export class Secrets {
   readonly #redactor = new Redactor();
-  readonly #known = new Map<string, Secret>();
+  readonly #secrets = new Map<string, Secret>();
 
   constructor(private readonly env: Environment) {}
 
   at(reference: Reference): Secret {
     const key = JSON.stringify(reference);
-    const known = this.#known.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#secrets.get(key);
+    if (existing !== undefined) return existing;
     const secret = new Secret(reference, this.env, this.#redactor);
-    this.#known.set(key, secret);
+    this.#secrets.set(key, secret);
     return secret;
   }
 

@@ -1,11 +1,11 @@
 import { readFile, stat } from "node:fs/promises";
 import type { SecureContextOptions } from "node:tls";
 import { type CertificateTexts, certificateFaults } from "pawl";
-import { ConfigError, reasonOf, together } from "../config/problem.js";
+import { ConfigError, reasonOf, runAllChecks } from "../config/problem.js";
 import type { Secret } from "../secrets/secret.js";
 
 /** Where the API's certificates are. */
-export interface CertificatePlaces {
+export interface CertificateFiles {
   readonly cert: string;
   readonly key: Secret;
   /** if set, a certificate of these is asked of every client */
@@ -17,17 +17,17 @@ export interface CertificatePlaces {
 export type CertificateSetting = "tls.cert" | "tls.key" | "tls.clientCa";
 
 /** How often the files are looked at, in ms: a renewed certificate is in use soon after. */
-const LOOK = 2_000;
+const CHECK_INTERVAL_MS = 2_000;
 
 /** The certificates as they are now; fails with what is wrong with them. */
-export async function readCertificates({ cert, key, clientCa, where }: CertificatePlaces): Promise<SecureContextOptions> {
-  const [chain, secret, ca] = await together(
+export async function readCertificates({ cert, key, clientCa, where }: CertificateFiles): Promise<SecureContextOptions> {
+  const [chain, secret, ca] = await runAllChecks(
     () => readPem(cert, where("tls.cert")),
     () => key.read().catch((error: unknown) => wrong(where("tls.key"), reasonOf(error))),
     async () => (clientCa === undefined ? undefined : readPem(clientCa, where("tls.clientCa"))),
   );
-  const named = { cert: "tls.cert", key: "tls.key", ca: "tls.clientCa" } as const;
-  refuseFaults({ cert: chain, key: secret, ...(ca === undefined ? {} : { ca }) }, (of) => where(named[of]));
+  const settingOf = { cert: "tls.cert", key: "tls.key", ca: "tls.clientCa" } as const;
+  refuseFaults({ cert: chain, key: secret, ...(ca === undefined ? {} : { ca }) }, (of) => where(settingOf[of]));
   return { cert: chain, key: secret, ...(ca === undefined ? {} : { ca }), minVersion: "TLSv1.2" };
 }
 
@@ -51,33 +51,37 @@ function wrong(where: string, what: string): never {
 
 /** Calls back with the certificates whenever they were changed, until the answer is called. Broken ones are told, and not used. */
 export function watchCertificates(
-  places: CertificatePlaces,
+  files: CertificateFiles,
   changed: (secure: SecureContextOptions) => void,
-  trouble: (error: unknown) => void,
+  onError: (error: unknown) => void,
 ): () => void {
   let seen: string | undefined;
-  let told: string | undefined;
-  const look = async () => {
-    const mark = [await markOf(places.cert), await places.key.read(), places.clientCa === undefined ? "" : await markOf(places.clientCa)].join("\n");
+  let reportedReason: string | undefined;
+  const check = async () => {
+    const version = [
+      await fileVersion(files.cert),
+      await files.key.read(),
+      files.clientCa === undefined ? "" : await fileVersion(files.clientCa),
+    ].join("\n");
     const before = seen;
-    if (mark === before) return;
-    if (before !== undefined) changed(await readCertificates(places));
-    seen = mark;
-    told = undefined;
+    if (version === before) return;
+    if (before !== undefined) changed(await readCertificates(files));
+    seen = version;
+    reportedReason = undefined;
   };
   const timer = setInterval(() => {
-    look().catch((error: unknown) => {
+    check().catch((error: unknown) => {
       // Certificate and key are two files, replaced one after the other: it is looked again, and told once.
-      if (told !== reasonOf(error)) trouble(error);
-      told = reasonOf(error);
+      if (reportedReason !== reasonOf(error)) onError(error);
+      reportedReason = reasonOf(error);
     });
-  }, LOOK);
+  }, CHECK_INTERVAL_MS);
   timer.unref();
-  void look().catch(trouble);
+  void check().catch(onError);
   return () => clearInterval(timer);
 }
 
-async function markOf(path: string): Promise<string> {
+async function fileVersion(path: string): Promise<string> {
   const { ino, mtimeMs, size } = await stat(path);
   return `${ino} ${mtimeMs} ${size}`;
 }

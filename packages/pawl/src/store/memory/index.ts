@@ -1,30 +1,30 @@
-import type { Store } from "../port.js";
-import { memoryApiKeys } from "./api-keys.js";
-import { memoryAudit } from "./audit.js";
-import { memoryBatches } from "./batches.js";
-import { memoryBreakers } from "./breakers.js";
-import { memoryCheckup } from "./checkup.js";
-import { memoryDataKeys } from "./data-keys.js";
-import { memoryDead } from "./dead.js";
-import { memoryDuties } from "./duties.js";
-import { memoryEvents } from "./events.js";
-import { memoryExplain } from "./explain.js";
-import { openFresh } from "./gates.js";
-import { memoryIngest } from "./ingest.js";
-import { memoryJobs } from "./jobs.js";
-import { memoryLanes } from "./lanes.js";
-import { memoryLeases } from "./leases.js";
-import { memoryLimits } from "./limits.js";
-import { memoryPolicies } from "./policies.js";
-import { memoryPurges } from "./purges.js";
-import { memoryRecords } from "./records.js";
-import { memoryReplies } from "./replies.js";
-import { memorySchedules } from "./schedules.js";
-import { memorySeries } from "./series.js";
+import type { Store } from "../port/index.js";
+import { memoryApiKeys } from "./access/api-keys.js";
+import { memoryAudit } from "./access/audit.js";
+import { memoryDataKeys } from "./access/data-keys.js";
+import { memoryPurges } from "./access/purges.js";
+import { memoryLanes } from "./claim/lanes.js";
+import { memoryLeases } from "./claim/leases.js";
+import { memoryWorkers } from "./claim/workers.js";
+import { memoryBatches } from "./jobs/batches.js";
+import { memoryDead } from "./jobs/dead.js";
+import { memoryJobs } from "./jobs/jobs.js";
+import { memoryReplies } from "./jobs/replies.js";
+import { memoryTargets } from "./jobs/targets.js";
+import { memoryTasks } from "./jobs/tasks.js";
+import { memoryBreakers } from "./limits/breakers.js";
+import { memoryIngest } from "./limits/ingest.js";
+import { checkLimitKeys } from "./limits/limit-keys.js";
+import { memoryLimits } from "./limits/limits.js";
+import { memoryPolicies } from "./limits/policies.js";
+import { memoryCheckup } from "./observe/checkup.js";
+import { memoryDuties } from "./observe/duties.js";
+import { memoryEvents } from "./observe/events.js";
+import { memoryExplain } from "./observe/explain.js";
+import { memoryRecords } from "./observe/records.js";
+import { memorySeries } from "./observe/series.js";
+import { memorySchedules } from "./schedules/schedules.js";
 import { Tables } from "./state.js";
-import { memoryTargets } from "./targets.js";
-import { memoryTasks } from "./tasks.js";
-import { memoryWorkers } from "./workers.js";
 
 export interface MemoryStoreOptions {
   /** the store's clock, ms since 1970 */
@@ -36,7 +36,7 @@ export interface MemoryStoreOptions {
  * Every verb is one synchronous step, every rule comes from core. Nothing survives the process.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  const tables = new Tables(options.now ?? Date.now, openFresh);
+  const tables = new Tables(options.now ?? Date.now, checkLimitKeys);
   return {
     jobs: memoryJobs(tables),
     batches: memoryBatches(tables),
@@ -63,15 +63,15 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     dataKeys: memoryDataKeys(tables),
     purges: memoryPurges(tables),
     engine: { engine: "memory", place: "memory:", version: "1", durability: "none", schema: 0 },
-    onHint(listener) {
+    onWakeup(listener) {
       tables.listeners.add(listener);
       return () => void tables.listeners.delete(listener);
     },
-    hint(hint) {
-      for (const listener of tables.listeners) listener(hint);
+    sendWakeup(wakeup) {
+      for (const listener of tables.listeners) listener(wakeup);
     },
     // There are no others.
-    hearsOthers: () => true,
+    receivesWakeups: () => true,
     async close() {
       tables.closed = true;
       tables.listeners.clear();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { storeConformance } from "../conformance/index.js";
-import { runModel } from "../conformance/model.js";
-import { ANA, FAILED, HOUR, KILLED, lane, MINUTE, SUCCEEDED, TestClock, World } from "../conformance/world.js";
-import type { Hint } from "../port.js";
+import { storeConformance } from "../../../conformance/index.js";
+import { runModel } from "../../../conformance/model.js";
+import { ANA, FAILED, HOUR, KILLED, lane, MINUTE, SUCCEEDED, TestClock, World } from "../../../conformance/world.js";
+import type { Wakeup } from "../port/index.js";
 import { memoryStore } from "./index.js";
 
 storeConformance({ name: "memory", make: async (now) => memoryStore({ now }) });
@@ -17,9 +17,9 @@ describe("memory store on its own", () => {
   const listen = () => {
     const clock = new TestClock();
     const store = memoryStore({ now: clock.now });
-    const hints: Hint[] = [];
-    const stop = store.onHint((hint) => hints.push(hint));
-    return { w: new World(store, clock), clock, store, stop, take: () => hints.splice(0) };
+    const wakeups: Wakeup[] = [];
+    const stop = store.onWakeup((wakeup) => wakeups.push(wakeup));
+    return { w: new World(store, clock), clock, store, stop, take: () => wakeups.splice(0) };
   };
 
   it("tells of ready lanes, of due times, of intents and of ends, once per step", async () => {
@@ -60,7 +60,7 @@ describe("memory store on its own", () => {
 
   it("works on when a listener throws, and no longer tells one that left", async () => {
     const { w, store, stop, take } = listen();
-    store.onHint(() => {
+    store.onWakeup(() => {
       throw new Error("not my day");
     });
     await w.add();
@@ -93,7 +93,7 @@ describe("memory store on its own", () => {
     const { store } = listen();
     await store.close();
     await store.close();
-    await expect(store.duties.pulse()).rejects.toMatchObject({ code: "closed" });
+    await expect(store.duties.poll()).rejects.toMatchObject({ code: "closed" });
   });
 
   it("stays fast with a long lane and many delayed jobs", async () => {

@@ -1,13 +1,13 @@
-import { isFinished } from "../../core/job.js";
-import { compareText } from "../../core/lane.js";
-import { stillHolds } from "../../core/unique.js";
-import type { ExportedJob, PruneReport, PruneRules } from "../port-duties.js";
-import { forgetBatches } from "./batches.js";
-import { erase, lastOf } from "./endings.js";
-import { enter, hasStarted, leave } from "./places.js";
-import { forgetReplies } from "./replies.js";
-import type { JobRow, Tables } from "./state.js";
-import { historyOf, recordOf } from "./view.js";
+import { isFinished } from "../../core/jobs/job.js";
+import { compareText } from "../../core/jobs/lane.js";
+import { stillHolds } from "../../core/jobs/unique-key.js";
+import type { ExportedJob, PruneReport, PruneRules } from "../port/duties.js";
+import { forgetBatches } from "./jobs/batches.js";
+import { erase, lastOf } from "./jobs/history.js";
+import { enter, hasStarted, leave } from "./jobs/move.js";
+import { forgetReplies } from "./jobs/replies.js";
+import { historyOf, recordOf } from "./jobs/view.js";
+import type { MemoryJob, Tables } from "./state.js";
 
 /** Three steps, because the export is somebody else's code and may take its time: choose, export, let go. */
 export async function prune(tables: Tables, rules: PruneRules): Promise<PruneReport> {
@@ -18,7 +18,7 @@ export async function prune(tables: Tables, rules: PruneRules): Promise<PruneRep
   if (batch.length > 0) await rules.exportFinished?.(batch);
   return tables.step(() => {
     // What was brought back or dropped meanwhile is no longer ours to let go.
-    const rows = chosen.filter((row) => tables.jobs.get(row.id) === row && isFinished(row.place.state));
+    const rows = chosen.filter((row) => tables.jobs.get(row.id) === row && isFinished(row.status.state));
     for (const row of rows) {
       leave(tables, row);
       erase(tables, row);
@@ -27,10 +27,10 @@ export async function prune(tables: Tables, rules: PruneRules): Promise<PruneRep
   });
 }
 
-function pastTheirTime(tables: Tables, rules: PruneRules): readonly JobRow[] {
-  const finishedAt = (row: JobRow) => lastOf(row)?.finishedAt ?? row.createdAt;
+function pastTheirTime(tables: Tables, rules: PruneRules): readonly MemoryJob[] {
+  const finishedAt = (row: MemoryJob) => lastOf(row)?.finishedAt ?? row.createdAt;
   return [...tables.jobs.values()]
-    .filter((row) => isFinished(row.place.state) && finishedAt(row) + (row.place.state === "dead" ? rules.dead : rules.finished) <= tables.now)
+    .filter((row) => isFinished(row.status.state) && finishedAt(row) + (row.status.state === "dead" ? rules.dead : rules.finished) <= tables.now)
     .sort((a, b) => finishedAt(a) - finishedAt(b) || compareText(a.id, b.id))
     .slice(0, rules.limit);
 }
@@ -42,7 +42,7 @@ function forget(tables: Tables): number {
   }
   for (const [key, { job, hold, until }] of tables.keys) {
     const row = tables.jobs.get(job);
-    const held = row !== undefined && stillHolds({ job, hold, state: row.place.state, started: hasStarted(row), remaining: until - tables.now });
+    const held = row !== undefined && stillHolds({ job, hold, state: row.status.state, started: hasStarted(row), remaining: until - tables.now });
     if (!held && tables.keys.delete(key)) forgotten++;
   }
   for (const { effects } of tables.jobs.values()) {
@@ -56,18 +56,18 @@ export function restore(tables: Tables, batch: readonly ExportedJob[]): Promise<
   return tables.step(() => {
     const missing = batch.filter(({ job }) => !tables.jobs.has(job.id));
     for (const { job, history } of missing) {
-      const row: JobRow = {
+      const row: MemoryJob = {
         id: job.id,
         lane: job.lane,
         options: job.options,
         createdAt: job.createdAt,
         dueAt: job.dueAt,
         input: job.input,
-        place: { state: job.state as "succeeded" | "dead" | "cancelled" },
-        spent: job.spent,
+        status: { state: job.state as "succeeded" | "dead" | "cancelled" },
+        attempts: job.attempts,
         crashes: job.crashes,
         waits: new Set(),
-        onDeath: "die",
+        onDependencyDeath: "die",
         progress: job.progress,
         key: undefined,
         history: [...history],

@@ -1,44 +1,44 @@
-import type { StoredEntry } from "../../core/audit.js";
-import type { IngestState } from "../../core/backpressure.js";
-import type { DeathPolicy } from "../../core/dependency.js";
-import { pawlError } from "../../core/error.js";
-import type { BootId, JobId, LeaseId } from "../../core/id.js";
-import type { Asked, AttemptRecord, JobOptions, LogLine, State } from "../../core/job.js";
-import type { Lane, LaneKey } from "../../core/lane.js";
-import type { WorkerRef } from "../../core/lease.js";
-import type { GateKey, GateReason, LimitRule } from "../../core/limit.js";
-import type { Pace } from "../../core/pace.js";
-import type { PolicyRecord } from "../../core/policy.js";
-import type { FiredTick, ScheduleRecord, TickGap } from "../../core/schedule.js";
-import type { TaskRecord } from "../../core/task.js";
-import type { UniqueRule } from "../../core/unique.js";
-import type { Hint } from "../port.js";
-import type { DataKeyRecord } from "../port-data-keys.js";
-import type { PurgeRecord } from "../port-purges.js";
-import type { LiveWorker } from "../port-workers.js";
-import type { ApiKeyRow } from "./api-keys.js";
-import type { BatchRow } from "./batches.js";
-import type { BreakerRow } from "./breakers.js";
-import { eventLog } from "./events.js";
-import { Line } from "./line.js";
-import type { ReplyRow } from "./replies.js";
-import type { SeriesRow } from "./series.js";
-import { Slots } from "./slots.js";
-import type { TargetRow } from "./targets.js";
-import { Timeline } from "./timeline.js";
+import type { StoredEntry } from "../../core/access/audit-entry.js";
+import type { DeathPolicy } from "../../core/jobs/dependency.js";
+import type { InstanceId, JobId, LeaseId } from "../../core/jobs/id.js";
+import type { AttemptRecord, JobOptions, JobState, LogLine, RequestedIntent } from "../../core/jobs/job.js";
+import type { Lane, LaneKey } from "../../core/jobs/lane.js";
+import type { WorkerRef } from "../../core/jobs/lease.js";
+import type { TaskRecord } from "../../core/jobs/task-record.js";
+import type { UniqueRule } from "../../core/jobs/unique-key.js";
+import type { IngestState } from "../../core/limits/ingest-limit.js";
+import type { LimitKeyId, LimitReason, LimitRule } from "../../core/limits/limit-rule.js";
+import type { StartRate } from "../../core/limits/start-rate.js";
+import type { FiredTick, ScheduleRecord, TickGap } from "../../core/schedules/schedule.js";
+import type { PolicyRecord } from "../../core/sharing/policy.js";
+import { pawlError } from "../../core/values/error.js";
+import type { DataKeyRecord } from "../port/access/data-keys.js";
+import type { PurgeRecord } from "../port/access/purges.js";
+import type { Wakeup } from "../port/index.js";
+import type { LiveWorker } from "../port/workers.js";
+import type { MemoryApiKey } from "./access/api-keys.js";
+import { JobFifo } from "./claim/fifo.js";
+import { TimeHeap } from "./claim/time-heap.js";
+import type { MemoryBatch } from "./jobs/batches.js";
+import type { MemoryReply } from "./jobs/replies.js";
+import type { MemoryTarget } from "./jobs/targets.js";
+import type { MemoryBreaker } from "./limits/breakers.js";
+import { LimitSlots } from "./limits/slots.js";
+import { eventLog } from "./observe/events.js";
+import type { MemorySeriesMinute } from "./observe/series.js";
 
 /** Where a job is, and what belongs to being there. In Postgres, the table that holds its row. */
-export type Place =
+export type JobStatus =
   | { readonly state: "blocked" }
   | { readonly state: "scheduled"; readonly runAt: number }
-  /** `front`: it was let in after it had waited at a gate */
-  | { readonly state: "ready"; readonly front?: true }
-  /** `runAt` if it was paused while it waited for its time; `standing` if it waits at a gate */
-  | { readonly state: "parked"; readonly runAt?: number; readonly standing?: Standing }
+  /** `admitted`: it was let in after it had waited at a limit key */
+  | { readonly state: "ready"; readonly admitted?: true }
+  /** `runAt` if it was paused while it waited for its time; `limitWait` if it waits at a limit key */
+  | { readonly state: "parked"; readonly runAt?: number; readonly limitWait?: LimitWait }
   | { readonly state: "running"; readonly lease: LeaseId }
   | { readonly state: "succeeded" | "dead" | "cancelled" };
 
-export interface JobRow {
+export interface MemoryJob {
   readonly id: JobId;
   readonly lane: Lane;
   options: JobOptions | undefined;
@@ -46,24 +46,24 @@ export interface JobRow {
   readonly dueAt: number;
   /** a redrive may replace it */
   input: string;
-  place: Place;
-  spent: number;
+  status: JobStatus;
+  attempts: number;
   crashes: number;
   /** parents not satisfied yet */
   readonly waits: Set<JobId>;
-  readonly onDeath: DeathPolicy;
+  readonly onDependencyDeath: DeathPolicy;
   progress: string | undefined;
-  /** its place in `keys`, if it took one */
+  /** its key in `keys`, if it took one */
   readonly key: string | undefined;
-  readonly history: HistoryRow[];
+  readonly history: MemoryAttempt[];
   readonly logs: LogLine[];
   readonly effects: Map<string, { readonly value: string; readonly until: number }>;
 }
 
-/** The boot is the fence: it tells a repeated settle from a stale one after the lease is gone. */
-export type HistoryRow = AttemptRecord & { readonly boot?: BootId };
+/** The instance is the fence: it tells a repeated settle from a stale one after the lease is gone. */
+export type MemoryAttempt = AttemptRecord & { readonly instance?: InstanceId };
 
-export interface LeaseRow {
+export interface MemoryLease {
   readonly id: LeaseId;
   readonly worker: WorkerRef;
   readonly claimedAt: number;
@@ -76,7 +76,7 @@ export interface LeaseRow {
   readonly settled: Set<JobId>;
 }
 
-export interface KeyRow {
+export interface MemoryUniqueKey {
   readonly job: JobId;
   readonly hold: UniqueRule["hold"];
   /** end of its period; only if it holds for one */
@@ -86,28 +86,28 @@ export interface KeyRow {
 }
 
 /** One key of one limit, as long as somebody was under it. */
-export interface GateRow {
+export interface MemoryLimitKey {
   rule: LimitRule;
   fullAt: number | undefined;
   pausedUntil: number | undefined;
   closed: boolean;
-  /** who waits here, by rank and place */
-  readonly line: LineEntry[];
+  /** the jobs that wait here, by rank and seq */
+  readonly limitQueue: LimitQueueEntry[];
 }
 
-export interface LineEntry {
+export interface LimitQueueEntry {
   readonly job: JobId;
   readonly rank: number;
-  readonly place: number;
+  readonly seq: number;
 }
 
-/** Where in which line a parked job stands. */
-export interface Standing extends LineEntry {
-  readonly gate: GateKey;
-  readonly reason: GateReason;
+/** At which limit key a parked job waits, and where in its queue. */
+export interface LimitWait extends LimitQueueEntry {
+  readonly limitKey: LimitKeyId;
+  readonly reason: LimitReason;
 }
 
-export interface ScheduleRow {
+export interface MemorySchedule {
   record: ScheduleRecord;
   /** jobs of its ticks that may be unfinished */
   open: readonly JobId[];
@@ -120,66 +120,66 @@ export interface ScheduleRow {
 
 /** Every table of the store, and the step in which they change. */
 export class Tables {
-  readonly jobs = new Map<JobId, JobRow>();
-  /** ready jobs by lane: those that waited at a gate, and the others */
-  readonly lanes = new Map<LaneKey, { readonly lane: Lane; readonly front: Line; readonly line: Line }>();
-  /** lanes whose last claim took from the front: the next one takes from the others */
-  readonly othersTurn = new Set<LaneKey>();
+  readonly jobs = new Map<JobId, MemoryJob>();
+  /** ready jobs by lane: those that waited at a limit key, and the others */
+  readonly lanes = new Map<LaneKey, { readonly lane: Lane; readonly admitted: JobFifo; readonly rest: JobFifo }>();
+  /** lanes whose last claim took from the admitted section: the next one takes from the rest */
+  readonly restIsNext = new Set<LaneKey>();
   /** ready jobs that are run alone */
-  readonly suspects = new Line();
-  readonly scheduled = new Timeline();
+  readonly suspects = new JobFifo();
+  readonly scheduled = new TimeHeap();
   /** pending jobs with an expiry or a deadline */
-  readonly timers = new Timeline();
-  readonly leases = new Map<LeaseId, LeaseRow>();
+  readonly timers = new TimeHeap();
+  readonly leases = new Map<LeaseId, MemoryLease>();
   /** parent → the jobs that wait for it */
   readonly dependents = new Map<JobId, Set<JobId>>();
   /** asked of jobs, and not carried out yet */
-  readonly intents = new Map<JobId, Asked>();
-  readonly keys = new Map<string, KeyRow>();
+  readonly intents = new Map<JobId, RequestedIntent>();
+  readonly keys = new Map<string, MemoryUniqueKey>();
   readonly requests = new Map<string, { readonly job: JobId; readonly digest: string | undefined; readonly until: number }>();
   /** by name */
   readonly tasks = new Map<string, TaskRecord>();
-  /** by boot */
-  readonly workers = new Map<BootId, LiveWorker>();
-  readonly breakers = new Map<string, BreakerRow>();
+  /** by instance */
+  readonly workers = new Map<InstanceId, LiveWorker>();
+  readonly breakers = new Map<string, MemoryBreaker>();
   readonly paused = { queue: new Set<string>(), task: new Set<string>(), tenant: new Set<string>() };
   /** how fast jobs are started, by queue and task */
-  readonly paces = new Map<string, Pace>();
+  readonly startRates = new Map<string, StartRate>();
   /** by `policyKey` */
   readonly ingest = new Map<string, IngestState>();
   /** by `policyKey` */
   readonly policies = new Map<string, PolicyRecord>();
   /** counts their changes */
-  policyMark = 0;
+  policyVersion = 0;
   /** when the buckets of limits will be full again, by `policyKey` */
   readonly buckets = new Map<string, number>();
-  readonly slots = new Slots();
-  readonly gates = new Map<GateKey, GateRow>();
-  /** gates to look at, and when */
-  readonly knocks = new Map<GateKey, number>();
+  readonly slots = new LimitSlots();
+  readonly limitKeys = new Map<LimitKeyId, MemoryLimitKey>();
+  /** limit keys to look at, and when */
+  readonly limitChecks = new Map<LimitKeyId, number>();
   /** those of the step in hand, to be looked at before it ends */
-  readonly fresh = new Set<GateKey>();
+  readonly limitKeysToCheck = new Set<LimitKeyId>();
   /** by `seedOf` */
-  readonly schedules = new Map<string, ScheduleRow>();
+  readonly schedules = new Map<string, MemorySchedule>();
   /** by `targetKey` */
-  readonly targets = new Map<string, TargetRow>();
-  readonly apiKeys = new Map<string, ApiKeyRow>();
+  readonly targets = new Map<string, MemoryTarget>();
+  readonly apiKeys = new Map<string, MemoryApiKey>();
   /** counts what makes a key that was good no longer so */
-  apiKeyMark = 0;
+  apiKeyVersion = 0;
   /** chains by tenant; undefined: that of the store as a whole */
   readonly audit = new Map<string | undefined, readonly StoredEntry[]>();
-  readonly replies = new Map<string, ReplyRow>();
+  readonly replies = new Map<string, MemoryReply>();
   readonly dataKeys = new Map<string, DataKeyRecord>();
   readonly purges = new Map<string, PurgeRecord>();
-  /** by tenant and request id */
-  readonly batches = new Map<string, BatchRow>();
+  /** by tenant and idempotency key */
+  readonly batches = new Map<string, MemoryBatch>();
   readonly events = eventLog();
   /** by minute, queue and task */
-  readonly series = new Map<string, SeriesRow>();
-  readonly counts = new Map<string, { readonly queue: string; readonly task: string; readonly counts: Record<State, number> }>();
+  readonly series = new Map<string, MemorySeriesMinute>();
+  readonly counts = new Map<string, { readonly queue: string; readonly task: string; readonly counts: Record<JobState, number> }>();
 
-  readonly listeners = new Set<(hint: Hint) => void>();
-  readonly hints: HintBatch = {
+  readonly listeners = new Set<(wakeup: Wakeup) => void>();
+  readonly wakeups: WakeupBatch = {
     ready: new Map(),
     finished: [],
     scheduledAt: undefined,
@@ -196,7 +196,7 @@ export class Tables {
   readonly #clock: () => number;
   readonly #beforeEnd: (tables: Tables) => void;
   #lastLease = 0;
-  #lastPlace = 0;
+  #lastQueueSeq = 0;
 
   constructor(clock: () => number, beforeEnd: (tables: Tables) => void = () => {}) {
     this.#clock = clock;
@@ -213,10 +213,10 @@ export class Tables {
     return answer;
   }
 
-  /** in the order in which jobs line up */
-  nextPlace(): number {
-    this.#lastPlace += 1;
-    return this.#lastPlace;
+  /** in the order in which jobs are queued */
+  nextQueueSeq(): number {
+    this.#lastQueueSeq += 1;
+    return this.#lastQueueSeq;
   }
 
   nextLease(): LeaseId {
@@ -225,10 +225,10 @@ export class Tables {
   }
 
   #tell(): void {
-    for (const hint of takeHints(this.hints, this.now)) {
+    for (const wakeup of takeWakeups(this.wakeups, this.now)) {
       for (const listener of this.listeners) {
         try {
-          listener(hint);
+          listener(wakeup);
         } catch {
           // A listener's fault is not the step's, which is done.
         }
@@ -237,8 +237,8 @@ export class Tables {
   }
 }
 
-/** What a step woke, gathered into one hint of each kind. */
-interface HintBatch {
+/** What a step woke, gathered into one wakeup of each kind. */
+interface WakeupBatch {
   readonly ready: Map<LaneKey, Lane>;
   readonly finished: JobId[];
   scheduledAt: number | undefined;
@@ -250,17 +250,17 @@ interface HintBatch {
   events: boolean;
 }
 
-function takeHints(batch: HintBatch, now: number): Hint[] {
-  const hints: Hint[] = [];
-  if (batch.ready.size > 0) hints.push({ kind: "ready", lanes: [...batch.ready.values()] });
-  if (batch.scheduledAt !== undefined) hints.push({ kind: "scheduled", dueIn: batch.scheduledAt - now });
-  if (batch.tickAt !== undefined) hints.push({ kind: "tick", dueIn: batch.tickAt - now });
-  if (batch.admitAt !== undefined) hints.push({ kind: "admit", dueIn: batch.admitAt - now });
-  if (batch.intent) hints.push({ kind: "intent" });
-  if (batch.finished.length > 0) hints.push({ kind: "finished", jobs: [...batch.finished] });
-  if (batch.lanes) hints.push({ kind: "lanes" });
-  if (batch.watch) hints.push({ kind: "watch" });
-  if (batch.events) hints.push({ kind: "events" });
+function takeWakeups(batch: WakeupBatch, now: number): Wakeup[] {
+  const wakeups: Wakeup[] = [];
+  if (batch.ready.size > 0) wakeups.push({ kind: "ready", lanes: [...batch.ready.values()] });
+  if (batch.scheduledAt !== undefined) wakeups.push({ kind: "scheduled", dueIn: batch.scheduledAt - now });
+  if (batch.tickAt !== undefined) wakeups.push({ kind: "tick", dueIn: batch.tickAt - now });
+  if (batch.admitAt !== undefined) wakeups.push({ kind: "admit", dueIn: batch.admitAt - now });
+  if (batch.intent) wakeups.push({ kind: "intent" });
+  if (batch.finished.length > 0) wakeups.push({ kind: "finished", jobs: [...batch.finished] });
+  if (batch.lanes) wakeups.push({ kind: "lanes" });
+  if (batch.watch) wakeups.push({ kind: "watch" });
+  if (batch.events) wakeups.push({ kind: "events" });
   batch.ready.clear();
   batch.finished.length = 0;
   batch.scheduledAt = undefined;
@@ -270,5 +270,5 @@ function takeHints(batch: HintBatch, now: number): Hint[] {
   batch.lanes = false;
   batch.watch = false;
   batch.events = false;
-  return hints;
+  return wakeups;
 }

@@ -1,66 +1,66 @@
-import { isPawlError, pawlError } from "../../core/error.js";
-import type { Enqueued, NewJob } from "../../core/job.js";
-import { type Lane, laneKey } from "../../core/lane.js";
-import { type Clock, systemClock } from "../../runtime/clock.js";
-import type { ForeignTransaction, Hint, Store, StoreInfo } from "../port.js";
-import type { BatchStore } from "../port-batches.js";
-import type { JobStore } from "../port-jobs.js";
-import { type Admitted, admit } from "./admit.js";
-import { postgresApiKeys } from "./api-keys.js";
-import { postgresAudit } from "./audit.js";
-import { enqueueOnce, findBatch } from "./batches.js";
-import { postgresBreakers } from "./breakers.js";
-import { carryOut } from "./carry-out.js";
-import { postgresCheckup } from "./checkup.js";
-import { claim, claimSuspect } from "./claim.js";
-import { claimLimited, claimLimitedSuspect } from "./claim-limited.js";
-import { type Controlled, cancel, drop, pause, redrive, resume, retry } from "./control.js";
-import { fold, readCounts } from "./counts.js";
-import { postgresDataKeys } from "./data-keys.js";
-import { type Db, foreignDb } from "./db.js";
-import { postgresDead } from "./dead-groups.js";
-import { enqueuePlain, isOneNow } from "./enqueue.js";
-import { enqueueApart, isGuarded } from "./enqueue-apart.js";
-import type { StoredJobs } from "./enqueue-one.js";
-import { DriverError } from "./errors.js";
-import { postgresEvents } from "./events.js";
-import { expire } from "./expire.js";
-import { postgresExplain } from "./explain.js";
-import { Flusher } from "./flusher.js";
-import { Hints } from "./hints.js";
-import { postgresIngest } from "./ingest.js";
-import { sameKnocks } from "./knocks.js";
-import { LaneBounds } from "./lane-bounds.js";
-import { postgresLimits } from "./limits.js";
-import { list } from "./list.js";
-import { live } from "./live.js";
-import { LowWaters } from "./low-water.js";
-import { pausedLanes, pauseLanes, resumeLanes } from "./pauses.js";
-import { postgresPolicies } from "./policies.js";
-import { promote } from "./promote.js";
-import { prune } from "./prune.js";
-import { pulse } from "./pulse.js";
-import { postgresPurges } from "./purges.js";
-import { get, history, lanes, logs } from "./read.js";
-import { JOBS_PER_ROW } from "./ready-rows.js";
-import { reap } from "./reap.js";
-import { log, recall, record } from "./records.js";
-import { intents, RENEW, renew } from "./renew.js";
-import { type RenewalData, threadRenewer } from "./renewal.js";
-import { postgresReplies } from "./replies.js";
-import { Rest } from "./rest.js";
-import { restore } from "./restore.js";
-import { postgresSchedules } from "./schedules.js";
-import { PostgresSeats } from "./seats.js";
-import { postgresSeries } from "./series.js";
-import { postgresWorkers } from "./serving.js";
-import { settle } from "./settle.js";
-import { readStanding, Standings } from "./standing.js";
-import { postgresTargets } from "./targets.js";
-import { getTasks, publishTasks } from "./tasks.js";
-import { unblock } from "./unblock.js";
-import { whole } from "./whole.js";
-import { Workers } from "./workers.js";
+import type { Enqueued, NewJob } from "../../core/jobs/job.js";
+import { type Lane, laneKey } from "../../core/jobs/lane.js";
+import { isPawlError, pawlError } from "../../core/values/error.js";
+import { type Clock, systemClock } from "../../runtime/time/clock.js";
+import type { BatchStore } from "../port/batches.js";
+import type { Store, StoreInfo, Transaction, Wakeup } from "../port/index.js";
+import type { JobStore } from "../port/jobs.js";
+import { postgresApiKeys } from "./access/api-keys.js";
+import { postgresAudit } from "./access/audit.js";
+import { postgresDataKeys } from "./access/data-keys.js";
+import { postgresPurges } from "./access/purges.js";
+import { claim, claimSuspect } from "./claim/claim.js";
+import { claimLimited, claimLimitedSuspect } from "./claim/claim-limited.js";
+import { IdlePolls } from "./claim/idle-polls.js";
+import { LaneStarts } from "./claim/lane-starts.js";
+import { readLiveLanes } from "./claim/live-lanes.js";
+import { LowWatermarks } from "./claim/low-watermarks.js";
+import { WorkerIds } from "./claim/worker-ids.js";
+import { type Db, foreignDb } from "./connection/db.js";
+import { DriverError } from "./connection/errors.js";
+import { expire } from "./duties/expire.js";
+import { poll } from "./duties/poll.js";
+import { promote } from "./duties/promote.js";
+import { prune } from "./duties/prune.js";
+import { unblock } from "./duties/unblock.js";
+import { enqueuePlain, isOneNow } from "./enqueue/enqueue.js";
+import { enqueueMixed, needsChecks } from "./enqueue/enqueue-mixed.js";
+import type { StoredJobs } from "./enqueue/enqueue-one.js";
+import { enqueueOnce, findBatch } from "./enqueue/idempotent-batch.js";
+import { postgresIngest } from "./enqueue/ingest-limits.js";
+import { JOBS_PER_ROW } from "./enqueue/ready-rows.js";
+import { CommitFlusher } from "./handoff/commit-flusher.js";
+import { PostgresHandoff } from "./handoff/idle-workers.js";
+import { postgresBreakers } from "./jobs/breakers.js";
+import { type ControlReport, cancel, deleteJob, pause, promoteJob, redrive, resume } from "./jobs/control.js";
+import { fold, readCounts } from "./jobs/counters.js";
+import { postgresDead } from "./jobs/dead-groups.js";
+import { readExport } from "./jobs/export.js";
+import { postgresReplies } from "./jobs/idempotency-replies.js";
+import { list } from "./jobs/list.js";
+import { postgresWorkers } from "./jobs/live-workers.js";
+import { get, history, lanes, logs } from "./jobs/read.js";
+import { log, recall, record } from "./jobs/records.js";
+import { restore } from "./jobs/restore.js";
+import { postgresTargets } from "./jobs/targets.js";
+import { getTasks, publishTasks } from "./jobs/tasks.js";
+import { type AdmittedReport, admit } from "./limits/admit.js";
+import { sameLimitChecks } from "./limits/limit-checks.js";
+import { postgresLimits } from "./limits/limits.js";
+import { pausedLanes, pauseLanes, resumeLanes } from "./limits/pauses.js";
+import { postgresPolicies } from "./limits/policies.js";
+import { postgresCheckup } from "./observe/checkup.js";
+import { postgresEvents } from "./observe/events.js";
+import { postgresExplain } from "./observe/explain.js";
+import { postgresSeries } from "./observe/series.js";
+import { readTenantCounts, TenantCounts } from "./observe/tenant-counts.js";
+import { postgresSchedules } from "./schedules/schedules.js";
+import { carryOutIntents } from "./settle/carry-out-intents.js";
+import { reap } from "./settle/reap.js";
+import { intents, RENEW, renew } from "./settle/renew.js";
+import { type RenewalData, threadRenewer } from "./settle/renewer.js";
+import { settle } from "./settle/settle.js";
+import { Wakeups } from "./wakeups/wakeups.js";
 
 export interface PostgresStoreOptions {
   readonly db: Db;
@@ -76,24 +76,24 @@ export interface PostgresStoreOptions {
 
 /** The store port on Postgres: a wiring diagram. Each verb is in the file of its name. */
 export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRow = JOBS_PER_ROW, onClose }: PostgresStoreOptions): Store {
-  const workers = new Workers(db);
-  const bounds = new LaneBounds(clock.monotonic);
-  const claiming = { db, workers, bounds };
-  const low = new LowWaters();
-  const flusher = new Flusher(db);
-  const standings = new Standings((tenant) => readStanding(db, tenant));
-  const hints = new Hints(db, clock, self, engine.engine !== "pglite" && db.now() === null);
-  const rest = new Rest(
+  const workers = new WorkerIds(db);
+  const knownLanes = new LaneStarts(clock.monotonic);
+  const claiming = { db, workers, knownLanes };
+  const watermarks = new LowWatermarks();
+  const flusher = new CommitFlusher(db);
+  const tenantCounts = new TenantCounts((tenant) => readTenantCounts(db, tenant));
+  const wakeups = new Wakeups(db, clock, self, engine.engine !== "pglite" && db.now() === null);
+  const idlePolls = new IdlePolls(
     clock.monotonic,
-    () => bounds.seenUpTo,
-    () => hints.hears(),
+    () => knownLanes.seenUpTo,
+    () => wakeups.receives(),
   );
-  hints.on((hint) => {
-    if (hint.kind === "ready" || hint.kind === "lanes") rest.hear();
-    if (hint.kind !== "ready") return;
-    for (const lane of hint.lanes) {
-      bounds.wake(lane);
-      if (hint.front === true) bounds.fronted(lane);
+  wakeups.on((wakeup) => {
+    if (wakeup.kind === "ready" || wakeup.kind === "lanes") idlePolls.onWakeup();
+    if (wakeup.kind !== "ready") return;
+    for (const lane of wakeup.lanes) {
+      knownLanes.sweepNext(lane);
+      if (wakeup.admittedSection === true) knownLanes.admittedArrived(lane);
     }
   });
   let closed = false;
@@ -101,41 +101,41 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
   /** Nothing that was known of one server need be true of another. */
   const onServer = (which: string): void => {
     if (server !== undefined && server !== which) {
-      bounds.forget();
-      low.forget();
-      rest.hear();
+      knownLanes.forget();
+      watermarks.forget();
+      idlePolls.onWakeup();
     }
     server = which;
   };
 
   const ready = (lanes: readonly Lane[]): void => {
-    if (lanes.length > 0) hints.give({ kind: "ready", lanes: distinct(lanes) });
+    if (lanes.length > 0) wakeups.send({ kind: "ready", lanes: distinct(lanes) });
   };
-  const after = async (controlled: Promise<Controlled>): Promise<Controlled["change"]> => {
+  const afterChange = async (controlled: Promise<ControlReport>): Promise<ControlReport["change"]> => {
     const { change, readied, finished, dueIn } = await controlled;
     if (readied !== undefined) ready(readied);
-    if (finished !== undefined) hints.give({ kind: "finished", jobs: [finished] });
-    if (dueIn !== undefined) hints.give({ kind: "scheduled", dueIn });
-    if (change.kind === "changed" && change.from === change.to) hints.give({ kind: "intent" });
+    if (finished !== undefined) wakeups.send({ kind: "finished", jobs: [finished] });
+    if (dueIn !== undefined) wakeups.send({ kind: "scheduled", dueIn });
+    if (change.kind === "changed" && change.from === change.to) wakeups.send({ kind: "intent" });
     return change;
   };
 
-  const fronted = (lanes: readonly Lane[]): void => {
-    if (lanes.length > 0) hints.give({ kind: "ready", lanes: distinct(lanes), front: true });
+  const tellAdmitted = (lanes: readonly Lane[]): void => {
+    if (lanes.length > 0) wakeups.send({ kind: "ready", lanes: distinct(lanes), admittedSection: true });
   };
-  const admitted = ({ lanes, fronts, nextIn }: Admitted): void => {
-    fronted(fronts);
-    const known = new Set(fronts.map(laneKey));
-    ready(lanes.filter((lane) => !known.has(laneKey(lane))));
-    if (nextIn !== undefined) hints.give({ kind: "admit", dueIn: nextIn });
+  const admitted = ({ lanes, admittedLanes, nextIn }: AdmittedReport): void => {
+    tellAdmitted(admittedLanes);
+    const announced = new Set(admittedLanes.map(laneKey));
+    ready(lanes.filter((lane) => !announced.has(laneKey(lane))));
+    if (nextIn !== undefined) wakeups.send({ kind: "admit", dueIn: nextIn });
   };
-  db.onFronts = fronted;
-  db.onKnock = async (gates, how) => {
+  db.onAdmittedLanes = tellAdmitted;
+  db.onLimitChecks = async (limitKeys, how) => {
     try {
-      admitted(await admit(db, [...gates], how));
+      admitted(await admit(db, [...limitKeys], how));
     } catch {
-      // What knocked is stored: the duty looks.
-      hints.give({ kind: "admit", dueIn: 0 });
+      // The limit checks are stored: the duty looks.
+      wakeups.send({ kind: "admit", dueIn: 0 });
     }
   };
 
@@ -146,13 +146,13 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     list: (scope, filter, page) => list(db, scope, filter, page),
     history: (scope, id, part) => history(db, scope, id, part),
     logs: (scope, id, part) => logs(db, scope, id, part),
-    whole: (scope, page) => whole(db, scope, page),
-    cancel: (scope, id, reason) => after(cancel(db, scope, id, reason)),
-    pause: (scope, id) => after(pause(db, scope, id)),
-    resume: (scope, id) => after(resume(db, scope, id)),
-    retry: (scope, id) => after(retry(db, scope, id)),
-    redrive: (scope, id, how) => after(redrive(db, scope, id, how)),
-    drop: (scope, id) => after(drop(db, scope, id)),
+    whole: (scope, page) => readExport(db, scope, page),
+    cancel: (scope, id, reason) => afterChange(cancel(db, scope, id, reason)),
+    pause: (scope, id) => afterChange(pause(db, scope, id)),
+    resume: (scope, id) => afterChange(resume(db, scope, id)),
+    promote: (scope, id) => afterChange(promoteJob(db, scope, id)),
+    redrive: (scope, id, how) => afterChange(redrive(db, scope, id, how)),
+    delete: (scope, id) => afterChange(deleteJob(db, scope, id)),
   };
 
   const batches: BatchStore = {
@@ -168,30 +168,30 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     get: (request) => findBatch(db, db, request),
   };
 
-  async function enqueue(batch: readonly NewJob[], tx?: ForeignTransaction): Promise<readonly Enqueued[]> {
+  async function enqueue(batch: readonly NewJob[], tx?: Transaction): Promise<readonly Enqueued[]> {
     if (batch.length === 0) return [];
-    const guarded = batch.some(isGuarded);
+    const guarded = batch.some(needsChecks);
     if (tx !== undefined) {
       const own = foreignDb(db, tx);
-      return (await (guarded ? enqueueApart(db, own, batch, jobsPerRow) : enqueuePlain(db, own, batch, jobsPerRow))).answers;
+      return (await (guarded ? enqueueMixed(db, own, batch, jobsPerRow) : enqueuePlain(db, own, batch, jobsPerRow))).answers;
     }
-    const ride = !guarded && isOneNow(batch) ? hints.ride([batch[0].lane]) : undefined;
-    const { answers, now, handed } = await unknownIfLost<StoredJobs>(batch, () =>
-      guarded ? db.transaction((own) => enqueueApart(db, own, batch, jobsPerRow)) : enqueuePlain(db, db, batch, jobsPerRow, ride),
+    const inlineNotify = !guarded && isOneNow(batch) ? wakeups.inlineNotify([batch[0].lane]) : undefined;
+    const { answers, now, handedOff } = await unknownIfLost<StoredJobs>(batch, () =>
+      guarded ? db.transaction((own) => enqueueMixed(db, own, batch, jobsPerRow)) : enqueuePlain(db, db, batch, jobsPerRow, inlineNotify),
     );
-    if (ride === undefined) await stored(batch, answers, now);
-    else if (handed === undefined) hints.tell({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
-    else await flusher.onDisk(handed);
+    if (inlineNotify === undefined) await stored(batch, answers, now);
+    else if (handedOff === undefined) wakeups.notifyHere({ kind: "ready", lanes: [(batch[0] as NewJob).lane] });
+    else await flusher.onDisk(handedOff);
     return answers;
   }
 
   async function stored(batch: readonly NewJob[], answers: readonly Enqueued[], now: number): Promise<void> {
-    tellOfNew(batch, answers, now);
+    notifyOfNew(batch, answers, now);
     // The jobs are stored: if this fails, the duty does it.
     if (batch.some((job) => job.dependsOn !== undefined)) ready((await unblock(db, batch.length).catch(() => undefined))?.readied ?? []);
   }
 
-  function tellOfNew(batch: readonly NewJob[], answers: readonly Enqueued[], now: number): void {
+  function notifyOfNew(batch: readonly NewJob[], answers: readonly Enqueued[], now: number): void {
     const lanes = new Set<Lane>();
     let dueIn = Number.POSITIVE_INFINITY;
     batch.forEach((job, index) => {
@@ -202,7 +202,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
       else lanes.add(job.lane);
     });
     ready([...lanes]);
-    if (Number.isFinite(dueIn)) hints.give({ kind: "scheduled", dueIn });
+    if (Number.isFinite(dueIn)) wakeups.send({ kind: "scheduled", dueIn });
   }
 
   return {
@@ -211,11 +211,11 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     batches,
     leases: {
       claim(request) {
-        rest.claims();
+        idlePolls.onClaim();
         return claim(claiming, request);
       },
       claimLimited(request) {
-        rest.claims();
+        idlePolls.onClaim();
         return claimLimited(claiming, request);
       },
       claimSuspect: async (request) => (await claimSuspect(db, workers, request)) ?? claimLimitedSuspect(db, workers, request),
@@ -223,7 +223,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
       async settle(worker, settlements, tx) {
         const { answers, readied } = await settle({ db, workers }, worker, settlements, tx);
         ready(readied);
-        if (tx === undefined) hints.give({ kind: "finished", jobs: settlements.map((item) => item.job) });
+        if (tx === undefined) wakeups.send({ kind: "finished", jobs: settlements.map((item) => item.job) });
         const again: Lane[] = [];
         let dueIn = Number.POSITIVE_INFINITY;
         for (const { lane, patch } of settlements) {
@@ -231,28 +231,28 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
           if (patch.delay !== undefined) dueIn = Math.min(dueIn, patch.delay);
         }
         ready(again);
-        if (Number.isFinite(dueIn)) hints.give({ kind: "scheduled", dueIn });
+        if (Number.isFinite(dueIn)) wakeups.send({ kind: "scheduled", dueIn });
         return answers;
       },
       async reap(limit) {
-        const { leases, jobs: reaped, lanes } = await reap(db, low, limit);
+        const { leases, jobs: reaped, lanes } = await reap(db, watermarks, limit);
         ready(lanes);
         return { leases, jobs: reaped };
       },
       intents: async (worker, leases) => intents(db, await workers.id(worker), leases),
-      transaction: (work) => db.transaction((tx) => work(sameKnocks(tx, { query: (text, values) => tx.run(text, values) }))),
+      transaction: (work) => db.transaction((tx) => work(sameLimitChecks(tx, { query: (text, values) => tx.run(text, values) }))),
     },
     lanes: {
       live(queues, tasks) {
-        hints.hearWork();
-        return rest.look(() => live({ db, bounds, onServer }, queues, tasks));
+        wakeups.listenForWork();
+        return idlePolls.poll(() => readLiveLanes({ db, knownLanes, onServer }, queues, tasks));
       },
       async pause(kind, name) {
         await pauseLanes(db, kind, name);
       },
       async resume(kind, name) {
         await resumeLanes(db, kind, name);
-        hints.give({ kind: "lanes" });
+        wakeups.send({ kind: "lanes" });
       },
       paused: () => pausedLanes(db),
     },
@@ -260,40 +260,40 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
       publish: (tasks) => publishTasks(db, tasks),
       get: (names, tx) => getTasks(tx === undefined ? db : foreignDb(db, tx), names),
     },
-    limits: postgresLimits(db, low, admitted),
+    limits: postgresLimits(db, watermarks, admitted),
     workers: postgresWorkers(db, workers),
     dead: postgresDead(db),
-    checkup: postgresCheckup(db, hints),
-    breakers: postgresBreakers(db, () => hints.give({ kind: "lanes" })),
-    ingest: postgresIngest(db, low),
-    explain: postgresExplain(db, bounds, low),
-    policies: postgresPolicies(db, () => hints.give({ kind: "lanes" })),
+    checkup: postgresCheckup(db, wakeups),
+    breakers: postgresBreakers(db, () => wakeups.send({ kind: "lanes" })),
+    ingest: postgresIngest(db, watermarks),
+    explain: postgresExplain(db, knownLanes, watermarks),
+    policies: postgresPolicies(db, () => wakeups.send({ kind: "lanes" })),
     series: postgresSeries(db),
-    events: postgresEvents(db, { changed: () => hints.give({ kind: "watch" }), recorded: () => hints.give({ kind: "events" }) }),
-    targets: postgresTargets(db, () => hints.give({ kind: "lanes" })),
+    events: postgresEvents(db, { changed: () => wakeups.send({ kind: "watch" }), recorded: () => wakeups.send({ kind: "events" }) }),
+    targets: postgresTargets(db, () => wakeups.send({ kind: "lanes" })),
     apiKeys: postgresApiKeys(db),
     audit: postgresAudit(db),
     replies: postgresReplies(db),
     dataKeys: postgresDataKeys(db),
-    purges: postgresPurges(db, (hint) => hints.give(hint)),
-    schedules: postgresSchedules({ db, low, hint: (hint) => hints.give(hint), stored }),
+    purges: postgresPurges(db, (wakeup) => wakeups.send(wakeup)),
+    schedules: postgresSchedules({ db, watermarks, wakeup: (wakeup) => wakeups.send(wakeup), stored }),
     duties: {
-      pulse: () =>
-        pulse(db, low, {
+      poll: () =>
+        poll(db, watermarks, {
           server: onServer,
           ready(last) {
-            if (rest.pulsed(last)) hints.tell({ kind: "look" });
+            if (idlePolls.onMaintenancePoll(last)) wakeups.notifyHere({ kind: "look" });
           },
         }),
       async promote(limit) {
-        const { lanes, ...report } = await promote(db, low, limit);
+        const { lanes, ...report } = await promote(db, watermarks, limit);
         ready(lanes);
         return report;
       },
       async expire(limit) {
-        const { readied, finished } = await expire(db, low, limit);
+        const { readied, finished } = await expire(db, watermarks, limit);
         ready(readied);
-        if (finished.length > 0) hints.give({ kind: "finished", jobs: finished });
+        if (finished.length > 0) wakeups.send({ kind: "finished", jobs: finished });
         return finished.length;
       },
       async unblock(limit) {
@@ -302,37 +302,37 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
         return count;
       },
       async carryOut(limit) {
-        const { count, readied } = await carryOut(db, limit);
+        const { count, readied } = await carryOutIntents(db, limit);
         ready(readied);
         return count;
       },
-      fold: (limit) => fold(db, low, limit),
+      fold: (limit) => fold(db, watermarks, limit),
       prune: (rules) => prune(db, rules),
       restore: (batch) => restore(db, batch),
     },
     records: {
-      counts: () => readCounts(db, low),
-      standing: (tenant) => standings.of(tenant),
+      counts: () => readCounts(db, watermarks),
+      tenantCounts: (tenant) => tenantCounts.of(tenant),
       log: async (worker, entries) => log(db, await workers.id(worker), entries),
       recall: (job, name) => recall(db, job, name),
       record: async (worker, entry) => record(db, await workers.id(worker), entry),
     },
-    onHint: (listener: (hint: Hint) => void) => hints.on(listener),
-    hint: (hint: Hint) => hints.give(hint),
-    hearsOthers: () => hints.hears(),
+    onWakeup: (listener: (wakeup: Wakeup) => void) => wakeups.on(listener),
+    sendWakeup: (wakeup: Wakeup) => wakeups.send(wakeup),
+    receivesWakeups: () => wakeups.receives(),
     // A clock of the tests cannot be followed by another thread.
-    ...(hints.others ? { seats: new PostgresSeats({ db, workers, hints, bounds, clock }) } : {}),
+    ...(wakeups.others ? { handoff: new PostgresHandoff({ db, workers, wakeups, knownLanes, clock }) } : {}),
     ...(db.now() !== null ? {} : { renewer: (worker, { duration, every }) => threadRenewer(() => renewalData(worker, duration, every)) }),
     async close() {
       if (closed) return;
       closed = true;
-      await hints.close();
+      await wakeups.close();
       await db.driver.close();
       await onClose?.();
     },
   } satisfies Store;
 
-  async function renewalData(worker: Parameters<Workers["id"]>[0], duration: number, every: number): Promise<RenewalData> {
+  async function renewalData(worker: Parameters<WorkerIds["id"]>[0], duration: number, every: number): Promise<RenewalData> {
     const link = await db.driver.renewalLink();
     if (link === undefined) throw pawlError("store_failed", { operation: "renewal", reason: "the driver has no link for a thread" });
     return { link, statement: db.inSchema(RENEW), worker: await workers.id(worker), duration, every };
@@ -345,7 +345,7 @@ async function unknownIfLost<T>({ length: count }: readonly NewJob[], store: () 
     return await store();
   } catch (error) {
     if (isPawlError(error) && error.cause instanceof DriverError && error.cause.fate === "unknown")
-      throw pawlError("enqueue_unknown", { count }, error);
+      throw pawlError("enqueue_uncertain", { count }, error);
     throw error;
   }
 }

@@ -1,17 +1,17 @@
 import { hostname } from "node:os";
-import { pawlError } from "../../core/error.js";
-import { type Clock, systemClock } from "../../runtime/clock.js";
-import { newBootId } from "../../runtime/identity.js";
-import { seldom } from "../../runtime/seldom.js";
-import { type Patience, SAY_EVERY, type ServerAway, untilUp } from "../../runtime/until-up.js";
-import type { Store, StoreInfo } from "../port.js";
-import { type Db, openDb, statement } from "./db.js";
+import { pawlError } from "../../core/values/error.js";
+import { newInstanceId } from "../../runtime/process/identity.js";
+import { type Clock, systemClock } from "../../runtime/time/clock.js";
+import { retryUntilUp, type ServerAway, type StartupWait, WAITING_REPORT_MS } from "../../runtime/time/retry-until-up.js";
+import { throttle } from "../../runtime/time/throttle.js";
+import type { Store, StoreInfo } from "../port/index.js";
+import { type Db, openDb, statement } from "./connection/db.js";
+import { findTenantRole } from "./connection/tenant-role.js";
 import type { Driver } from "./drivers/driver.js";
 import { pgDriver } from "./drivers/pg.js";
 import type { EmbeddedConnection } from "./embedded/index.js";
 import { postgresStore } from "./index.js";
-import { checkSchema, isBehind, migrate, type Schema } from "./migrate.js";
-import { findWall } from "./wall.js";
+import { checkSchema, isBehind, migrate, type Schema } from "./schema/migrate.js";
 
 export type PostgresPlace = { readonly url: string } | { readonly folder: string };
 
@@ -31,18 +31,18 @@ export interface PostgresOptions {
   /** ms after which an unanswered statement is given up */
   readonly statementTimeout?: number;
   /** how long to wait for a server that is not up yet */
-  readonly patience?: Patience;
+  readonly startupWait?: StartupWait;
   /** hears what keeps it waiting: at once, and every five seconds */
-  readonly onWaiting?: (what: Waiting) => void;
+  readonly onWaiting?: (what: OpenWait) => void;
   /** the clock of tests */
   readonly now?: () => number;
   readonly clock?: Clock;
 }
 
 /** What keeps `open` waiting: a server that cannot be reached, or rows that a migration moves. */
-export type Waiting = ServerAway | { readonly for: "migration"; readonly migration: string; readonly moved: number };
+export type OpenWait = ServerAway | { readonly for: "migration"; readonly migration: string; readonly moved: number };
 
-const STATEMENT_TIMEOUT = 30_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
 const NO_TIMEOUT = 0;
 
 /** Opens the store at a URL or in a folder, and brings its schema up to date. */
@@ -59,7 +59,7 @@ export async function openPostgres(place: PostgresPlace, options: PostgresOption
 }
 
 async function openAt(url: string, options: PostgresOptions): Promise<Store> {
-  if (namesSeveralHosts(url)) throw pawlError("store_hosts", { url: withoutSecrets(url) });
+  if (namesSeveralHosts(url)) throw pawlError("store_url_many_hosts", { url: withoutSecrets(url) });
   const driver = (statementTimeout: number, most = options.connections) =>
     pgDriver({
       config: { connectionString: url, ...(most === undefined ? {} : { max: most }) },
@@ -69,7 +69,7 @@ async function openAt(url: string, options: PostgresOptions): Promise<Store> {
       statementTimeout,
     });
   return finish(
-    driver(options.statementTimeout ?? STATEMENT_TIMEOUT),
+    driver(options.statementTimeout ?? STATEMENT_TIMEOUT_MS),
     { engine: "postgres", place: withoutSecrets(url), durability: "power loss" },
     options,
     { migrator: () => driver(NO_TIMEOUT, 1) },
@@ -82,7 +82,7 @@ async function openNative(folder: string, options: PostgresOptions): Promise<Sto
   const driver = (statementTimeout: number, most = options.connections) =>
     pgDriver({ config: { ...server.connection, ssl: false, ...(most === undefined ? {} : { max: most }) }, prepare: "auto", statementTimeout });
   return finish(
-    driver(options.statementTimeout ?? STATEMENT_TIMEOUT),
+    driver(options.statementTimeout ?? STATEMENT_TIMEOUT_MS),
     { engine: "embedded", place: folder, url: urlOf(server.connection), durability: "power loss" },
     options,
     { migrator: () => driver(NO_TIMEOUT, 1), onClose: () => server.release() },
@@ -110,12 +110,12 @@ export async function finish(
   const clock = options.clock ?? systemClock;
   const on = (one: Driver) =>
     openDb(one, {
-      place: known.place,
+      location: known.place,
       ...(options.schema === undefined ? {} : { schema: options.schema }),
       ...(options.now === undefined ? {} : { now: options.now }),
     });
   const db = on(driver);
-  const say = seldom<Waiting>(clock, SAY_EVERY, options.onWaiting);
+  const say = throttle<OpenWait>(clock, WAITING_REPORT_MS, options.onWaiting);
   async function bringUpToDate(): Promise<Schema> {
     if (options.migrate === false) return checkSchema(db);
     const moving = (progress: { readonly migration: string; readonly moved: number }) => say(() => ({ for: "migration", ...progress }));
@@ -124,16 +124,16 @@ export async function finish(
     return migrate(on(patient), undefined, moving).finally(() => patient.close());
   }
   try {
-    const { server, schema, wall } = await untilUp({ clock, patience: options.patience, onWaiting: options.onWaiting }, async () => ({
+    const { server, schema, tenantRole } = await retryUntilUp({ clock, patience: options.startupWait, onWaiting: options.onWaiting }, async () => ({
       server: await describe(db),
       schema: await bringUpToDate(),
-      wall: await findWall(db, db.schema),
+      tenantRole: await findTenantRole(db, db.schema),
     }));
-    db.wall = wall;
+    db.tenantRole = tenantRole;
     // With commits that do not wait for the disk, what was acknowledged may be lost with the power.
     const durability = server.safe ? known.durability : "process";
     const engine: StoreInfo = { ...known, durability, version: server.version, schema: schema.number };
-    return postgresStore({ db, engine, clock, self: `${hostname()}-${newBootId()}`, ...(onClose === undefined ? {} : { onClose }) });
+    return postgresStore({ db, engine, clock, self: `${hostname()}-${newInstanceId()}`, ...(onClose === undefined ? {} : { onClose }) });
   } catch (error) {
     await driver.close().catch(() => {});
     await onClose?.().catch(() => {});

@@ -1,17 +1,17 @@
-import * as audit from "./audit.js";
-import * as breakers from "./breakers.js";
-import * as bulk from "./bulk.js";
-import * as dead from "./dead.js";
-import * as jobs from "./jobs.js";
-import * as keys from "./keys.js";
-import * as leases from "./leases.js";
-import * as limits from "./limits.js";
-import { queues, tasks, tenants } from "./named.js";
+import * as keys from "./access/api-keys.js";
+import * as audit from "./access/audit.js";
+import * as bulk from "./jobs/bulk.js";
+import * as dead from "./jobs/dead.js";
+import * as jobs from "./jobs/jobs.js";
+import * as leases from "./jobs/leases.js";
+import * as schedules from "./jobs/schedules.js";
+import * as targets from "./jobs/targets.js";
+import * as breakers from "./operate/breakers.js";
+import * as limits from "./operate/limits.js";
+import { queues, tasks, tenants } from "./operate/queues-tasks-tenants.js";
+import * as service from "./operate/service.js";
+import * as tenantData from "./operate/tenant-data.js";
 import type { AnyRoute } from "./route.js";
-import * as schedules from "./schedules.js";
-import * as service from "./service.js";
-import * as targets from "./targets.js";
-import * as tenantData from "./tenant-data.js";
 
 const METHODS = ["POST", "PUT", "GET", "PATCH", "DELETE"];
 

@@ -1,8 +1,8 @@
 import Type from "typebox";
-import { optional, shown } from "./schemas.js";
+import { openObject, optional } from "./schemas.js";
 
 /** What every error is answered with: RFC 9457, with a code that stays and never a stack or a statement. */
-export interface Problem {
+export interface ProblemDetails {
   /** where the docs explain the code */
   readonly type: string;
   readonly title: string;
@@ -11,21 +11,21 @@ export interface Problem {
   /** what happened, to what, and what to do */
   readonly detail: string;
   /** the same id is in the header and in the log */
-  readonly request_id?: string;
+  readonly requestId?: string;
   /** of the field that is wrong: a JSON pointer into the body, or the name of a parameter */
   readonly pointer?: string;
   /** what the message is filled with, for programs */
   readonly details?: Readonly<Record<string, string | number | boolean | undefined>>;
 }
 
-export const ProblemShape = shown<Problem>(
+export const ProblemShape = openObject<ProblemDetails>(
   {
     type: Type.String({ format: "uri-reference" }),
     title: Type.String(),
     status: Type.Integer(),
     code: Type.String(),
     detail: Type.String(),
-    request_id: optional(Type.String()),
+    requestId: optional(Type.String()),
     pointer: optional(Type.String()),
     details: optional(Type.Object({})),
   },

@@ -4,7 +4,7 @@ import type { Policy } from "./policy.js";
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** One answer of a route: its body, and what it means. Without a body it is empty; `media` is for what is not JSON. */
-export interface Answer<Body extends TSchema | undefined = TSchema | undefined> {
+export interface RouteAnswer<Body extends TSchema | undefined = TSchema | undefined> {
   readonly means: string;
   readonly body?: Body;
   readonly media?: string;
@@ -34,7 +34,7 @@ export interface Route<
   readonly bodyOptional?: true;
   /** the answer when all went well; every error is a problem */
   readonly status: 200 | 201 | 202 | 204;
-  readonly answer: Answer<Result>;
+  readonly answer: RouteAnswer<Result>;
   readonly limits?: RouteLimits;
   /** answered while the store is away, too: callers are believed by what that last told of them */
   readonly inOutage?: true;
@@ -55,8 +55,8 @@ export function route<
   Query extends TObject = TObject<Record<never, never>>,
   Body extends TSchema | undefined = undefined,
   Result extends TSchema | undefined = undefined,
->(given: Route<Params, Query, Body, Result>): Route<Params, Query, Body, Result> {
-  return given;
+>(definition: Route<Params, Query, Body, Result>): Route<Params, Query, Body, Result> {
+  return definition;
 }
 
 export type ParamsOf<R> = R extends Route<infer P, infer _Q, infer _B, infer _R> ? Static<P> : never;

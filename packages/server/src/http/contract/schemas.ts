@@ -3,14 +3,14 @@ import Type, { type TProperties, type TSchema } from "typebox";
 /** What routes share: names, times, durations, pages. */
 
 /** As a request: closed, so that a field that does not exist is refused by name. */
-export const closed = <P extends TProperties>(properties: P, about?: string) =>
+export const closedObject = <P extends TProperties>(properties: P, about?: string) =>
   Type.Object(properties, { additionalProperties: false, ...(about === undefined ? {} : { description: about }) });
 
 /** What the library declares as a type, and OpenAPI describes: a test on live answers holds the two together. */
 export const as = <T>(schema: object) => Type.Unsafe<T>(schema as TSchema);
 
 /** As an answer: it may grow, and clients must not mind fields they do not know. */
-export const shown = <T>(properties: TProperties, about?: string) =>
+export const openObject = <T>(properties: TProperties, about?: string) =>
   as<T>(Type.Object(properties, about === undefined ? {} : { description: about }));
 
 export const list = (item: TSchema, about?: string) => Type.Array(item, about === undefined ? {} : { description: about });
@@ -31,8 +31,8 @@ export const TenantName = Type.String({
 });
 
 export const JobId = Type.String({ maxLength: 200, description: "the id of a job" });
-/** Free text of a bounded length: keys, tags, request ids. The library says what it may hold. */
-export const text = (longest: number, about: string) => Type.String({ minLength: 1, maxLength: longest, description: about });
+/** Free text of a bounded length: keys, tags, idempotency keys. The library says what it may hold. */
+export const text = (maxLength: number, about: string) => Type.String({ minLength: 1, maxLength, description: about });
 
 /** Types side by side, not `anyOf`: what is wrong with a value can then be said in one sentence. */
 export const Duration = as<number | string>({

@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
-import { type EventBatch, type EventTail, type Pawl, pawlError, TOLD_EVENTS } from "pawl";
-import type { Principal } from "../access.js";
-import { shareOwner, whoGivesWay } from "../fair-share.js";
+import { type EventBatch, type EventTail, type Pawl, pawlError, RECORDED_EVENTS } from "pawl";
+import type { Principal } from "../access/principal.js";
+import { ownerToEvict, shareOwner } from "../budgets/fair-share.js";
 import type { StreamCall } from "../handler.js";
-import { type Entry, type EventFilter, entriesOf, GAP, isFor, lastSeenOf } from "./entry.js";
+import { type EventFilter, GAP_EVENT, isVisibleTo, lastSeenOf, type StreamEvent, streamEventsOf } from "./stream-event.js";
 
 export interface HubOptions {
   /** streams of one credential, and of all */
@@ -13,13 +13,13 @@ export interface HubOptions {
 
 const DEFAULTS = { perCredential: 500, streams: 2_000 };
 /** ms: callers are asked again who they are; a sign of life for proxies; and nobody has listened for so long */
-const RECHECK = 1_000;
-const SIGN = 15_000;
-const FADES = 60_000;
+const RECHECK_INTERVAL_MS = 1_000;
+const KEEPALIVE_INTERVAL_MS = 15_000;
+const IDLE_TAIL_MS = 60_000;
 /** bytes a slow reader may be behind: then it is cut off, and can come back for the rest */
-const BEHIND = 1_048_576;
+const MAX_BEHIND_BYTES = 1_048_576;
 
-interface Stream {
+interface EventStream {
   readonly call: StreamCall;
   readonly filter: EventFilter;
   readonly out: Readable;
@@ -33,7 +33,7 @@ interface Stream {
  */
 export class EventHub {
   readonly #options: typeof DEFAULTS;
-  readonly #streams = new Set<Stream>();
+  readonly #streams = new Set<EventStream>();
   #tail: Promise<EventTail> | undefined;
   /** those who catch up do so one after the other: many may come back at once */
   #catching: Promise<unknown> = Promise.resolve();
@@ -52,14 +52,14 @@ export class EventHub {
     const own = [...this.#streams].filter((stream) => stream.call.principal.name === call.principal.name).length;
     if (own >= perCredential || (this.#streams.size >= streams && !this.#makeRoom(call.principal)))
       throw pawlError("too_many_requests", { what: "a stream of events", retryAfter: 5_000 });
-    const stream: Stream = { call, filter: filterOf(call.filter), out: new Readable({ read() {} }), after: undefined };
+    const stream: EventStream = { call, filter: filterOf(call.filter), out: new Readable({ read() {} }), after: undefined };
     this.#streams.add(stream);
     stream.out.once("close", () => this.#leave(stream));
     try {
       const tail = await this.#follow();
       stream.out.push(": welcome\n\n");
       if (call.lastEventId === undefined) stream.after = tail.position.batch;
-      else this.#inTurn(() => this.#catchUp(stream, tail)).catch((error: unknown) => stream.out.destroy(error as Error));
+      else this.#oneAtATime(() => this.#catchUp(stream, tail)).catch((error: unknown) => stream.out.destroy(error as Error));
       return stream.out;
     } catch (error) {
       this.#leave(stream);
@@ -71,13 +71,13 @@ export class EventHub {
   async close(): Promise<void> {
     for (const { out } of [...this.#streams]) out.push(null);
     this.#streams.clear();
-    await this.#deaf();
+    await this.#stopTail();
   }
 
   /** Ends the youngest stream of whoever has most, if that is more than the caller would have. Its client comes back for what it misses. */
   #makeRoom(principal: Principal): boolean {
     const streams = [...this.#streams];
-    const heaviest = whoGivesWay(
+    const heaviest = ownerToEvict(
       streams.map(({ call }) => shareOwner(call.principal)),
       shareOwner(principal),
     );
@@ -88,7 +88,7 @@ export class EventHub {
     return true;
   }
 
-  #leave(stream: Stream): void {
+  #leave(stream: EventStream): void {
     this.#streams.delete(stream);
     if (this.#streams.size === 0) this.#idleSince = Date.now();
   }
@@ -97,7 +97,7 @@ export class EventHub {
   #follow(): Promise<EventTail> {
     this.#idleSince = undefined;
     if (this.#tail !== undefined) return this.#tail;
-    this.#tail = this.pawl.events.follow((batch) => this.#hear(batch));
+    this.#tail = this.pawl.events.follow((batch) => this.#onBatch(batch));
     this.#tail.catch(() => {
       // The next one who comes tries again.
       this.#tail = undefined;
@@ -105,15 +105,15 @@ export class EventHub {
     let sinceSign = 0;
     clearInterval(this.#rounds);
     this.#rounds = setInterval(() => {
-      sinceSign += RECHECK;
-      void this.#round(sinceSign >= SIGN);
-      if (sinceSign >= SIGN) sinceSign = 0;
-    }, RECHECK);
+      sinceSign += RECHECK_INTERVAL_MS;
+      void this.#round(sinceSign >= KEEPALIVE_INTERVAL_MS);
+      if (sinceSign >= KEEPALIVE_INTERVAL_MS) sinceSign = 0;
+    }, RECHECK_INTERVAL_MS);
     this.#rounds.unref();
     return this.#tail;
   }
 
-  async #deaf(): Promise<void> {
+  async #stopTail(): Promise<void> {
     clearInterval(this.#rounds);
     const tail = this.#tail;
     this.#tail = undefined;
@@ -123,26 +123,26 @@ export class EventHub {
     );
   }
 
-  #hear(batch: EventBatch): void {
-    const entries = entriesOf(batch);
+  #onBatch(batch: EventBatch): void {
+    const events = streamEventsOf(batch);
     for (const stream of this.#streams) {
       if (stream.after === undefined || stream.after >= batch.position.batch) continue;
       stream.after = batch.position.batch;
-      tell(stream, entries);
+      send(stream, events);
     }
   }
 
   /** What it has missed since the event it saw last, page by page, and a gap where that is not kept; then it hears the rest with the others. */
-  async #catchUp(stream: Stream, tail: EventTail): Promise<void> {
+  async #catchUp(stream: EventStream, tail: EventTail): Promise<void> {
     const seen = lastSeenOf(stream.call.lastEventId ?? "");
     // Of a batch that it has seen in part, the rest is to be told.
-    const part = seen?.place === undefined ? undefined : { batch: seen.batch, place: seen.place };
+    const part = seen?.index === undefined ? undefined : { batch: seen.batch, index: seen.index };
     let position = { epoch: seen?.epoch ?? "", batch: (seen?.batch ?? 0) - (part === undefined ? 0 : 1) };
     while (!stream.out.destroyed) {
       const { gap, batches, end } = await this.pawl.events.since(position);
-      if (gap) stream.out.push(GAP);
-      const entries = batches.flatMap(entriesOf).filter((entry) => entry.batch !== part?.batch || entry.place > part.place || gap);
-      tell(stream, entries);
+      if (gap) stream.out.push(GAP_EVENT);
+      const events = batches.flatMap(streamEventsOf).filter((event) => event.batch !== part?.batch || event.index > part.index || gap);
+      send(stream, events);
       position = batches.at(-1)?.position ?? { epoch: tail.position.epoch, batch: gap ? tail.position.batch : position.batch };
       if (!end || position.batch < tail.position.batch) continue;
       stream.after = position.batch;
@@ -150,14 +150,14 @@ export class EventHub {
     }
   }
 
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const turn = this.#catching.then(work);
-    this.#catching = turn.catch(() => {});
-    return turn;
+  #oneAtATime(work: () => Promise<void>): Promise<void> {
+    const result = this.#catching.then(work);
+    this.#catching = result.catch(() => {});
+    return result;
   }
 
   async #round(sign: boolean): Promise<void> {
-    if (this.#idleSince !== undefined && Date.now() - this.#idleSince > FADES) return this.#deaf();
+    if (this.#idleSince !== undefined && Date.now() - this.#idleSince > IDLE_TAIL_MS) return this.#stopTail();
     for (const { call, out } of this.#streams) {
       if (sign) out.push(": still here\n\n");
       if (!(await call.stillAllowed())) out.push(null);
@@ -165,20 +165,20 @@ export class EventHub {
   }
 }
 
-function tell({ call, filter, out }: Stream, entries: readonly Entry[]): void {
-  const text = entries
-    .filter((entry) => isFor(entry, call.principal, filter))
-    .map((entry) => entry.text)
+function send({ call, filter, out }: EventStream, events: readonly StreamEvent[]): void {
+  const text = events
+    .filter((event) => isVisibleTo(event, call.principal, filter))
+    .map((event) => event.text)
     .join("");
   if (text === "") return;
-  if (out.readableLength > BEHIND) out.destroy();
+  if (out.readableLength > MAX_BEHIND_BYTES) out.destroy();
   else out.push(text);
 }
 
 function filterOf({ event, queue, task }: StreamCall["filter"]): EventFilter {
   const names = event?.split(",").map((name) => name.trim());
-  const strange = names?.find((name) => !(TOLD_EVENTS as readonly string[]).includes(name));
-  if (strange !== undefined)
-    throw pawlError("field_invalid", { field: "query/event", reason: `must be some of ${TOLD_EVENTS.join(", ")}`, pointer: "query/event" });
+  const unknownName = names?.find((name) => !(RECORDED_EVENTS as readonly string[]).includes(name));
+  if (unknownName !== undefined)
+    throw pawlError("field_invalid", { field: "query/event", reason: `must be some of ${RECORDED_EVENTS.join(", ")}`, pointer: "query/event" });
   return { names: names === undefined ? undefined : new Set(names), queue, task };
 }

@@ -6,12 +6,12 @@ import { pageOf } from "./page.js";
 const made = new Map<string, { readonly document: object; readonly page: string }>();
 
 function reference(version: string) {
-  let known = made.get(version);
-  if (known === undefined) {
-    known = { document: openapiOf(CONTRACT, version), page: pageOf(CONTRACT, version) };
-    made.set(version, known);
+  let cached = made.get(version);
+  if (cached === undefined) {
+    cached = { document: openapiOf(CONTRACT, version), page: pageOf(CONTRACT, version) };
+    made.set(version, cached);
   }
-  return known;
+  return cached;
 }
 
 export const openapiDocument = (version: string): object => reference(version).document;

@@ -62,12 +62,12 @@ const IDEMPOTENCY = {
   description: "repeated with the same key and body, the request is done once and answered alike, for a day",
 };
 
-function parametersOf(place: "path" | "query", schema: AnyRoute["params"]): object[] {
+function parametersOf(location: "path" | "query", schema: AnyRoute["params"]): object[] {
   const { properties = {}, required = [] } = (schema ?? {}) as { properties?: Readonly<Record<string, object>>; required?: readonly string[] };
   return Object.entries(properties).map(([name, inner]) => ({
     name,
-    in: place,
-    required: place === "path" || required.includes(name),
+    in: location,
+    required: location === "path" || required.includes(name),
     schema: inner,
   }));
 }

@@ -18,7 +18,7 @@ ${nouns.map((noun) => navOf(noun, contract)).join("\n")}
 <p>JSON over HTTP. The same as <a href="/v1/openapi.json">OpenAPI 3.1</a>. Send your key as <code>Authorization: Bearer …</code>; what it may see and change is decided by its tenant and role. Every write takes an <code>Idempotency-Key</code>. Lists are read page by page: <code>next</code> of one is <code>after</code> of the following.</p>
 ${nouns.map((noun) => sectionOf(noun, contract)).join("\n")}
 <section><h2 id="errors">errors</h2>
-<p>Every error has one shape, <code>application/problem+json</code>: <code>code</code> is stable, <code>detail</code> says what happened and what to do, <code>pointer</code> names the field, <code>request_id</code> is in the service's log too.</p>
+<p>Every error has one shape, <code>application/problem+json</code>: <code>code</code> is stable, <code>detail</code> says what happened and what to do, <code>pointer</code> names the field, <code>requestId</code> is in the service's log too.</p>
 <table><thead><tr><th>status</th><th>code</th><th>what happened</th><th>what to do</th></tr></thead><tbody>
 ${CODES.map(([code, status]) => errorRow(code, status)).join("\n")}
 </tbody></table></section>
@@ -42,16 +42,16 @@ function sectionOf(noun: string, contract: readonly AnyRoute[]): string {
 
 function routeOf(route: AnyRoute): string {
   const { id, method, path, summary, description, policy, params, query, body, status, answer, example } = route;
-  const who = "open" in policy ? "open to everybody" : `<code>${policy.action}</code>${policy.scope === "everyone" ? ", for all tenants" : ""}`;
+  const access = "open" in policy ? "open to everybody" : `<code>${policy.action}</code>${policy.scope === "everyone" ? ", for all tenants" : ""}`;
   return `<article id="${escaped(id)}">
-<header><span class="method ${method.toLowerCase()}">${method}</span> <code class="path">${escaped(path).replaceAll(/\{(\w+)\}/g, "<em>{$1}</em>")}</code><span class="who">${who}</span></header>
+<header><span class="method ${method.toLowerCase()}">${method}</span> <code class="path">${escaped(path).replaceAll(/\{(\w+)\}/g, "<em>{$1}</em>")}</code><span class="who">${access}</span></header>
 <p><strong>${escaped(summary)}.</strong> ${inline(description ?? "")}</p>
 ${fieldsOf("path", params)}${fieldsOf("query", query)}${fieldsOf("body", body)}
 ${
   example === undefined
     ? ""
     : `<pre>curl -X ${method} $PAWL_URL${escaped(path)} \\
-  -H "Authorization: Bearer $PAWL_KEY" -H "Content-Type: application/json" \\
+  -H "Authorization: Bearer $PAWL_API_KEY" -H "Content-Type: application/json" \\
   -d '${escaped(JSON.stringify(example))}'</pre>`
 }
 <p class="answer"><span class="status">${status}</span> ${inline(answer.means)}</p>
@@ -59,28 +59,28 @@ ${answer.body === undefined ? "" : `<details><summary>answer</summary>${fieldsOf
 </article>`;
 }
 
-interface Shape {
+interface SchemaShape {
   readonly type?: string | readonly string[];
   readonly description?: string;
-  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly properties?: Readonly<Record<string, SchemaShape>>;
   readonly required?: readonly string[];
-  readonly items?: Shape;
+  readonly items?: SchemaShape;
   readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Shape[];
+  readonly anyOf?: readonly SchemaShape[];
   readonly const?: unknown;
   readonly format?: string;
   readonly maximum?: number;
   readonly minimum?: number;
 }
 
-function fieldsOf(place: string, given: unknown): string {
-  const rows = rowsOf(given as Shape | undefined, "");
+function fieldsOf(caption: string, schema: unknown): string {
+  const rows = rowsOf(schema as SchemaShape | undefined, "");
   if (rows.length === 0) return "";
-  return `<table class="fields">${place === "" ? "" : `<caption>${place}</caption>`}<tbody>${rows.join("")}</tbody></table>`;
+  return `<table class="fields">${caption === "" ? "" : `<caption>${caption}</caption>`}<tbody>${rows.join("")}</tbody></table>`;
 }
 
 /** Fields, and those inside them, by path. */
-function rowsOf(shape: Shape | undefined, prefix: string): readonly string[] {
+function rowsOf(shape: SchemaShape | undefined, prefix: string): readonly string[] {
   const { properties = {}, required = [] } = shape ?? {};
   return Object.entries(properties).flatMap(([name, inner]) => {
     const item = inner.items ?? inner.anyOf?.find(({ properties: own }) => own !== undefined) ?? inner;
@@ -89,14 +89,14 @@ function rowsOf(shape: Shape | undefined, prefix: string): readonly string[] {
   });
 }
 
-function typeOf({ type, enum: choices, items, anyOf, const: only, format, minimum, maximum }: Shape): string {
+function typeOf({ type, enum: choices, items, anyOf, const: only, format, minimum, maximum }: SchemaShape): string {
   if (choices !== undefined) return choices.map((one) => JSON.stringify(one)).join(" | ");
   if (only !== undefined) return JSON.stringify(only);
   if (anyOf !== undefined) return anyOf.map(typeOf).join(" | ");
   if (items !== undefined) return `${typeOf(items)}[]`;
   const range = minimum === undefined && maximum === undefined ? "" : ` ${minimum ?? ""}…${maximum ?? ""}`;
-  const named = format === "date-time" ? "time" : [type ?? "any"].flat().join(" | ");
-  return `${named}${range}`;
+  const typeName = format === "date-time" ? "time" : [type ?? "any"].flat().join(" | ");
+  return `${typeName}${range}`;
 }
 
 function errorRow(code: string, status: number): string {

@@ -1,5 +1,5 @@
-import type { AuditMark } from "pawl";
-import { listAudit, verifyAudit } from "../contract/audit.js";
+import type { AnchoredHead } from "pawl";
+import { listAudit, verifyAudit } from "../contract/access/audit.js";
 import type { BodyOf } from "../contract/route.js";
 import { on } from "../handler.js";
 
@@ -10,12 +10,12 @@ export const audit = [
       { ...(limit === undefined ? {} : { limit }), ...(before === undefined ? {} : { before }) },
     ),
   ),
-  on(verifyAudit, ({ pawl, body }) => pawl.audit.verify({ anchors: marksOf(body?.anchors ?? []) })),
+  on(verifyAudit, ({ pawl, body }) => pawl.audit.verify({ anchors: anchoredHeadsOf(body?.anchors ?? []) })),
 ];
 
-type Marks = NonNullable<NonNullable<BodyOf<typeof verifyAudit>>["anchors"]>;
+type AnchorBody = NonNullable<NonNullable<BodyOf<typeof verifyAudit>>["anchors"]>;
 
 /** The chain of the store as a whole has no tenant, and says so. */
-function marksOf(anchors: Marks): readonly AuditMark[] {
+function anchoredHeadsOf(anchors: AnchorBody): readonly AnchoredHead[] {
   return anchors.map(({ tenant, seq, hash }) => ({ tenant, seq, hash }));
 }

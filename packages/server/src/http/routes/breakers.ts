@@ -1,7 +1,7 @@
-import { closeBreaker, listBreakers, openBreaker, resetBreaker } from "../contract/breakers.js";
-import { type Call, on, tenantOf } from "../handler.js";
+import { closeBreaker, listBreakers, openBreaker, resetBreaker } from "../contract/operate/breakers.js";
+import { on, type RouteCall, tenantOf } from "../handler.js";
 
-function refOf({ params, query, principal }: Pick<Call<typeof openBreaker>, "params" | "query" | "principal">) {
+function refOf({ params, query, principal }: Pick<RouteCall<typeof openBreaker>, "params" | "query" | "principal">) {
   return { task: params.task, tenant: tenantOf(principal, query.tenant) };
 }
 

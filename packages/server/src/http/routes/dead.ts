@@ -1,8 +1,8 @@
 import { type BulkReport, isPawlError } from "pawl";
-import { type BulkAnswer, countDead, deadGroups, dropDead, listDead, redriveDead } from "../contract/dead.js";
+import { type BulkAnswer, countDead, deadGroups, deleteDead, listDead, redriveDead } from "../contract/jobs/dead.js";
 import { on } from "../handler.js";
 
-const MOST = 1_000;
+const MAX_JOBS = 1_000;
 
 function reportOf({ failures, ...report }: BulkReport): BulkAnswer {
   return { ...report, failures: failures.map(({ job, error }) => ({ job, error: isPawlError(error) ? error.code : "internal" })) };
@@ -16,8 +16,8 @@ export const dead = [
   on(deadGroups, async ({ query: { limit, ...filter }, scheduler }) => ({
     groups: await scheduler.dead.groups(filter, limit === undefined ? {} : { limit }),
   })),
-  on(redriveDead, async ({ body: { filter, limit = MOST, every }, scheduler }) =>
+  on(redriveDead, async ({ body: { filter, limit = MAX_JOBS, every }, scheduler }) =>
     reportOf(await scheduler.dead.redrive(filter, { limit, ...(every === undefined ? {} : { every }) })),
   ),
-  on(dropDead, async ({ body: { filter, limit = MOST }, scheduler }) => reportOf(await scheduler.dead.drop(filter, { limit }))),
+  on(deleteDead, async ({ body: { filter, limit = MAX_JOBS }, scheduler }) => reportOf(await scheduler.dead.delete(filter, { limit }))),
 ];

@@ -1,27 +1,27 @@
-import type { Handled } from "../handler.js";
+import type { HandledRoute } from "../handler.js";
+import { keys } from "./api-keys.js";
 import { audit } from "./audit.js";
-import { batch } from "./batch.js";
 import { breakers } from "./breakers.js";
 import { bulk } from "./bulk.js";
 import { dead } from "./dead.js";
+import { batch } from "./enqueue-many.js";
 import { jobs } from "./jobs.js";
-import { keys } from "./keys.js";
 import { leases } from "./leases.js";
 import { limits } from "./limits.js";
-import { named } from "./named.js";
+import { queuesTasksTenants } from "./queues-tasks-tenants.js";
 import { schedules } from "./schedules.js";
 import { service } from "./service.js";
 import { targets } from "./targets.js";
 import { tenantData } from "./tenant-data.js";
 
 /** Every route with its handler. A test holds this list against the contract. */
-export const routes: readonly Handled[] = [
+export const routes: readonly HandledRoute[] = [
   ...jobs,
   ...batch,
   ...dead,
   ...bulk,
   ...schedules,
-  ...named,
+  ...queuesTasksTenants,
   ...tenantData,
   ...breakers,
   ...limits,

@@ -1,7 +1,8 @@
 import { type Duration, type EnqueueOptions, isPawlError, type Job, type JobView, milliseconds, pawlError } from "pawl";
+import type { EnqueuedAnswer } from "../contract/jobs/job-answer.js";
 import {
   cancelJob,
-  dropJob,
+  deleteJob,
   enqueueJob,
   explainJob,
   getJob,
@@ -9,35 +10,41 @@ import {
   jobLogs,
   listJobs,
   pauseJob,
+  promoteJob,
   redriveJob,
-  replayJob,
+  rerunJob,
   resumeJob,
-  retryJob,
   waitForJob,
-} from "../contract/jobs.js";
-import type { EnqueuedAnswer } from "../contract/jobs-answer.js";
-import { type Call, isAllowedStill, on } from "../handler.js";
+} from "../contract/jobs/jobs.js";
+import { isStillAllowed, on, type RouteCall } from "../handler.js";
 
 export function enqueuedAnswer({ id, task, enqueued, replaced }: Job): EnqueuedAnswer {
   return { id, task, enqueued, ...(replaced === undefined ? {} : { replaced }) };
 }
 
 /** ms */
-const WAIT = 30_000;
-const LONGEST_WAIT = 60_000;
+const DEFAULT_WAIT_MS = 30_000;
+const MAX_WAIT_MS = 60_000;
 
 /** What is no duration is for the library to refuse, by its name. */
-function shortened(timeout: Duration): Duration {
+function boundedWait(timeout: Duration): Duration {
   try {
-    return Math.min(LONGEST_WAIT, milliseconds(timeout));
+    return Math.min(MAX_WAIT_MS, milliseconds(timeout));
   } catch {
     return timeout;
   }
 }
 
-async function waited({ params, query: { timeout = WAIT }, scheduler, signal, principal, parts }: Call<typeof waitForJob>): Promise<JobView> {
+async function waitedJob({
+  params,
+  query: { timeout = DEFAULT_WAIT_MS },
+  scheduler,
+  signal,
+  principal,
+  deps,
+}: RouteCall<typeof waitForJob>): Promise<JobView> {
   try {
-    return await parts.waits.hold(principal, signal, (ended) => scheduler.jobs.wait(params.job, { timeout: shortened(timeout), signal: ended }));
+    return await deps.waits.keepOpen(principal, signal, (ended) => scheduler.jobs.wait(params.job, { timeout: boundedWait(timeout), signal: ended }));
   } catch (error) {
     if (isPawlError(error, "wait_timeout")) return scheduler.jobs.get(params.job);
     throw error;
@@ -45,9 +52,9 @@ async function waited({ params, query: { timeout = WAIT }, scheduler, signal, pr
 }
 
 export const jobs = [
-  on(enqueueJob, async ({ body: { task, input, ...options }, scheduler, requestId }) => {
-    const request = requestId === undefined ? {} : { request: requestId };
-    return enqueuedAnswer(await scheduler.enqueue(task, input, { ...request, ...(options as EnqueueOptions) }));
+  on(enqueueJob, async ({ body: { task, input, ...options }, scheduler, idempotencyKey }) => {
+    const keyed = idempotencyKey === undefined ? {} : { idempotencyKey };
+    return enqueuedAnswer(await scheduler.enqueue(task, input, { ...keyed, ...(options as EnqueueOptions) }));
   }),
   on(getJob, ({ params, scheduler }) => scheduler.jobs.get(params.job)),
   on(listJobs, ({ query: { limit, after, ...filter }, scheduler }) =>
@@ -58,15 +65,15 @@ export const jobs = [
   on(explainJob, ({ params, scheduler }) => scheduler.jobs.explain(params.job)),
   on(waitForJob, async (call) => {
     const arrivedAt = performance.now();
-    const job = await waited(call);
-    if (!(await isAllowedStill(arrivedAt, call))) throw pawlError("unauthenticated");
+    const job = await waitedJob(call);
+    if (!(await isStillAllowed(arrivedAt, call))) throw pawlError("unauthenticated");
     return job;
   }),
   on(cancelJob, ({ params, body, scheduler }) => scheduler.jobs.cancel(params.job, body.reason)),
   on(pauseJob, ({ params, scheduler }) => scheduler.jobs.pause(params.job)),
   on(resumeJob, ({ params, scheduler }) => scheduler.jobs.resume(params.job)),
-  on(retryJob, ({ params, scheduler }) => scheduler.jobs.retry(params.job)),
+  on(promoteJob, ({ params, scheduler }) => scheduler.jobs.promote(params.job)),
   on(redriveJob, ({ params, body, scheduler }) => scheduler.jobs.redrive(params.job, body)),
-  on(replayJob, async ({ params, scheduler }) => enqueuedAnswer(await scheduler.jobs.replay(params.job))),
-  on(dropJob, ({ params, scheduler }) => scheduler.jobs.drop(params.job)),
+  on(rerunJob, async ({ params, scheduler }) => enqueuedAnswer(await scheduler.jobs.rerun(params.job))),
+  on(deleteJob, ({ params, scheduler }) => scheduler.jobs.delete(params.job)),
 ];

@@ -1,12 +1,12 @@
-import { listLimits } from "../contract/limits.js";
+import { listLimits } from "../contract/operate/limits.js";
 import { on, tenantOf } from "../handler.js";
 
 export const limits = [
   on(listLimits, ({ query: { name, key, limit, after, afterName, afterTenant, tenant }, pawl, principal }) => {
-    const whose = principal.tenant ?? tenant;
+    const owner = principal.tenant ?? tenant;
     return pawl.limits.list(
       {
-        ...(whose === undefined ? {} : { tenant: whose }),
+        ...(owner === undefined ? {} : { tenant: owner }),
         ...(name === undefined ? {} : { limit: name }),
         ...(key === undefined ? {} : { key }),
       },

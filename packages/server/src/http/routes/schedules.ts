@@ -1,23 +1,23 @@
 import type { ScheduleChanges, ScheduleOptions } from "pawl";
 import {
   backfillSchedule,
+  deleteSchedule,
   getSchedule,
   listSchedules,
   pauseSchedule,
   previewSchedule,
   putSchedule,
-  removeSchedule,
   resumeSchedule,
   scheduleTicks,
   triggerSchedule,
   updateSchedule,
-} from "../contract/schedules.js";
-import { type Call, on, tenantOf } from "../handler.js";
+} from "../contract/jobs/schedules.js";
+import { on, type RouteCall, tenantOf } from "../handler.js";
 import { enqueuedAnswer } from "./jobs.js";
 
-type One = Pick<Call<typeof getSchedule>, "params" | "query" | "principal">;
+type ScheduleCall = Pick<RouteCall<typeof getSchedule>, "params" | "query" | "principal">;
 
-function refOf({ params: { schedule }, query: { tenant }, principal }: One) {
+function refOf({ params: { schedule }, query: { tenant }, principal }: ScheduleCall) {
   return { name: schedule, tenant: tenantOf(principal, tenant) };
 }
 
@@ -39,12 +39,12 @@ export const schedules = [
   on(resumeSchedule, async (call) => {
     await call.scheduler.schedules.resume(refOf(call));
   }),
-  on(removeSchedule, async (call) => {
-    await call.scheduler.schedules.remove(refOf(call));
+  on(deleteSchedule, async (call) => {
+    await call.scheduler.schedules.delete(refOf(call));
   }),
   on(triggerSchedule, async (call) => {
-    const request = call.requestId === undefined ? {} : { request: call.requestId };
-    return enqueuedAnswer(await call.scheduler.schedules.trigger(refOf(call), { ...request, ...call.body }));
+    const keyed = call.idempotencyKey === undefined ? {} : { idempotencyKey: call.idempotencyKey };
+    return enqueuedAnswer(await call.scheduler.schedules.trigger(refOf(call), { ...keyed, ...call.body }));
   }),
   on(backfillSchedule, (call) => call.scheduler.schedules.backfill(refOf(call), call.body)),
   on(previewSchedule, async (call) => ({ ticks: await call.scheduler.schedules.preview(refOf(call), call.query.count, call.query.from) })),

@@ -1,8 +1,8 @@
 import {
   docs,
   events,
-  getCheckup,
   getCounts,
+  getDoctor,
   getInfo,
   getSeries,
   listLanes,
@@ -11,29 +11,29 @@ import {
   livez,
   openapi,
   readyz,
-} from "../contract/service.js";
-import { on, Raw } from "../handler.js";
+} from "../contract/operate/service.js";
+import { on, RawAnswer } from "../handler.js";
 import { openapiDocument, referencePage } from "../reference/index.js";
 
 export const service = [
   on(listWorkers, async ({ pawl }) => ({ workers: await pawl.workers() })),
   on(listUnserved, async ({ pawl }) => ({ lanes: await pawl.unserved() })),
   on(listLanes, async ({ pawl }) => ({ lanes: await pawl.lanes() })),
-  on(getCheckup, async ({ pawl, query }) => ({ findings: await pawl.checkup(query) })),
+  on(getDoctor, async ({ pawl, query }) => ({ findings: await pawl.doctor(query) })),
   on(getCounts, ({ scheduler, query: { tenant, ...of } }) => (tenant === undefined ? scheduler : scheduler.as({ tenant })).counts(of)),
   on(getSeries, ({ pawl, query }) => pawl.series(query)),
-  on(getInfo, async ({ pawl, parts }) => {
-    const { engine, version, durability, schema, hearsOthers } = await pawl.info();
-    return { pawl: parts.version, engine, version, durability, schema, hearsOthers };
+  on(getInfo, async ({ pawl, deps }) => {
+    const { engine, version, durability, schema, receivesWakeups } = await pawl.info();
+    return { pawl: deps.version, engine, version, durability, schema, receivesWakeups };
   }),
   on(livez, () => ({ status: "alive" as const })),
-  on(readyz, async ({ parts }) => {
-    await parts.ready();
+  on(readyz, async ({ deps }) => {
+    await deps.ready();
     return { status: "ready" as const };
   }),
-  on(events, async ({ principal, query, parts, lastEventId, stillAllowed }) => {
-    return new Raw("text/event-stream; charset=utf-8", await parts.subscribe({ principal, filter: query, lastEventId, stillAllowed }));
+  on(events, async ({ principal, query, deps, lastEventId, stillAllowed }) => {
+    return new RawAnswer("text/event-stream; charset=utf-8", await deps.subscribe({ principal, filter: query, lastEventId, stillAllowed }));
   }),
-  on(openapi, ({ parts }) => openapiDocument(parts.version)),
-  on(docs, ({ parts }) => new Raw("text/html; charset=utf-8", referencePage(parts.version))),
+  on(openapi, ({ deps }) => openapiDocument(deps.version)),
+  on(docs, ({ deps }) => new RawAnswer("text/html; charset=utf-8", referencePage(deps.version))),
 ];

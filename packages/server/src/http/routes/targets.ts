@@ -1,10 +1,10 @@
 import type { Duration, TargetOptions } from "pawl";
-import { getTarget, listTargets, putTarget, removeTarget, rotateTarget } from "../contract/targets.js";
-import { type Call, on, tenantOf } from "../handler.js";
+import { deleteTarget, getTarget, listTargets, putTarget, rotateTarget } from "../contract/jobs/targets.js";
+import { on, type RouteCall, tenantOf } from "../handler.js";
 
-type One = Pick<Call<typeof getTarget>, "params" | "query" | "principal">;
+type TargetCall = Pick<RouteCall<typeof getTarget>, "params" | "query" | "principal">;
 
-function refOf({ params: { task }, query: { tenant }, principal }: One) {
+function refOf({ params: { task }, query: { tenant }, principal }: TargetCall) {
   return { task, tenant: tenantOf(principal, tenant) };
 }
 
@@ -18,10 +18,10 @@ export const targets = [
   ),
   on(getTarget, (call) => call.scheduler.targets.get(refOf(call))),
   on(rotateTarget, (call) => {
-    const overlap = call.body?.overlap;
-    return call.scheduler.targets.rotate(refOf(call), overlap === undefined ? {} : { overlap: overlap as Duration });
+    const keepOldFor = call.body?.keepOldFor;
+    return call.scheduler.targets.rotate(refOf(call), keepOldFor === undefined ? {} : { keepOldFor: keepOldFor as Duration });
   }),
-  on(removeTarget, async (call) => {
-    await call.scheduler.targets.remove(refOf(call));
+  on(deleteTarget, async (call) => {
+    await call.scheduler.targets.delete(refOf(call));
   }),
 ];

@@ -1,12 +1,12 @@
-import { exportTenant, purgeTenant } from "../contract/tenant-data.js";
-import { on, Raw } from "../handler.js";
-import { askPurge } from "../purge-task.js";
+import { exportTenant, purgeTenant } from "../contract/operate/tenant-data.js";
+import { on, RawAnswer } from "../handler.js";
+import { enqueuePurge } from "../tasks/purge-task.js";
 import { enqueuedAnswer } from "./jobs.js";
 
 export const tenantData = [
   on(exportTenant, async (call) => {
-    const { pawl, params, parts } = call;
-    return new Raw("application/x-ndjson; charset=utf-8", await parts.exports.stream(call, () => pawl.tenants.export(params.tenant)));
+    const { pawl, params, deps } = call;
+    return new RawAnswer("application/x-ndjson; charset=utf-8", await deps.exports.stream(call, () => pawl.tenants.export(params.tenant)));
   }),
-  on(purgeTenant, async ({ pawl, params }) => enqueuedAnswer(await askPurge(pawl, params.tenant))),
+  on(purgeTenant, async ({ pawl, params }) => enqueuedAnswer(await enqueuePurge(pawl, params.tenant))),
 ];

@@ -1,14 +1,14 @@
 import pg from "pg";
-import { Limiter } from "../../../runtime/limiter.js";
-import { DriverError, poisonsConnection, storeClosed } from "../errors.js";
+import { ConcurrencyLimiter } from "../../../runtime/io/concurrency-limiter.js";
+import { DriverError, poisonsConnection, storeClosed } from "../connection/errors.js";
 import { hangUp } from "./pg-hang-up.js";
 import { Unreplicated } from "./pg-replication.js";
 import { sqlState } from "./sql-state.js";
 
 /** ms that those in use are waited for when all are closed */
-const LAST_USE = 5_000;
+const LAST_USE_MS = 5_000;
 /** ms that one is kept at hand after its last use; the pool closes it after as long again */
-const AT_HAND = 60_000;
+const AT_HAND_MS = 60_000;
 
 /**
  * A pool whose users wait in order and without a time limit (the pool's own limit is for connecting), that survives its
@@ -21,7 +21,7 @@ export class Connections {
   /** Those who wait for the pool to hand one out. */
   readonly #asking = new Set<() => void>();
   readonly #unreplicated = new Unreplicated();
-  readonly #statements: Limiter;
+  readonly #statements: ConcurrencyLimiter;
   /** Those nobody uses, the last used one last: the pool would take a turn of the event loop to hand one out. */
   #atHand: { readonly client: pg.PoolClient; readonly since: number }[] = [];
   readonly #sweep: NodeJS.Timeout;
@@ -31,8 +31,8 @@ export class Connections {
   #silence: { readonly at: number; readonly error: DriverError } | undefined;
 
   constructor(config: pg.PoolConfig & { readonly max: number }) {
-    this.#pool = new pg.Pool({ connectionTimeoutMillis: 5_000, idleTimeoutMillis: AT_HAND, keepAlive: true, application_name: "pawl", ...config });
-    this.#statements = new Limiter(config.max);
+    this.#pool = new pg.Pool({ connectionTimeoutMillis: 5_000, idleTimeoutMillis: AT_HAND_MS, keepAlive: true, application_name: "pawl", ...config });
+    this.#statements = new ConcurrencyLimiter(config.max);
     // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => {
@@ -44,7 +44,7 @@ export class Connections {
       });
       this.#clients.add(client);
     });
-    this.#sweep = setInterval(() => this.#letGo(({ since }) => performance.now() - since >= AT_HAND), AT_HAND).unref();
+    this.#sweep = setInterval(() => this.#letGo(({ since }) => performance.now() - since >= AT_HAND_MS), AT_HAND_MS).unref();
   }
 
   /** whether one was ever to be had */
@@ -132,7 +132,7 @@ export class Connections {
     this.#asking.clear();
     this.#letGo(() => true);
     // It waits for those that are in use: a handler that does not end may hold one for ever.
-    const tooLong = new Promise((resolve) => setTimeout(resolve, LAST_USE).unref());
+    const tooLong = new Promise((resolve) => setTimeout(resolve, LAST_USE_MS).unref());
     await Promise.race([this.#pool.end(), tooLong]);
     await Promise.all([...this.#clients].map(hangUp));
   }

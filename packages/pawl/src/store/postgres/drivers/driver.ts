@@ -14,14 +14,14 @@ export interface Statement {
 /** Kinds of hot statements. Each keeps to its own connections, so that it meets one that has planned it already. */
 export type Hot = "enqueue" | "claim" | "settle";
 
-export type Row = object;
+export type DriverRow = object;
 
 export interface Queryable {
-  query<R extends Row>(statement: Statement, values?: readonly unknown[]): Promise<readonly R[]>;
+  query<R extends DriverRow>(statement: Statement, values?: readonly unknown[]): Promise<readonly R[]>;
 }
 
 /** A transaction, also as handlers see it: `run` takes any SQL. */
-export interface Transaction extends Queryable {
+export interface DriverTransaction extends Queryable {
   run(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly Record<string, unknown>[] }>;
 }
 
@@ -41,7 +41,7 @@ export interface Listener {
 export interface Driver extends Queryable {
   readonly kind: "pg" | "pglite";
   /** READ COMMITTED. Resolves only if the commit really committed. Retried by the caller, not here. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: DriverTransaction) => Promise<T>): Promise<T>;
   /** One that only reads. It counts as a statement: who holds a transaction of the above may wait for it. */
   reading<T>(work: (on: Queryable) => Promise<T>): Promise<T>;
   /** Several statements in one text, without parameters, on one connection. */

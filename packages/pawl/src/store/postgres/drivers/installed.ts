@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { pawlError } from "../../../core/error.js";
+import { pawlError } from "../../../core/values/error.js";
 
 /** Drivers are optional: one that is asked for and missing is named, with how to get it. */
 export function requireInstalled(name: string): void {

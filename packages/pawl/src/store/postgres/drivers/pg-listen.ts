@@ -2,8 +2,8 @@ import pg from "pg";
 import type { Listener, Subscription } from "./driver.js";
 import { hangUp } from "./pg-hang-up.js";
 
-const SHORTEST_RETRY = 100;
-const LONGEST_RETRY = 5_000;
+const SHORTEST_RETRY_MS = 100;
+const LONGEST_RETRY_MS = 5_000;
 
 /**
  * LISTEN on a connection of its own, re-established for as long as it is wanted. The connection may be open and deaf
@@ -25,8 +25,8 @@ export function pgListen(Client: typeof pg.Client, config: pg.ClientConfig, chan
     void hangUp(which);
     if (closed) return;
     listener.down(error);
-    const longest = Math.min(LONGEST_RETRY, SHORTEST_RETRY * 2 ** failures++);
-    timer = setTimeout(connect, SHORTEST_RETRY + Math.random() * longest);
+    const longest = Math.min(LONGEST_RETRY_MS, SHORTEST_RETRY_MS * 2 ** failures++);
+    timer = setTimeout(connect, SHORTEST_RETRY_MS + Math.random() * longest);
     timer.unref();
   }
 

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { DriverError } from "../errors.js";
+import { DriverError } from "../connection/errors.js";
 
 /**
  * Commits that the server calls done although no standby has them: somebody cancelled its wait for synchronous

@@ -1,9 +1,9 @@
 import type pg from "pg";
-import { pawlError } from "../../../core/error.js";
-import { Limiter } from "../../../runtime/limiter.js";
-import { DriverError, poisonsConnection } from "../errors.js";
+import { pawlError } from "../../../core/values/error.js";
+import { ConcurrencyLimiter } from "../../../runtime/io/concurrency-limiter.js";
+import { DriverError, poisonsConnection } from "../connection/errors.js";
 import { Connections } from "./connections.js";
-import type { Driver, Hot, Listener, Queryable, Row, Statement, Transaction } from "./driver.js";
+import type { Driver, DriverRow, DriverTransaction, Hot, Listener, Queryable, Statement } from "./driver.js";
 import { clientWith, type Password } from "./pg-client.js";
 import { pgListen } from "./pg-listen.js";
 import { sqlState } from "./sql-state.js";
@@ -40,7 +40,7 @@ export function pgDriver(options: PgOptions): Driver {
   const apart = (kind: Hot) => connections(forHot[kind], hotConfig(config));
   const hot: Readonly<Record<Hot, Connections>> = { enqueue: apart("enqueue"), claim: apart("claim"), settle: apart("settle") };
   // Transactions leave some connections to the statements that their own work may wait for.
-  const transactions = new Limiter(Math.max(1, forOthers - 2));
+  const transactions = new ConcurrencyLimiter(Math.max(1, forOthers - 2));
   let prepare = options.prepare !== false;
   /** Poolers may take no settings with a connection: then those without can be had, and those with them never. */
   let mayBeHot = forHot.claim > 0;
@@ -51,7 +51,7 @@ export function pgDriver(options: PgOptions): Driver {
     statement: Statement,
     values: readonly unknown[],
     inside = false,
-  ): Promise<readonly Row[]> {
+  ): Promise<readonly DriverRow[]> {
     const named = prepare;
     const query = named
       ? { name: statement.name, text: statement.text, values: values as unknown[] }
@@ -59,7 +59,7 @@ export function pgDriver(options: PgOptions): Driver {
     try {
       const result = await client.query(query);
       on.check(client);
-      return result.rows as Row[];
+      return result.rows as DriverRow[];
     } catch (error) {
       if (error instanceof DriverError) throw error;
       const code = sqlState(error);
@@ -73,12 +73,12 @@ export function pgDriver(options: PgOptions): Driver {
     }
   }
 
-  const ask = <R extends Row>(on: Connections, statement: Statement, values: readonly unknown[]): Promise<readonly R[]> =>
+  const ask = <R extends DriverRow>(on: Connections, statement: Statement, values: readonly unknown[]): Promise<readonly R[]> =>
     on.use((client) => send(on, client, statement, values)) as Promise<readonly R[]>;
 
   return {
     kind: "pg",
-    async query<R extends Row>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
+    async query<R extends DriverRow>(statement: Statement, values: readonly unknown[] = []): Promise<readonly R[]> {
       if (statement.hot === undefined || !mayBeHot) return ask<R>(main, statement, values);
       const on = hot[statement.hot];
       try {
@@ -92,7 +92,7 @@ export function pgDriver(options: PgOptions): Driver {
       }
     },
 
-    transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+    transaction<T>(work: (tx: DriverTransaction) => Promise<T>): Promise<T> {
       const asked = performance.now();
       return transactions.run(async () => {
         const client = await main.take(asked);
@@ -168,13 +168,13 @@ export function pgDriver(options: PgOptions): Driver {
 function transactionOn(
   client: pg.PoolClient,
   use: { readonly open: boolean },
-  send: (statement: Statement, values: readonly unknown[]) => Promise<readonly Row[]>,
-): Transaction {
+  send: (statement: Statement, values: readonly unknown[]) => Promise<readonly DriverRow[]>,
+): DriverTransaction {
   const checkOpen = () => {
     if (!use.open) throw pawlError("closed", { what: "the transaction" });
   };
   return {
-    query: async <R extends Row>(statement: Statement, values: readonly unknown[] = []) => {
+    query: async <R extends DriverRow>(statement: Statement, values: readonly unknown[] = []) => {
       checkOpen();
       return (await send(statement, values)) as readonly R[];
     },

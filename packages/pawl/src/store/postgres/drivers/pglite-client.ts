@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { Answer, Asked, Request, Rows, Told } from "./pglite-protocol.js";
+import type { Answer, PortRequest, Request, Rows, ThreadMessage } from "./pglite-protocol.js";
 
 /**
  * One side of a port to PGlite's thread: asks and hears. It needs nothing of the thread that opened the database, so
@@ -15,7 +15,7 @@ export class PgliteClient {
   constructor(port: MessagePort, notified: (channel: string, payload: string) => void = () => {}) {
     this.#port = port;
     this.#notified = notified;
-    port.on("message", (told: Told) => this.#hear(told));
+    port.on("message", (message: ThreadMessage) => this.#hear(message));
     port.on("close", () => this.end(new Error("PGlite's thread has ended")));
     // Only waiting for an answer keeps a process alive.
     port.unref();
@@ -25,7 +25,7 @@ export class PgliteClient {
     if (this.#ended) return Promise.reject(this.#ended);
     const id = ++this.#last;
     return new Promise((resolve, reject) => {
-      this.#port.postMessage({ id, request } satisfies Asked); // throws for what cannot be sent: a function, say
+      this.#port.postMessage({ id, request } satisfies PortRequest); // throws for what cannot be sent: a function, say
       if (this.#pending.size === 0) this.#port.ref();
       this.#pending.set(id, { resolve, reject });
     });
@@ -39,16 +39,16 @@ export class PgliteClient {
     this.#port.close();
   }
 
-  #hear(told: Told): void {
-    if (told.kind === "notification") {
-      this.#notified(told.channel, told.payload);
+  #hear(message: ThreadMessage): void {
+    if (message.kind === "notification") {
+      this.#notified(message.channel, message.payload);
       return;
     }
-    const waiting = this.#pending.get(told.id);
-    if (!this.#pending.delete(told.id)) return;
+    const waiting = this.#pending.get(message.id);
+    if (!this.#pending.delete(message.id)) return;
     if (this.#pending.size === 0) this.#port.unref();
-    if (told.kind === "answer") waiting?.resolve(told.answer);
-    else waiting?.reject(Object.assign(new Error(told.error.message), told.error));
+    if (message.kind === "answer") waiting?.resolve(message.answer);
+    else waiting?.reject(Object.assign(new Error(message.error.message), message.error));
   }
 }
 

@@ -14,12 +14,12 @@ export type Request =
 
 export type Rows = readonly Record<string, unknown>[];
 
-export interface Asked {
+export interface PortRequest {
   readonly id: number;
   readonly request: Request;
 }
 
-export type Told =
+export type ThreadMessage =
   | { readonly kind: "answer"; readonly id: number; readonly answer: Answer }
   | { readonly kind: "error"; readonly id: number; readonly error: ErrorFields }
   | { readonly kind: "notification"; readonly channel: string; readonly payload: string };

@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { PGlite } from "@electric-sql/pglite";
-import type { Answer, Asked, Attach, ErrorFields, Opened, Request, Told } from "./pglite-protocol.js";
+import type { Answer, Attach, ErrorFields, Opened, PortRequest, Request, ThreadMessage } from "./pglite-protocol.js";
 
 /**
  * The thread PGlite lives in, since it blocks the one it runs in. It is one connection, so here is the one place
@@ -29,20 +29,20 @@ class Session {
   /** the open transaction's own queue, and how to let the others go on */
   #transaction: { readonly turns: Turns; end(): void } | undefined;
   readonly #channels = new Set<string>();
-  readonly #deafen: () => void;
+  readonly #unsubscribe: () => void;
 
   constructor(database: PGlite, port: MessagePort) {
     this.#database = database;
     this.#port = port;
-    port.on("message", (asked: Asked) => this.#serve(asked));
+    port.on("message", (request: PortRequest) => this.#serve(request));
     port.on("close", () => void this.#abandon());
-    this.#deafen = database.onNotification((channel, payload) => {
-      if (this.#channels.has(channel)) port.postMessage({ kind: "notification", channel, payload } satisfies Told);
+    this.#unsubscribe = database.onNotification((channel, payload) => {
+      if (this.#channels.has(channel)) port.postMessage({ kind: "notification", channel, payload } satisfies ThreadMessage);
     });
   }
 
-  #serve({ id, request }: Asked): void {
-    const tell = (told: Told) => this.#port.postMessage(told);
+  #serve({ id, request }: PortRequest): void {
+    const tell = (message: ThreadMessage) => this.#port.postMessage(message);
     this.#do(request).then(
       (answer) => tell({ kind: "answer", id, answer }),
       (error: unknown) => tell({ kind: "error", id, error: fieldsOf(error) }),
@@ -135,7 +135,7 @@ class Session {
 
   /** Whoever held this port is gone: what it left open must not block the others. */
   async #abandon(): Promise<void> {
-    this.#deafen();
+    this.#unsubscribe();
     if (this.#transaction) await this.#inside(() => this.#finish("rollback")).catch(() => {});
   }
 }

@@ -6,16 +6,16 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { spawnThread } from "../../../runtime/thread.js";
+import { spawnThread } from "../../../runtime/io/thread.js";
 import { openFolder } from "../embedded/folder.js";
 import { nameOf } from "../embedded/processes.js";
-import type { Driver, Row } from "./driver.js";
+import type { Driver, DriverRow } from "./driver.js";
 import { requireInstalled } from "./installed.js";
 import { openPglite } from "./pglite.js";
 
 const sql = (text: string) => ({ name: text, text });
 /** a promise, and the call that fulfils it */
-function gate(): { promise: Promise<void>; resolve: () => void } {
+function barrier(): { promise: Promise<void>; resolve: () => void } {
   let resolve = () => {};
   const promise = new Promise<void>((fulfil) => {
     resolve = fulfil;
@@ -96,8 +96,8 @@ describe("PGlite in memory", () => {
   });
 
   it("lets others wait for an open transaction", async () => {
-    const { promise: begun, resolve: begin } = gate();
-    const { promise: ended, resolve: end } = gate();
+    const { promise: begun, resolve: begin } = barrier();
+    const { promise: ended, resolve: end } = barrier();
     const first = driver.transaction(async (tx) => {
       await tx.query(sql("insert into numbers values (1)"));
       begin();
@@ -126,7 +126,7 @@ describe("PGlite in memory", () => {
   });
 
   it("lets what a transaction started go on after it, and closes the transaction itself", async () => {
-    const { promise: ended, resolve: end } = gate();
+    const { promise: ended, resolve: end } = barrier();
     const started = await driver.transaction(async (tx) => ({ later: ended.then(() => numbers(driver)), tx }));
     end();
     expect(await started.later).toEqual([]);
@@ -143,7 +143,7 @@ describe("PGlite in memory", () => {
   it("hears notifications once per listener until closed", async () => {
     const heard: string[] = [];
     const listen = async (name: string) => {
-      const { promise: up, resolve } = gate();
+      const { promise: up, resolve } = barrier();
       const subscription = driver.listen("Some channel", { message: (payload) => heard.push(`${name} ${payload}`), up: resolve, down: () => {} });
       await up;
       return subscription;
@@ -165,7 +165,7 @@ describe("PGlite in memory", () => {
     const link = await driver.renewalLink();
     if (link?.kind !== "port") throw new Error("no port");
     const done = new Int32Array(new SharedArrayBuffer(4));
-    const file = "../../../../../../test/support/port-thread.js";
+    const file = "../../../../../../test/support/processes/port-thread.js";
     const thread = spawnThread(import.meta.url, file, { workerData: { port: link.port, done }, transferList: [link.port] });
     await once(thread, "message");
     thread.postMessage("go");
@@ -246,7 +246,7 @@ describe("PGlite in a folder", () => {
 
   it("is closed for good, twice without harm, and frees the folder", async () => {
     const driver = await openPglite(folder);
-    const running = driver.query<Row>(sql("select 1 as one"));
+    const running = driver.query<DriverRow>(sql("select 1 as one"));
     await Promise.all([driver.close(), driver.close()]);
     expect(await running).toEqual([{ one: 1 }]);
     await expect(driver.query(sql("select 1"))).rejects.toMatchObject({ code: "closed" });

@@ -1,10 +1,10 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { once } from "node:events";
 import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
-import { pawlError } from "../../../core/error.js";
-import { spawnThread } from "../../../runtime/thread.js";
-import { DriverError, storeClosed } from "../errors.js";
-import type { Driver, Row, Statement, Transaction } from "./driver.js";
+import { pawlError } from "../../../core/values/error.js";
+import { spawnThread } from "../../../runtime/io/thread.js";
+import { DriverError, storeClosed } from "../connection/errors.js";
+import type { Driver, DriverRow, DriverTransaction, Statement } from "./driver.js";
 import { lockFolder } from "./folder-lock.js";
 import { requireInstalled } from "./installed.js";
 import { PgliteClient } from "./pglite-client.js";
@@ -29,8 +29,8 @@ export async function openPglite(folder?: string): Promise<Driver> {
 
 async function startThread(folder: string | undefined): Promise<Worker> {
   const worker = spawnThread(import.meta.url, "./pglite-thread.js", { name: "pglite", workerData: { folder } });
-  const told = await Promise.race([once(worker, "message"), once(worker, "exit").then(() => [ended])]);
-  const opened = told[0] as Opened;
+  const received = await Promise.race([once(worker, "message"), once(worker, "exit").then(() => [ended])]);
+  const opened = received[0] as Opened;
   if (opened.opened) return worker;
   await worker.terminate();
   throw pawlError("store_failed", { operation: "open", reason: opened.error.message });
@@ -75,7 +75,7 @@ function pgliteDriver(worker: Worker, release: () => Promise<void>): Driver {
   const driver: Driver = {
     kind: "pglite",
 
-    async query<R extends Row>({ text }: Statement, values: readonly unknown[] = []) {
+    async query<R extends DriverRow>({ text }: Statement, values: readonly unknown[] = []) {
       const { rows } = await ask({ kind: "query", text, values: values.map(sendable) });
       return rows as readonly R[];
     },
@@ -123,13 +123,13 @@ function attach(worker: Worker): MessagePort {
   return port1;
 }
 
-function transactionOn(client: PgliteClient, use: Use): Transaction {
+function transactionOn(client: PgliteClient, use: Use): DriverTransaction {
   const request = (text: string, values: readonly unknown[]): Request => {
     if (!use.open) throw pawlError("closed", { what: "the transaction" });
     return { kind: "query", text, values: values.map(sendable), inside: true };
   };
   return {
-    async query<R extends Row>({ text }: Statement, values: readonly unknown[] = []) {
+    async query<R extends DriverRow>({ text }: Statement, values: readonly unknown[] = []) {
       const { rows } = await send(client, request(text, values));
       return rows as readonly R[];
     },

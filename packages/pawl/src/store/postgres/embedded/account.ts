@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
 import { join } from "node:path";
-import { pawlError } from "../../../core/error.js";
+import { pawlError } from "../../../core/values/error.js";
 import type { Folder } from "./folder.js";
 
 /** The user the server runs as; undefined means: as ourselves. Spreads into the options of `spawn`. */

@@ -4,7 +4,7 @@ import * as fs from "node:fs";
 import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { pawlError } from "../../../core/error.js";
+import { pawlError } from "../../../core/values/error.js";
 import type { Account } from "./account.js";
 
 export interface Binaries {
@@ -57,9 +57,9 @@ function libraryPath(lib: string, platform: NodeJS.Platform, env: NodeJS.Process
   return { [name]: [lib, env[name] ?? before].filter(Boolean).join(":") };
 }
 
-type Attempt = { ok: true; binaries: Binaries } | { ok: false; mayBeCured: boolean; reason: string };
+type BinaryLookup = { ok: true; binaries: Binaries } | { ok: false; mayBeCured: boolean; reason: string };
 
-function tryToRun(home: string, account: Account | undefined): Attempt {
+function tryToRun(home: string, account: Account | undefined): BinaryLookup {
   const options = { ...account, cwd: "/", env: toolEnvironment(home), encoding: "utf8", timeout: 10_000 } as const;
   const run = spawnSync(tool(home, "postgres"), ["--version"], options);
   const major = /\(PostgreSQL\) (\d+)/.exec(run.stdout ?? "")?.[1];

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { join, resolve } from "node:path";
-import { pawlError } from "../../../core/error.js";
+import { pawlError } from "../../../core/values/error.js";
 import type { Endpoint } from "./endpoint.js";
 
 /** The folder a user names, and what we keep in it. */

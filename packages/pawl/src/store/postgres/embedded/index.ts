@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import pg from "pg";
-import { isPawlError, type PawlError, pawlError } from "../../../core/error.js";
-import { atExit } from "../../../runtime/signals.js";
+import { isPawlError, type PawlError, pawlError } from "../../../core/values/error.js";
+import { atExit } from "../../../runtime/process/signals.js";
 import { hangUp } from "../drivers/pg-hang-up.js";
 import { serverAccount } from "./account.js";
 import { findBinaries } from "./binaries.js";

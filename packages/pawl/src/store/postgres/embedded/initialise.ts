@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { pawlError } from "../../../core/error.js";
+import { pawlError } from "../../../core/values/error.js";
 import { giveData } from "./account.js";
 import type { Endpoint } from "./endpoint.js";
 import { syncFolder } from "./folder.js";

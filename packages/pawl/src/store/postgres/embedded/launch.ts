@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import * as fs from "node:fs";
-import { pawlError } from "../../../core/error.js";
-import { atExit } from "../../../runtime/signals.js";
+import { pawlError } from "../../../core/values/error.js";
+import { atExit } from "../../../runtime/process/signals.js";
 import { type Endpoint, endpointSettings } from "./endpoint.js";
 import { type Folder, giveToFolderOwner } from "./folder.js";
 import { discardMistakenPidFile, dismissOrphans, findPostmaster, readPostmaster } from "./postmaster.js";
@@ -25,7 +25,7 @@ const DEFAULTS: Settings = {
   log_checkpoints: "off",
 };
 
-const LOG_LIMIT = 10 * 1024 * 1024;
+const LOG_LIMIT_BYTES = 10 * 1024 * 1024;
 const ORPHANS_END_MS = 100;
 
 /** Starts a server on data that has none, and waits until it accepts connections. Answers its pid. */
@@ -53,7 +53,7 @@ export async function launch(site: Site, endpoint: Endpoint, settings: Settings,
 /** Keeps the log and one older part. By copying, since the server holds the file open. */
 export function trimLog(folder: Folder): void {
   try {
-    if (sizeOf(folder.log) <= LOG_LIMIT) return;
+    if (sizeOf(folder.log) <= LOG_LIMIT_BYTES) return;
     fs.copyFileSync(folder.log, `${folder.log}.old`);
     fs.truncateSync(folder.log);
   } catch {

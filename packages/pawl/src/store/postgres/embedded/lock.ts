@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
 import { join } from "node:path";
-import { pawlError } from "../../../core/error.js";
+import { pawlError } from "../../../core/values/error.js";
 import type { Folder } from "./folder.js";
 import { isRunning, ownName, type ProcessName, pidOf } from "./processes.js";
 import { type Deadline, deadlineIn, isPast, until } from "./wait.js";
@@ -24,7 +24,7 @@ export async function withLock<T>(folder: Folder, deadline: Deadline, work: () =
 }
 
 /** ms that a process which ends waits for the lock, at most */
-const LAST_WAIT = 100;
+const LAST_WAIT_MS = 100;
 
 /**
  * The same for a process that ends, whose loop turns no more. What it held itself is in nobody's way any more. Where another
@@ -37,7 +37,7 @@ export function withLockAtExit(folder: Folder, work: () => void): void {
   }
   const claim = claimOn(folder);
   try {
-    const deadline = deadlineIn(LAST_WAIT);
+    const deadline = deadlineIn(LAST_WAIT_MS);
     let taken = tryToTake(folder, claim);
     while (!taken && !isPast(deadline)) {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);

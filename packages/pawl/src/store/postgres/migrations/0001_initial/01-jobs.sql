@@ -1,6 +1,6 @@
 -- Jobs, and the tables they wait in. Which table holds a job's row is its state: one of ready, suspect, scheduled, parked, blocked and
 -- dead, or none. In none, the newest attempt says whether the job succeeded or was cancelled; if it says neither, a lease holds the job:
--- it is running. Nothing on the hot path is updated in place.
+-- it is running. Nothing on the hot path is updated in seq.
 
 create schema if not exists pawl;
 
@@ -9,8 +9,8 @@ create sequence pawl.ready_seq increment by 1024;
 
 -- The months that partitions exist for. Ids below `floor` belong to partitions that are going or gone: their rows are in the *_kept
 -- tables. `ceiling_ms` is the end of the last partition: later due times are clamped to it in the id, never in due_at.
-create table pawl.span (
-  one bool primary key default true check (one),
+create table pawl.partition_range (
+  only_one bool primary key default true check (only_one),
   floor uuid not null,
   floor_ms float8 not null,
   ceiling_ms float8 not null
@@ -22,7 +22,7 @@ create table pawl.job (
   created_at timestamptz not null,
   due_at timestamptz not null,
   id uuid not null primary key,
-  band int2 not null,
+  priority int2 not null,
   queue text collate "C" not null,
   tenant text collate "C" not null,
   task text collate "C" not null,
@@ -41,8 +41,8 @@ create view pawl.any_job with (security_invoker = true) as select * from pawl.jo
 create table pawl.scheduled (
   run_at timestamptz not null,
   id uuid not null primary key,
-  band int2 not null,
-  spent int2 not null,
+  priority int2 not null,
+  attempts int2 not null,
   crashes int2 not null,
   queue text collate "C" not null,
   tenant text collate "C" not null,
@@ -50,29 +50,29 @@ create table pawl.scheduled (
 );
 create index scheduled_run_at on pawl.scheduled (run_at);
 
--- Jobs that are paused, or wait at a limit on a key: then `gate` is the key, and they are admitted by rank, then by place.
-create sequence pawl.line_seq;
+-- Jobs that are paused, or wait at a limit on a key: then `limit key` is the key, and they are admitted by rank, then by seq.
+create sequence pawl.limit_queue_seq;
 create table pawl.parked (
   run_at timestamptz,
   id uuid not null primary key,
-  band int2 not null,
-  spent int2 not null,
+  priority int2 not null,
+  attempts int2 not null,
   crashes int2 not null,
   reason text not null,
   queue text collate "C" not null,
   tenant text collate "C" not null,
   task text collate "C" not null,
-  gate text collate "C",
+  limit_key text collate "C",
   rank int2,
-  place bigint
+  seq bigint
 );
-create index parked_gate on pawl.parked (gate, rank, place) where gate is not null;
+create index parked_limit_key on pawl.parked (limit_key, rank, seq) where limit_key is not null;
 
 -- Jobs that wait for others.
 create table pawl.blocked (
   run_at timestamptz not null,
   id uuid not null primary key,
-  band int2 not null,
+  priority int2 not null,
   queue text collate "C" not null,
   tenant text collate "C" not null,
   task text collate "C" not null
@@ -82,19 +82,19 @@ create table pawl.blocked (
 create table pawl.dependency (
   parent uuid not null,
   child uuid not null,
-  on_death text not null,
+  on_dependency_death text not null,
   verified bool not null default false,
   primary key (parent, child)
 );
 create index dependency_child on pawl.dependency (child);
 create index dependency_unverified on pawl.dependency (child) where not verified;
 
--- Jobs that failed for good. `fingerprint` groups those of one cause (core/fingerprint.ts); it is null until somebody asks for it, since
+-- Jobs that failed for good. `fingerprint` groups those of one cause (core/jobs/fingerprint.ts); it is null until somebody asks for it, since
 -- deaths are written on the hot path and read by people.
 create table pawl.dead (
   died_at timestamptz not null,
   id uuid not null primary key,
-  band int2 not null,
+  priority int2 not null,
   queue text collate "C" not null,
   tenant text collate "C" not null,
   task text collate "C" not null,
@@ -110,7 +110,7 @@ create table pawl.intent (
   job uuid primary key,
   kind text not null check (kind in ('cancel', 'pause')),
   reason text,
-  asked_at timestamptz not null
+  requested_at timestamptz not null
 );
 
 -- When a waiting job must have started (expire) or ended (deadline).
@@ -124,7 +124,7 @@ create index timer_at on pawl.timer (at);
 
 -- The job that holds a unique key. Whether it still does is decided when the key is asked for. `since`: when the first of a chain of
 -- debounced jobs asked for the key.
-create table pawl.key (
+create table pawl.unique_key (
   tenant text collate "C" not null,
   task text collate "C" not null,
   key text collate "C" not null,
@@ -134,10 +134,10 @@ create table pawl.key (
   since timestamptz,
   primary key (tenant, task, key)
 );
-create index key_job on pawl.key (job);
+create index unique_key_job on pawl.unique_key (job);
 
 -- The job that was stored under a request id, and a digest of the task and the input that were asked for.
-create table pawl.request (
+create table pawl.idempotency_key (
   tenant text collate "C" not null,
   id text collate "C" not null,
   job uuid not null,
@@ -145,21 +145,21 @@ create table pawl.request (
   digest text,
   primary key (tenant, id)
 );
-create index request_until on pawl.request (until);
+create index idempotency_key_until on pawl.idempotency_key (until);
 
--- Many jobs that were stored under one request id, for as long as it may be repeated. `fates` has a letter for each job, and is null
+-- Many jobs that were stored under one request id, for as long as it may be repeated. `kinds` has a letter for each job, and is null
 -- where all were created; `replaced` are the jobs they replaced.
-create table pawl.batch (
+create table pawl.idempotent_batch (
   tenant text collate "C" not null,
   id text collate "C" not null,
   digest text not null,
   until timestamptz not null,
   jobs uuid[],
-  fates text,
+  kinds text,
   replaced uuid[],
   note text,
   primary key (tenant, id)
 ) with (fillfactor = 50);
-create index batch_until on pawl.batch (until);
+create index idempotent_batch_until on pawl.idempotent_batch (until);
 -- Ids are as good as random: compressing them costs more than it saves.
-alter table pawl.batch alter column jobs set storage external;
+alter table pawl.idempotent_batch alter column jobs set storage external;

@@ -8,8 +8,8 @@
 create table pawl.ready (
   seq bigint not null default nextval('pawl.ready_seq'),
   size int not null default 1,
-  band int2 not null,
-  spent int2 not null default 0,
+  priority int2 not null,
+  attempts int2 not null default 0,
   crashes int2 not null default 0,
   queue text collate "C" not null,
   tenant text collate "C" not null,
@@ -18,7 +18,7 @@ create table pawl.ready (
   jobs uuid[],
   inputs text,
   options text,
-  primary key (queue, band, tenant, task, seq)
+  primary key (queue, priority, tenant, task, seq)
 ) with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1);
 alter table pawl.ready alter column jobs set storage external;
 alter table pawl.ready alter column inputs set storage external;
@@ -29,8 +29,8 @@ create unique index ready_id on pawl.ready (id) where id is not null;
 create table pawl.suspect (
   seq bigint not null default nextval('pawl.ready_seq'),
   id uuid not null unique,
-  band int2 not null,
-  spent int2 not null,
+  priority int2 not null,
+  attempts int2 not null,
   crashes int2 not null,
   queue text collate "C" not null,
   tenant text collate "C" not null,
@@ -40,26 +40,26 @@ create table pawl.suspect (
 
 -- All ready jobs, one a row: for reads that may look at all of them.
 create view pawl.any_ready with (security_invoker = true) as
-  select r.seq + u.place - 1 as seq, u.id, r.band, r.queue, r.tenant, r.task
-    from pawl.ready r cross join lateral unnest(coalesce(r.jobs, array[r.id])) with ordinality as u(id, place)
-  union all select seq, id, band, queue, tenant, task from pawl.suspect;
+  select r.seq + u.index - 1 as seq, u.id, r.priority, r.queue, r.tenant, r.task
+    from pawl.ready r cross join lateral unnest(coalesce(r.jobs, array[r.id])) with ordinality as u(id, index)
+  union all select seq, id, priority, queue, tenant, task from pawl.suspect;
 
 -- The numbers of leases only grow: they are the fence.
 create sequence pawl.lease_seq;
 
--- One row per claimed batch. `open` counts the jobs that are not settled yet; `settled` are their places in `jobs`, from 1, and make each
--- be settled once. `watched` is the transaction that last wrote something that a settlement of one of the jobs must see: a settlement
+-- One row per claimed batch. `unsettled` counts the jobs that are not settled yet; `settled` are their indexes in `jobs`, from 1, and make each
+-- be settled once. `changed_by` is the transaction that last wrote something that a settlement of one of the jobs must see: a settlement
 -- whose snapshot is older is made again.
 create table pawl.lease (
   id bigint primary key default nextval('pawl.lease_seq'),
   claimed_at timestamptz not null,
   until timestamptz not null,
   worker int not null,
-  open int not null,
+  unsettled int not null,
   alone bool not null,
   jobs uuid[] not null,
   settled int4multirange not null default '{}',
-  watched xid8
+  changed_by xid8
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 alter table pawl.lease alter column jobs set storage external;
 create index lease_until on pawl.lease (until);

@@ -2,9 +2,9 @@
 
 -- A row holds an attempt of one job (`jobs` null, begun at `since`, ended at `ended`), or those of up to 64 jobs of one lane that stood one
 -- after the other in a lease: `started` and `finished` are then microseconds after `since`. `home` and `last` are the smallest and the
--- largest home number of its jobs, by which they are found; `first` is one of the jobs, in the month of all. `odd` has five numbers for each
--- attempt that was not a first one that succeeded: its place in the row, outcome, next state, spent and crashes. `failures` has one entry
--- for each of those. `outputs` are by place.
+-- largest home number of its jobs, by which they are found; `first` is one of the jobs, in the month of all. `outcomes` has five numbers for each
+-- attempt that was not a first one that succeeded: its index in the row, outcome, next state, attempts and crashes. `failures` has one entry
+-- for each of those. `outputs` are by index.
 create table pawl.history (
   home bigint not null,
   last bigint not null,
@@ -16,7 +16,7 @@ create table pawl.history (
   jobs uuid[],
   started int[],
   finished int[],
-  odd int[],
+  outcomes int[],
   failures json[],
   outputs json[]
 ) partition by range (first);
@@ -33,17 +33,17 @@ create index history_kept_first on pawl.history_kept (first);
 -- not show. (For a tenant's role an index is used with values only, not with sums: hence `below`.)
 create view pawl.any_attempt with (security_invoker = true) as
   select h.lease,
-    case when h.jobs is null then h.since else h.since + h.started[h.place] * interval '1 microsecond' end as started_at,
-    case when h.jobs is null then h.ended else h.since + h.finished[h.place] * interval '1 microsecond' end as finished_at,
+    case when h.jobs is null then h.since else h.since + h.started[h.index] * interval '1 microsecond' end as started_at,
+    case when h.jobs is null then h.ended else h.since + h.finished[h.index] * interval '1 microsecond' end as finished_at,
     j.id as job, h.worker,
-    coalesce(h.odd[o.at + 1], 0)::int2 as outcome, coalesce(h.odd[o.at + 2], 5)::int2 as next, coalesce(h.odd[o.at + 3], 1)::int2 as spent, coalesce(h.odd[o.at + 4], 0)::int2 as crashes,
-    h.outputs[h.place] as output, h.failures[(o.at + 4) / 5] as failure
+    coalesce(h.outcomes[o.at + 1], 0)::int2 as outcome, coalesce(h.outcomes[o.at + 2], 5)::int2 as next, coalesce(h.outcomes[o.at + 3], 1)::int2 as attempts, coalesce(h.outcomes[o.at + 4], 0)::int2 as crashes,
+    h.outputs[h.index] as output, h.failures[(o.at + 4) / 5] as failure
   from pawl.job j cross join lateral (select j.home - 65536 as home offset 0) below cross join lateral (
-    select r.*, case when r.jobs is null then 1 else array_position(r.jobs, j.id) end as place
+    select r.*, case when r.jobs is null then 1 else array_position(r.jobs, j.id) end as index
     from pawl.history r where r.home <= j.home and r.home > below.home and r.last >= j.home and (r.first = j.id or j.id = any(r.jobs))
-  ) h left join lateral (select at from generate_series(1, cardinality(h.odd), 5) as at where h.odd[at] = h.place) o on true
+  ) h left join lateral (select at from generate_series(1, cardinality(h.outcomes), 5) as at where h.outcomes[at] = h.index) o on true
   union all
-  select h.lease, h.since, h.ended, h.first, h.worker, coalesce(h.odd[2], 0)::int2, coalesce(h.odd[3], 5)::int2, coalesce(h.odd[4], 1)::int2, coalesce(h.odd[5], 0)::int2,
+  select h.lease, h.since, h.ended, h.first, h.worker, coalesce(h.outcomes[2], 0)::int2, coalesce(h.outcomes[3], 5)::int2, coalesce(h.outcomes[4], 1)::int2, coalesce(h.outcomes[5], 0)::int2,
     h.outputs[1], h.failures[1]
   from pawl.history_kept h;
 

@@ -1,6 +1,6 @@
 -- Policies of queues, tasks and tenants; pauses; limits on lanes and on keys; limits on enqueues; breakers.
 
--- What is set for queues, tasks and tenants at run time. `version` is the mark of its last change.
+-- What is set for queues, tasks and tenants at run time. `version` is that of `policy_version` at its last change.
 create table pawl.policy (
   kind text not null check (kind in ('queue', 'task', 'tenant')),
   name text collate "C" not null,
@@ -12,9 +12,9 @@ create table pawl.policy (
 create index policy_ingest on pawl.policy (kind, name) where (policy->'ingest') is not null;
 
 -- One row that counts the changes of policies, so that workers see that there was one.
-create table pawl.policy_mark (
+create table pawl.policy_version (
   only_one bool primary key default true check (only_one),
-  mark bigint not null
+  version bigint not null
 );
 
 -- Queues, tasks and tenants whose jobs are not claimed.
@@ -50,7 +50,7 @@ create index slot_job on pawl.slot (job);
 
 -- One key of one limit of one tenant. Admission locks its row; nothing else writes to it. `full_at` is when the bucket of its rate is full
 -- again. `closed`: when it was last looked at no other job could pass, so the next one that is admitted has waited.
-create table pawl.gate (
+create table pawl.limit_key (
   key text collate "C" primary key,
   rule json not null,
   full_at timestamptz,
@@ -59,23 +59,23 @@ create table pawl.gate (
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 
 -- The keys that an unfinished job must be admitted by, the serial one first, and the limits they belong to, in the same order.
-create table pawl.ticket (
+create table pawl.job_limits (
   job uuid primary key,
-  gates text[] collate "C" not null,
+  limit_keys text[] collate "C" not null,
   serial bool not null,
   limits json not null
 );
 
 -- A key to look at, and from when on: a job waits there (with the rule it brings), a slot is free, a token is there.
-create table pawl.knock (
+create table pawl.limit_check (
   id bigint generated always as identity primary key,
   at timestamptz not null,
   key text collate "C" not null,
   rule json,
   paused_until timestamptz
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
-create index knock_at on pawl.knock (at);
-create index knock_key on pawl.knock (key, id);
+create index limit_check_at on pawl.limit_check (at);
+create index limit_check_key on pawl.limit_check (key, id);
 
 -- The state of a limit on enqueues. An enqueue locks its row. `full_at` is when the bucket of its rate is full again; `depth` is what was
 -- counted to wait, `since` what was stored after that, `drain` the jobs per ms that left meanwhile.
@@ -91,14 +91,14 @@ create table pawl.ingest (
   primary key (kind, name)
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
--- Breakers of tenants and tasks that have seen failures, as core/breaker.ts decides them, under the row's lock. `until`: when it is deleted
+-- Breakers of tenants and tasks that have seen failures, as core/limits/breaker.ts decides them, under the row's lock. `until`: when it is deleted
 -- unless somebody reports on it; null if a person forced it.
 create table pawl.breaker (
   tenant text collate "C" not null,
   task text collate "C" not null,
   state text not null,
   forced bool not null,
-  turn int not null,
+  opening int not null,
   since timestamptz not null,
   probe_at timestamptz,
   step int,
@@ -107,4 +107,4 @@ create table pawl.breaker (
   until timestamptz,
   primary key (tenant, task)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
-create index breaker_standing on pawl.breaker (tenant, task) where state <> 'closed';
+create index breaker_open_state on pawl.breaker (tenant, task) where state <> 'closed';

@@ -1,15 +1,15 @@
 -- Schedules, and what became of each of their ticks.
 
--- `next` is the first tick that is not accounted for; `looks_at` is when the schedule is to be looked at, null while it is paused or over.
+-- `next` is the first tick that is not accounted for; `due_at` is when the schedule is to be looked at, null while it is paused or over.
 -- `open`: jobs of its ticks that may be unfinished. `declared`: what the code says of a schedule that was changed at run time; null: the
 -- same.
 create table pawl.schedule (
   id bigint generated always as identity primary key,
   next timestamptz,
-  looks_at timestamptz,
+  due_at timestamptz,
   created_at timestamptz not null,
   changed_at timestamptz not null,
-  missing_since timestamptz,
+  undeclared_since timestamptz,
   paused_since timestamptz,
   revision int not null,
   keeps bool not null,
@@ -21,7 +21,7 @@ create table pawl.schedule (
   declared json,
   unique (tenant, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-create index schedule_looks_at on pawl.schedule (looks_at) where looks_at is not null;
+create index schedule_due_at on pawl.schedule (due_at) where due_at is not null;
 create index schedule_app on pawl.schedule (app) where app is not null;
 create index schedule_keeps on pawl.schedule (id) where keeps;
 

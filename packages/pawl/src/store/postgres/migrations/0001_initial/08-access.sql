@@ -22,16 +22,16 @@ create table pawl.api_secret (
 );
 
 -- One row that counts rotations and revocations, so that a process which knows some keys need not ask for each again.
-create table pawl.api_key_mark (
+create table pawl.api_key_version (
   only_one bool primary key default true check (only_one),
-  mark bigint not null
+  version bigint not null
 ) with (fillfactor = 50);
-insert into pawl.api_key_mark (mark) values (0);
+insert into pawl.api_key_version (version) values (0);
 
 -- How a process that must not read digests asks for one: whether this key has it, and until when.
-create function pawl.api_secret_good(asked text, presented text) returns table (until timestamptz)
+create function pawl.is_api_secret_valid(key_id text, presented text) returns table (until timestamptz)
   language sql stable security definer set search_path = ''
-  as 'select s.until from pawl.api_secret s where s.key = asked and s.digest = presented';
+  as 'select s.until from pawl.api_secret s where s.key = key_id and s.digest = presented';
 
 -- Append only. `body` is the entry in canonical form; the generated columns are read out of it, and cannot differ. `tenant` is empty for the
 -- chain of the store as a whole. `at` is ms.
@@ -100,5 +100,5 @@ create table pawl.data_key (
 create table pawl.purge (
   id uuid primary key,
   tenant text collate "C" not null,
-  asked_at timestamptz not null
+  requested_at timestamptz not null
 );

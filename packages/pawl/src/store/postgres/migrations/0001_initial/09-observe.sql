@@ -1,8 +1,8 @@
 -- Counters, the series made of them, and events.
 
--- Changes of counters: one row per statement, queue and task, folded into `tally` and `series` in the background. `restored`: the jobs came
+-- Changes of counters: one row per statement, queue and task, folded into `counter` and `series` in the background. `restored`: the jobs came
 -- back from an export, and were not enqueued or finished now.
-create table pawl.delta (
+create table pawl.counter_delta (
   id bigint generated always as identity primary key,
   blocked int not null default 0,
   scheduled int not null default 0,
@@ -17,9 +17,9 @@ create table pawl.delta (
   restored bool not null default false
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_cost_delay = 0);
 
--- How many jobs are in each state, by queue and task. `starts`: recent starts, each worth less the longer ago it was (core/pace.ts), as they
+-- How many jobs are in each state, by queue and task. `starts`: recent starts, each worth less the longer ago it was (core/limits/start-rate.ts), as they
 -- were at `starts_at`, counted from `starts_since` on.
-create table pawl.tally (
+create table pawl.counter (
   queue text collate "C" not null,
   task text collate "C" not null,
   blocked bigint not null default 0,
@@ -59,7 +59,7 @@ create table pawl.series (
 
 -- Whether anybody reads the events of all processes, and until when: while nobody does, none are recorded. `epoch` changes whenever
 -- recording begins anew; `forgotten` is the last batch of events that is no longer kept.
-create table pawl.watch (
+create table pawl.event_watch (
   one bool primary key default true check (one),
   epoch text not null,
   until timestamptz not null,

@@ -1,7 +1,0 @@
-import { expect, test } from "vitest";
-import { portions } from "./portions.js";
-
-test("portions keep the order, hold as much as fits, and what is too large goes alone", () => {
-  expect([...portions([3, 4, 5, 20, 1, 1], (size) => size, 8)]).toEqual([[3, 4], [5], [20], [1, 1]]);
-  expect([...portions([], () => 1, 8)]).toEqual([]);
-});

@@ -1,0 +1,103 @@
+import { checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../../scheduler/check.js";
+import { BulkCounter } from "../../scheduler/jobs/bulk-counter.js";
+import type { JobView } from "../../scheduler/jobs/view.js";
+import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveManyOptions } from "../../scheduler/scheduler.js";
+import type { Scope } from "../../store/port/index.js";
+import type { HttpTransport } from "../transport/http-transport.js";
+import { revive } from "../transport/problem.js";
+import { pageOf, queryOf } from "./jobs.js";
+import { deadGroup } from "./parse-views.js";
+
+/** What the service does in one request. */
+const MAX_PER_REQUEST = 1_000;
+
+/** Dead jobs by filter, through the service: a thousand to a request, until there are none left or enough is done. */
+export class RemoteDead implements Dead {
+  constructor(
+    private readonly transport: HttpTransport,
+    private readonly scope: Scope,
+    private readonly jobs: Jobs,
+  ) {}
+
+  async list(filter: DeadFilter = {}, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
+    return pageOf(await this.transport.get("/v1/dead", { ...this.#filter(filter), ...page }));
+  }
+
+  async count(filter: DeadFilter = {}): Promise<number> {
+    return ((await this.transport.get("/v1/dead/count", this.#filter(filter))) as { count: number }).count;
+  }
+
+  async groups(filter: DeadGroupsFilter = {}, page: { readonly limit?: number } = {}): Promise<readonly DeadGroupView[]> {
+    const { groups } = (await this.transport.get("/v1/dead/groups", { ...this.#filter(filter), ...page })) as { groups: readonly unknown[] };
+    return groups.map(deadGroup);
+  }
+
+  async redrive(filter: DeadFilter = {}, how: RedriveManyOptions = {}): Promise<BulkReport> {
+    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
+    const { every, edit } = how;
+    if (every !== undefined) checkPeriod("every", every);
+    if (edit === undefined) return this.#bulk("redrive", filter, how.limit, every === undefined ? {} : { every });
+    // Its inputs are made here, so each job goes by itself.
+    checkFunction("edit", edit);
+    const pause = every === undefined ? 0 : checkPeriod("every", every);
+    return this.#each(filter, how.limit, async (job, index) => {
+      await this.jobs.redrive(job, { input: edit(job.input, job), ...(pause === 0 ? {} : { delay: index * pause }) });
+    });
+  }
+
+  delete(filter: DeadFilter = {}, how: { readonly limit?: number } = {}): Promise<BulkReport> {
+    checkKeys(checkObject("how", how), DROP_KEYS, "delete.");
+    return this.#bulk("delete", filter, how.limit, {});
+  }
+
+  async #bulk(verb: "redrive" | "delete", filter: DeadFilter, limit: number | undefined, how: object): Promise<BulkReport> {
+    const counter = new BulkCounter();
+    const body = { ...how, filter: this.#filter(filter) };
+    let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+    while (left > 0) {
+      const batchSize = Math.min(MAX_PER_REQUEST, left);
+      const done = (await this.transport.post(`/v1/dead/${verb}`, { ...body, limit: batchSize })) as Omit<BulkReport, "failures"> & {
+        failures: readonly FailedJob[];
+      };
+      counter.count += done.changed;
+      counter.skipped += done.skipped;
+      counter.failed += done.failed;
+      for (const { job, error } of done.failures) counter.show({ job, error: failureOf(error) });
+      left -= batchSize;
+      // What could not be changed is still dead, and would come again and again.
+      if (done.changed + done.skipped + done.failed < batchSize || done.changed === 0) break;
+    }
+    return counter.report();
+  }
+
+  async #each(filter: DeadFilter, limit: number | undefined, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
+    const counter = new BulkCounter();
+    let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+    let index = 0;
+    let after: string | undefined;
+    do {
+      const page = await this.list(filter, { limit: Math.min(500, left), ...(after === undefined ? {} : { after }) });
+      left -= page.jobs.length;
+      after = page.next;
+      for (const job of page.jobs) await counter.change(job.id, () => change(job, index++));
+    } while (after !== undefined && left > 0);
+    return counter.report();
+  }
+
+  #filter(filter: DeadFilter): Readonly<Record<string, unknown>> {
+    if ("state" in checkObject("filter", filter)) throw invalid("filter.state", "all of these are dead");
+    return queryOf(this.scope, filter);
+  }
+}
+
+interface FailedJob {
+  readonly job: BulkReport["failures"][number]["job"];
+  readonly error: unknown;
+}
+
+function failureOf(error: unknown): unknown {
+  return typeof error === "object" && error !== null ? revive(error) : error;
+}
+
+const REDRIVE_KEYS = new Set(["limit", "every", "edit"]);
+const DROP_KEYS = new Set(["limit"]);

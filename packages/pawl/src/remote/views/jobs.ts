@@ -1,0 +1,195 @@
+import { isJobId, type JobId } from "../../core/jobs/id.js";
+import { isFinished } from "../../core/jobs/job.js";
+import { BOUNDS } from "../../core/values/bounds.js";
+import { isPawlError, pawlError } from "../../core/values/error.js";
+import { cut } from "../../core/values/truncate.js";
+import { keepAlive, keepAliveFor } from "../../runtime/process/keep-alive.js";
+import { checkDuration, checkKeys, checkObject, invalid, shortened, show } from "../../scheduler/check.js";
+import type { StoredJob } from "../../scheduler/enqueue/enqueuer.js";
+import { jobIdOf } from "../../scheduler/enqueue/read-options.js";
+import { checkFilter, checkNumberedPage, checkPage } from "../../scheduler/jobs/filter.js";
+import { JobHandle } from "../../scheduler/jobs/handle.js";
+import { allPages } from "../../scheduler/jobs/pages.js";
+import type { AttemptView, JobView, LogView } from "../../scheduler/jobs/view.js";
+import type { Explanation } from "../../scheduler/observe/explain.js";
+import type { JobRef } from "../../scheduler/options.js";
+import type {
+  AttemptPage,
+  Job,
+  JobChange,
+  JobFilter,
+  JobPage,
+  Jobs,
+  LogPage,
+  NumberedPageOptions,
+  RedriveJobOptions,
+  WaitOptions,
+} from "../../scheduler/scheduler.js";
+import type { Scope } from "../../store/port/index.js";
+import type { HttpTransport, ServiceCall } from "../transport/http-transport.js";
+import { attemptView, explanation, jobView, logView } from "./parse-views.js";
+
+/** ms that one long poll waits; the wait itself may be longer */
+const POLL_WAIT_MS = 25_000;
+/** ms, where the service does not say when */
+const RETRY_MS = 5_000;
+
+/** Jobs by id, through the service. */
+export class RemoteJobs implements Jobs {
+  constructor(
+    private readonly transport: HttpTransport,
+    private readonly scope: Scope,
+  ) {}
+
+  async get(job: JobRef): Promise<JobView> {
+    const id = idFor(job);
+    const view = jobView(await this.transport.get(pathOf(id)));
+    // A credential of all tenants sees them all: this scheduler acts for one.
+    if (this.scope !== "everyone" && view.tenant !== this.scope.tenant) throw pawlError("job_unknown", { job: id });
+    return view;
+  }
+
+  async list(filter?: JobFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
+    const { bytes: _, ...query } = checkPage(page);
+    return pageOf(await this.transport.get("/v1/jobs", { ...queryOf(this.scope, filter), ...query }));
+  }
+
+  async history(job: JobRef): Promise<readonly AttemptView[]> {
+    return allPages(async (after) => {
+      const { attempts: items, ...next } = await this.historyPage(job, { after });
+      return { items, ...next };
+    });
+  }
+
+  async historyPage(job: JobRef, page?: NumberedPageOptions): Promise<AttemptPage> {
+    const { limit, after } = checkNumberedPage(page);
+    const { attempts, ...next } = (await this.transport.get(`${await this.#own(job)}/history`, { limit, after })) as unknown as AttemptPage;
+    return { attempts: attempts.map(attemptView), ...next };
+  }
+
+  async logs(job: JobRef): Promise<readonly LogView[]> {
+    return allPages(async (after) => {
+      const { lines: items, ...next } = await this.logPage(job, { after });
+      return { items, ...next };
+    });
+  }
+
+  async logPage(job: JobRef, page?: NumberedPageOptions): Promise<LogPage> {
+    const { limit, after } = checkNumberedPage(page);
+    const { lines, ...next } = (await this.transport.get(`${await this.#own(job)}/logs`, { limit, after })) as unknown as LogPage;
+    return { lines: lines.map(logView), ...next };
+  }
+
+  async explain(job: JobRef): Promise<Explanation> {
+    return explanation(await this.transport.get(`${await this.#own(job)}/explain`));
+  }
+
+  async cancel(job: JobRef, reason?: string): Promise<JobChange> {
+    if (reason !== undefined && (typeof reason !== "string" || reason.trim() === "")) throw invalid("reason", `${show(reason)} says nothing`);
+    return this.#verb("cancel", job, reason === undefined ? {} : { reason: cut(reason, BOUNDS.reason) });
+  }
+  pause(job: JobRef): Promise<JobChange> {
+    return this.#verb("pause", job);
+  }
+  resume(job: JobRef): Promise<JobChange> {
+    return this.#verb("resume", job);
+  }
+  promote(job: JobRef): Promise<JobChange> {
+    return this.#verb("promote", job);
+  }
+  async redrive(job: JobRef, how: RedriveJobOptions = {}): Promise<JobChange> {
+    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
+    if (how.delay !== undefined) checkDuration("delay", how.delay);
+    return this.#verb("redrive", job, how);
+  }
+  async delete(job: JobRef): Promise<JobChange> {
+    return (await this.transport.json({ method: "DELETE", path: await this.#own(job) })) as JobChange;
+  }
+
+  async rerun(job: JobRef): Promise<Job> {
+    return this.handle(await this.transport.post(`${await this.#own(job)}/rerun`));
+  }
+
+  async wait(job: JobRef, options: WaitOptions = {}): Promise<JobView> {
+    checkKeys(checkObject("options", options), WAIT_KEYS);
+    const { signal } = options;
+    const timeout = options.timeout === undefined ? undefined : checkDuration("timeout", options.timeout);
+    if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("signal", "it is not an AbortSignal");
+    const { clock } = this.transport;
+    const id = idFor(job);
+    const path = await this.#own(job);
+    const end = timeout === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + timeout;
+    const release = keepAlive();
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        const left = Math.max(0, Math.min(POLL_WAIT_MS, Math.ceil(end - clock.monotonic())));
+        const query = { timeout: left };
+        const call = { method: "GET", path: `${path}/wait`, query, timeout: left + 15_000, pool: "waits" } as const;
+        const view = await this.#waited(signal === undefined ? call : { ...call, signal });
+        if (view !== undefined && isFinished(view.state)) return view;
+        if (clock.monotonic() >= end) throw pawlError("wait_timeout", { job: id, timeout });
+      }
+    } finally {
+      release();
+    }
+  }
+
+  /** Nothing, where too many wait there: then it is asked again later. */
+  async #waited(call: ServiceCall): Promise<JobView | undefined> {
+    try {
+      return jobView(await this.transport.json(call));
+    } catch (error) {
+      if (!isPawlError(error, "too_many_requests")) throw error;
+      const { retryAfter } = error.details;
+      await keepAliveFor(this.transport.clock, typeof retryAfter === "number" ? retryAfter : RETRY_MS);
+      return undefined;
+    }
+  }
+
+  async result(job: JobRef, options?: WaitOptions): Promise<unknown> {
+    const { id, state, output, failure } = await this.wait(job, options);
+    if (state === "succeeded") return output;
+    throw pawlError("job_failed", { job: id, state, reason: failure?.message ?? "no reason is recorded" }, failure);
+  }
+
+  /** A handle of what the service says was enqueued. */
+  handle<Out>(answer: unknown): Job<Out> {
+    const { task, ...stored } = answer as StoredJob & { readonly task: string };
+    return new JobHandle<Out>(this, task, stored);
+  }
+
+  async #verb(verb: string, job: JobRef, body: object = {}): Promise<JobChange> {
+    return (await this.transport.post(`${await this.#own(job)}/${verb}`, body)) as JobChange;
+  }
+
+  /** Where the job is, if it is this scheduler's to see. */
+  async #own(job: JobRef): Promise<string> {
+    const id = idFor(job);
+    if (this.scope !== "everyone") await this.get(id);
+    return pathOf(id);
+  }
+}
+
+export function queryOf(scope: Scope, filter: JobFilter | undefined): Readonly<Record<string, unknown>> {
+  checkFilter(scope, filter);
+  return { ...filter, ...(scope === "everyone" ? {} : { tenant: scope.tenant }) };
+}
+
+export function pageOf(answer: unknown): JobPage {
+  const { jobs, next } = answer as { readonly jobs: readonly unknown[]; readonly next?: JobId };
+  return { jobs: jobs.map(jobView), ...(next === undefined ? {} : { next }) };
+}
+
+const WAIT_KEYS: ReadonlySet<string> = new Set<keyof WaitOptions>(["timeout", "signal"]);
+const REDRIVE_KEYS: ReadonlySet<string> = new Set<keyof RedriveJobOptions>(["input", "delay"]);
+
+function pathOf(id: JobId): string {
+  return `/v1/jobs/${id}`;
+}
+
+function idFor(job: JobRef): JobId {
+  const id = jobIdOf(job);
+  if (id === undefined || !isJobId(id)) throw pawlError("job_unknown", { job: shortened(typeof job === "object" && job !== null ? job.id : job) });
+  return id;
+}

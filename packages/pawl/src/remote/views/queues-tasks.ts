@@ -1,0 +1,76 @@
+import type { Policies, PolicyChanges, PolicyKind } from "../../core/sharing/policy.js";
+import { checkName, type NameKind } from "../../core/values/name.js";
+import { storedDefaults } from "../../scheduler/check.js";
+import type { TaskDefinition, Tasks } from "../../scheduler/jobs/tasks.js";
+import type { BreakerListing, BreakersOperator, BreakerView } from "../../scheduler/limits/breakers.js";
+import type { PolicyOperator, TaskView } from "../../scheduler/scheduler.js";
+import type { BreakerFilter, BreakerRef } from "../../store/port/breakers.js";
+import type { HttpTransport } from "../transport/http-transport.js";
+import { breakerView } from "./parse-views.js";
+
+/** Queues, tasks or tenants, through the service. */
+export class RemoteNamed<Kind extends PolicyKind & NameKind, View> implements PolicyOperator<Kind, View> {
+  constructor(
+    protected readonly transport: HttpTransport,
+    private readonly kind: Kind,
+  ) {}
+
+  async pause(name: string): Promise<void> {
+    await this.transport.post(`${this.path(name)}/pause`);
+  }
+  async resume(name: string): Promise<void> {
+    await this.transport.post(`${this.path(name)}/resume`);
+  }
+  async update(name: string, changes: PolicyChanges[Kind]): Promise<Policies[Kind]> {
+    return (await this.transport.json({ method: "PATCH", path: this.path(name), body: JSON.stringify(changes) })) as Policies[Kind];
+  }
+  async get(name: string): Promise<View> {
+    return (await this.transport.get(this.path(name))) as View;
+  }
+  async list(): Promise<readonly View[]> {
+    return ((await this.transport.get(`/v1/${this.kind}s`)) as Record<string, readonly View[]>)[`${this.kind}s`] ?? [];
+  }
+
+  protected path(name: string): string {
+    return `/v1/${this.kind}s/${encodeURIComponent(checkName(this.kind, name))}`;
+  }
+}
+
+export class RemoteTasks extends RemoteNamed<"task", TaskView> implements Tasks {
+  constructor(transport: HttpTransport) {
+    super(transport, "task");
+  }
+
+  async put(name: string, { inputSchema, ...options }: TaskDefinition): Promise<void> {
+    const body = { ...storedDefaults(options, name), ...(inputSchema === undefined ? {} : { inputSchema }) };
+    await this.transport.json({ method: "PUT", path: this.path(name), body: JSON.stringify(body), repeatable: true });
+  }
+}
+
+/** Breakers of tenants and tasks, through the service. */
+export class RemoteBreakers implements BreakersOperator {
+  constructor(private readonly transport: HttpTransport) {}
+
+  async list(filter: BreakerFilter = {}, page: { readonly limit?: number; readonly after?: BreakerRef } = {}): Promise<BreakerListing> {
+    const { limit, after } = page;
+    const query = { ...filter, limit, after: after?.task, afterTenant: after?.tenant };
+    const { breakers, next } = (await this.transport.get("/v1/breakers", query)) as BreakerListing;
+    return { breakers: breakers.map(breakerView), ...(next === undefined ? {} : { next }) };
+  }
+  async get({ tenant, task }: BreakerRef): Promise<BreakerView | undefined> {
+    return (await this.list({ tenant: checkName("tenant", tenant), task: checkName("task", task) })).breakers[0];
+  }
+  open(of: BreakerRef): Promise<BreakerView> {
+    return this.#act("open", of);
+  }
+  close(of: BreakerRef): Promise<BreakerView> {
+    return this.#act("close", of);
+  }
+  reset(of: BreakerRef): Promise<BreakerView> {
+    return this.#act("reset", of);
+  }
+
+  async #act(verb: string, { tenant, task }: BreakerRef): Promise<BreakerView> {
+    return breakerView(await this.transport.post(`/v1/breakers/${encodeURIComponent(checkName("task", task))}/${verb}`, {}, { tenant }));
+  }
+}

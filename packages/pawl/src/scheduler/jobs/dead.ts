@@ -1,0 +1,134 @@
+import { maskedMessage } from "../../core/jobs/fingerprint.js";
+import type { DeadGroup } from "../../store/port/dead.js";
+import type { Scope, Store } from "../../store/port/index.js";
+import type { StoredJobFilter } from "../../store/port/jobs.js";
+import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../check.js";
+import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveManyOptions } from "../scheduler.js";
+import { BulkCounter } from "./bulk-counter.js";
+import { checkFilter, checkPage, MAX_PAGE_BYTES } from "./filter.js";
+import type { Redact } from "./redact.js";
+import { type JobView, jobView } from "./view.js";
+
+const JOBS_PER_PAGE = 500;
+const MAX_CONCURRENT_CHANGES = 16;
+
+/** Dead jobs, by filter: pages through them and uses the verbs of single jobs, so that one bad job stops nothing. */
+export class ScopedDead implements Dead {
+  readonly #redact: Redact;
+
+  constructor(
+    readonly store: Store,
+    readonly scope: Scope,
+    readonly jobs: Jobs,
+    redact: Redact = (view) => view,
+  ) {
+    this.#redact = redact;
+  }
+
+  async list(filter: DeadFilter = {}, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
+    return this.jobs.list({ ...checkDead(filter), state: "dead" }, page);
+  }
+
+  async count(filter: DeadFilter = {}): Promise<number> {
+    const which = checkFilter(this.scope, checkDead(filter));
+    if (which.scope === "everyone" && isCounted(which.filter)) return this.#counted(which.filter);
+    let count = 0;
+    for await (const page of this.#pages(filter, Number.POSITIVE_INFINITY)) count += page.length;
+    return count;
+  }
+
+  async groups(filter: DeadGroupsFilter = {}, page: { readonly limit?: number } = {}): Promise<readonly DeadGroupView[]> {
+    checkKeys(checkObject("filter", filter), GROUP_KEYS, "filter.");
+    checkKeys(checkObject("page", page), LIMIT_KEYS, "page.");
+    const which = checkFilter(this.scope, filter);
+    return (await this.store.dead.groups(which.scope, which.filter, checkPage(page).limit)).map((group) => {
+      const view = groupView(group, this.scope);
+      return { ...view, sample: this.#redact(view.sample) };
+    });
+  }
+
+  async redrive(filter: DeadFilter = {}, how: RedriveManyOptions = {}): Promise<BulkReport> {
+    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
+    const every = how.every === undefined ? 0 : checkPeriod("every", how.every);
+    const { edit } = how;
+    if (edit !== undefined && typeof edit !== "function") throw invalid("edit", "it is not a function");
+    return this.#each(filter, how.limit, async (job, index) => {
+      await this.jobs.redrive(job, {
+        ...(every === 0 ? {} : { delay: index * every }),
+        ...(edit === undefined ? {} : { input: edit(job.input, job) }),
+      });
+    });
+  }
+
+  async delete(filter: DeadFilter = {}, how: { readonly limit?: number } = {}): Promise<BulkReport> {
+    checkKeys(checkObject("how", how), LIMIT_KEYS, "delete.");
+    return this.#each(filter, how.limit, async (job) => {
+      await this.jobs.delete(job);
+    });
+  }
+
+  async #each(filter: DeadFilter, limit: number | undefined, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
+    const maxJobs = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+    const counter = new BulkCounter();
+    let index = 0;
+    const one = (job: JobView) => counter.change(job.id, () => change(job, index++));
+    for await (const page of this.#pages(filter, maxJobs)) {
+      for (let at = 0; at < page.length; at += MAX_CONCURRENT_CHANGES) await Promise.all(page.slice(at, at + MAX_CONCURRENT_CHANGES).map(one));
+    }
+    return counter.report();
+  }
+
+  /** Pages go from newest to oldest by id, so jobs that leave or come back meanwhile are not seen twice. */
+  async *#pages(filter: DeadFilter, maxJobs: number): AsyncGenerator<readonly JobView[]> {
+    const which = checkFilter(this.scope, checkDead(filter));
+    let left = maxJobs;
+    let after: JobView["id"] | undefined;
+    do {
+      const page = await this.store.jobs.list(
+        which.scope,
+        { ...which.filter, state: "dead" },
+        { limit: Math.min(JOBS_PER_PAGE, left), bytes: MAX_PAGE_BYTES, ...(after === undefined ? {} : { after }) },
+      );
+      left -= page.jobs.length;
+      after = page.next;
+      yield page.jobs.map((record) => jobView(record, this.scope));
+    } while (after !== undefined && left > 0);
+  }
+
+  async #counted({ queue, task }: StoredJobFilter): Promise<number> {
+    let count = 0;
+    for (const row of await this.store.records.counts()) {
+      if ((queue === undefined || row.queue === queue) && (task === undefined || row.task === task)) count += row.counts.dead;
+    }
+    return count;
+  }
+}
+
+const REDRIVE_KEYS = new Set(["limit", "every", "edit"]);
+const LIMIT_KEYS = new Set(["limit"]);
+const GROUP_KEYS = new Set(["tenant", "queue", "task", "failure"]);
+
+/** Counts are kept by queue and task, for all tenants together; everything finer is counted by listing. */
+function isCounted(filter: StoredJobFilter): boolean {
+  return Object.keys(filter).every((name) => name === "queue" || name === "task");
+}
+
+function checkDead(filter: DeadFilter): DeadFilter {
+  if ("state" in checkObject("filter", filter)) throw invalid("filter.state", "all of these are dead");
+  return filter;
+}
+
+function groupView({ fingerprint, count, firstAt, lastAt, sample }: DeadGroup, scope: Scope): DeadGroupView {
+  const { kind = "error", name = "error", message = "" } = sample.failure ?? {};
+  return {
+    fingerprint,
+    task: sample.lane.task,
+    kind,
+    name,
+    message: maskedMessage(message),
+    count,
+    firstSeen: new Date(firstAt),
+    lastSeen: new Date(lastAt),
+    sample: jobView(sample, scope),
+  };
+}

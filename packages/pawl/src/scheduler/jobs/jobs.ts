@@ -1,0 +1,205 @@
+import { ENCRYPTED_VALUE, isEncrypted } from "../../core/access/encrypted-value.js";
+import type { JobId } from "../../core/jobs/id.js";
+import { isFinished, type JobOptions, type JobRecord } from "../../core/jobs/job.js";
+import type { Verb } from "../../core/jobs/lifecycle.js";
+import { BOUNDS } from "../../core/values/bounds.js";
+import { pawlError } from "../../core/values/error.js";
+import { cut } from "../../core/values/truncate.js";
+import type { Scope, Store } from "../../store/port/index.js";
+import type { JobChangeResult, RedriveOptions } from "../../store/port/jobs.js";
+import type { PartRequest } from "../../store/port/pages.js";
+import { checkDuration, checkKeys, checkObject, checkText, invalid, shortened, show } from "../check.js";
+import { encodeInput } from "../enqueue/encode-input.js";
+import type { Enqueuer } from "../enqueue/enqueuer.js";
+import { jobIdOf } from "../enqueue/read-options.js";
+import type { TaskRegistry } from "../enqueue/task-registry.js";
+import { type Explanation, explainJob } from "../observe/explain.js";
+import type { JobRef } from "../options.js";
+import type {
+  AttemptPage,
+  Job,
+  JobChange,
+  JobFilter,
+  JobPage,
+  Jobs,
+  LogPage,
+  NumberedPageOptions,
+  RedriveJobOptions,
+  WaitOptions,
+} from "../scheduler.js";
+import { checkFilter, checkNumberedPage, checkPage } from "./filter.js";
+import { JobHandle } from "./handle.js";
+import { allPages, fullPage, type NumberedPage, pageWithNext } from "./pages.js";
+import type { Redact } from "./redact.js";
+import { type AttemptView, attemptView, type JobView, jobView, type LogView, logView } from "./view.js";
+import type { JobWaiters } from "./waiters.js";
+
+export interface JobsDeps {
+  readonly store: Store;
+  readonly scope: Scope;
+  readonly registry: TaskRegistry;
+  readonly enqueuer: Enqueuer;
+  readonly waiters: JobWaiters;
+  readonly redact?: Redact;
+  /** whose share of the checks of inputs it uses */
+  readonly caller?: string;
+}
+
+/** Jobs by id, in one scope: names the job, asks the store, and puts its answer as a value or a coded error. */
+export class ScopedJobs implements Jobs {
+  readonly #deps: JobsDeps;
+
+  constructor(deps: JobsDeps) {
+    this.#deps = deps;
+  }
+
+  async get(job: JobRef): Promise<JobView> {
+    return jobView(await this.#record(requireJobId(job)), this.#deps.scope);
+  }
+
+  async list(filter?: JobFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
+    const { store, scope, redact = (view) => view } = this.#deps;
+    const which = checkFilter(scope, filter);
+    const { jobs, next } = await fullPage(store.jobs, which.scope, which.filter, checkPage(page));
+    return { jobs: jobs.map((record) => redact(jobView(record, scope))), ...(next === undefined ? {} : { next }) };
+  }
+
+  async history(job: JobRef): Promise<readonly AttemptView[]> {
+    return allPages(async (after) => {
+      const { attempts: items, ...next } = await this.historyPage(job, { after });
+      return { items, ...next };
+    });
+  }
+
+  async historyPage(job: JobRef, page?: NumberedPageOptions): Promise<AttemptPage> {
+    const { items, ...next } = await this.#numberedPage(job, page, (scope, id, numberedPage) =>
+      this.#deps.store.jobs.history(scope, id, numberedPage),
+    );
+    return { attempts: items.map((record) => attemptView(record, this.#deps.scope)), ...next };
+  }
+
+  async logs(job: JobRef): Promise<readonly LogView[]> {
+    return allPages(async (after) => {
+      const { lines: items, ...next } = await this.logPage(job, { after });
+      return { items, ...next };
+    });
+  }
+
+  async logPage(job: JobRef, page?: NumberedPageOptions): Promise<LogPage> {
+    const { items, ...next } = await this.#numberedPage(job, page, (scope, id, numberedPage) => this.#deps.store.jobs.logs(scope, id, numberedPage));
+    return { lines: items.map(logView), ...next };
+  }
+
+  async #numberedPage<T>(
+    job: JobRef,
+    page: NumberedPageOptions | undefined,
+    read: (scope: Scope, id: JobId, numberedPage: PartRequest) => Promise<readonly T[]>,
+  ): Promise<NumberedPage<T>> {
+    const id = requireJobId(job);
+    const numberedPage = await pageWithNext((pageRequest) => read(this.#deps.scope, id, pageRequest), checkNumberedPage(page));
+    if (numberedPage.items.length === 0) await this.#record(id);
+    return numberedPage;
+  }
+
+  async explain(job: JobRef): Promise<Explanation> {
+    const id = requireJobId(job);
+    const { store, scope } = this.#deps;
+    const explanation = await explainJob(store, scope, id);
+    if (explanation === undefined) throw pawlError("job_unknown", { job: id });
+    return explanation;
+  }
+
+  cancel(job: JobRef, reason = "cancelled"): Promise<JobChange> {
+    return this.#change("cancel", job, (scope, id) => this.#deps.store.jobs.cancel(scope, id, checkReason(reason)));
+  }
+  pause(job: JobRef): Promise<JobChange> {
+    return this.#change("pause", job, (scope, id) => this.#deps.store.jobs.pause(scope, id));
+  }
+  resume(job: JobRef): Promise<JobChange> {
+    return this.#change("resume", job, (scope, id) => this.#deps.store.jobs.resume(scope, id));
+  }
+  promote(job: JobRef): Promise<JobChange> {
+    return this.#change("promote", job, (scope, id) => this.#deps.store.jobs.promote(scope, id));
+  }
+  delete(job: JobRef): Promise<JobChange> {
+    return this.#change("delete", job, (scope, id) => this.#deps.store.jobs.delete(scope, id));
+  }
+
+  async redrive(job: JobRef, how: RedriveJobOptions = {}): Promise<JobChange> {
+    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
+    return this.#change("redrive", job, async (scope, id) => this.#deps.store.jobs.redrive(scope, id, await this.#redriveOptions(id, how)));
+  }
+
+  async rerun(job: JobRef): Promise<Job> {
+    const { id, lane, state, input, options } = await this.#record(requireJobId(job));
+    if (!isFinished(state)) throw pawlError("job_state_conflict", { job: id, state, verb: "rerun" });
+    if (isEncrypted(input)) throw payloadUndecryptable("the input", id);
+    // The key says which jobs are the same; a replay is meant to be another one. And it is for now, not one of a herd, nor part of what the first was.
+    const { uniqueKey: _, spread: __, trace: ___, ...kept } = options;
+    const repeated: JobOptions = { ...kept, rerunOf: id };
+    const stored = await this.#deps.enqueuer.add({ lane, options: repeated }, input);
+    return new JobHandle(this, lane.task, stored);
+  }
+
+  async wait(job: JobRef, options?: WaitOptions): Promise<JobView> {
+    const { waiters, scope } = this.#deps;
+    return jobView(await waiters.wait(scope, requireJobId(job), options), scope);
+  }
+
+  async result(job: JobRef, options?: WaitOptions): Promise<unknown> {
+    const { id, state, output, failure, encrypted } = await this.wait(job, options);
+    if (encrypted === true && output === ENCRYPTED_VALUE) throw payloadUndecryptable("the output", id);
+    if (state === "succeeded") return output;
+    throw pawlError("job_failed", { job: id, state, reason: failure?.message ?? "no reason is recorded" }, failure);
+  }
+
+  async #redriveOptions(id: JobId, { input, delay }: RedriveJobOptions): Promise<RedriveOptions> {
+    return {
+      ...(input === undefined ? {} : { input: await this.#encode((await this.#record(id)).lane.task, input) }),
+      ...(delay === undefined ? {} : { delay: checkDuration("delay", delay) }),
+    };
+  }
+
+  async #encode(task: string, input: unknown): Promise<string> {
+    const { registry, caller } = this.#deps;
+    return encodeInput(task, (registry.get(task) ?? (await registry.published.find(task))).schema, input, caller);
+  }
+
+  async #record(id: JobId): Promise<JobRecord> {
+    const { store, scope } = this.#deps;
+    const record = await store.jobs.get(scope, id);
+    if (record === undefined) throw pawlError("job_unknown", { job: id });
+    return record;
+  }
+
+  async #change(verb: Verb, job: JobRef, ask: (scope: Scope, id: JobId) => Promise<JobChangeResult>): Promise<JobChange> {
+    const id = requireJobId(job);
+    const change = await ask(this.#deps.scope, id);
+    switch (change.kind) {
+      case "changed":
+        return { from: change.from, to: change.to };
+      case "unknown":
+        throw pawlError("job_unknown", { job: id });
+      case "refused":
+        throw pawlError("job_state_conflict", { job: id, state: change.state, verb });
+    }
+  }
+}
+
+const REDRIVE_KEYS = new Set(["input", "delay"]);
+
+function checkReason(reason: unknown): string {
+  if (typeof reason !== "string" || reason.trim() === "") throw invalid("reason", `${show(reason)} says nothing`);
+  return cut(checkText("reason", reason), BOUNDS.reason);
+}
+
+/** What cannot be an id is as unknown as one that is nobody's. */
+function requireJobId(job: JobRef): JobId {
+  const id = jobIdOf(job);
+  if (id === undefined) throw pawlError("job_unknown", { job: shortened(typeof job === "object" && job !== null ? job.id : job) });
+  return id;
+}
+
+function payloadUndecryptable(what: string, job: JobId) {
+  return pawlError("payload_undecryptable", { what, job, reason: "its key is not here, or gone" });
+}

@@ -1,0 +1,96 @@
+import { BREAKER_STATES, type BreakerState } from "../../core/limits/breaker.js";
+import { checkName } from "../../core/values/name.js";
+import type { BreakerFilter, BreakerRecord, BreakerRef } from "../../store/port/breakers.js";
+import type { Store } from "../../store/port/index.js";
+import { checkKeys, checkObject, checkOneOf, checkPageKeys, checkWhole } from "../check.js";
+
+/** A breaker as people see it. */
+export interface BreakerView extends BreakerRef {
+  /** checking: it opens unless somebody sees successes; half_open: some jobs are let through, more with every step that holds */
+  readonly state: BreakerState;
+  /** set by a person, until it is reset */
+  readonly forced: boolean;
+  readonly since: Date;
+  /** when one job is let through to find out; only while it is open by itself */
+  readonly probeAt?: Date;
+  /** jobs each worker may have in hand; only while it is half-open */
+  readonly limit?: number;
+  /** outcomes counted: of its window, or of this step while it is half-open */
+  readonly succeeded: number;
+  readonly failed: number;
+}
+
+/** Breakers of tenants and tasks. One that has seen no failures lately is closed, and not listed. */
+export interface BreakersOperator {
+  /** by tenant and task; `next` is the `after` of the following page */
+  list(filter?: BreakerFilter, page?: { readonly limit?: number; readonly after?: BreakerRef }): Promise<BreakerListing>;
+  /** undefined: it is closed, and has seen no failures lately */
+  get(breaker: BreakerRef): Promise<BreakerView | undefined>;
+  /** No job of this tenant and task is started, in any process, until it is closed or reset. No attempts are spent. */
+  open(breaker: BreakerRef): Promise<BreakerView>;
+  /** Its jobs are started whatever they come to, until it is opened or reset. */
+  close(breaker: BreakerRef): Promise<BreakerView>;
+  /** It begins anew, closed, and by itself. */
+  reset(breaker: BreakerRef): Promise<BreakerView>;
+}
+
+export interface BreakerListing {
+  readonly breakers: readonly BreakerView[];
+  readonly next?: BreakerRef;
+}
+
+const FILTER_KEYS: ReadonlySet<string> = new Set(["tenant", "task", "state"] satisfies (keyof BreakerFilter)[]);
+const REF_KEYS: ReadonlySet<string> = new Set(["tenant", "task"] satisfies (keyof BreakerRef)[]);
+const PAGE = { size: 50, largest: 1_000 } as const;
+
+export function breakersOperator({ breakers }: Store): BreakersOperator {
+  const force = async (ref: BreakerRef, how: "open" | "closed" | "reset") => breakerView(await breakers.force(refOf("breaker", ref), how));
+  return {
+    async list(filter = {}, page = {}) {
+      checkPageKeys(page);
+      const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
+      const after = page.after === undefined ? {} : { after: refOf("page.after", page.after) };
+      // One more than asked for tells whether there are more.
+      const found = await breakers.list(checkFilter(filter), { limit: limit + 1, ...after });
+      const last = found[limit - 1];
+      const next = found.length > limit && last !== undefined ? { next: { tenant: last.tenant, task: last.task } } : {};
+      return { breakers: found.slice(0, limit).map(breakerView), ...next };
+    },
+    async get(ref) {
+      const [found] = await breakers.get([refOf("breaker", ref)]);
+      return found === undefined ? undefined : breakerView(found);
+    },
+    open: (ref) => force(ref, "open"),
+    close: (ref) => force(ref, "closed"),
+    reset: (ref) => force(ref, "reset"),
+  };
+}
+
+function refOf(option: string, ref: BreakerRef): BreakerRef {
+  checkKeys(checkObject(option, ref), REF_KEYS, `${option}.`);
+  return { tenant: checkName("tenant", ref.tenant), task: checkName("task", ref.task) };
+}
+
+function checkFilter(filter: BreakerFilter): BreakerFilter {
+  checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
+  const { tenant, task, state } = filter;
+  return {
+    ...(tenant === undefined ? {} : { tenant: checkName("tenant", tenant) }),
+    ...(task === undefined ? {} : { task: checkName("task", task) }),
+    ...(state === undefined ? {} : { state: checkOneOf("filter.state", state, BREAKER_STATES) }),
+  };
+}
+
+function breakerView({ tenant, task, state, forced, since, probeAt, limit, succeeded, failed }: BreakerRecord): BreakerView {
+  return {
+    tenant,
+    task,
+    state,
+    forced,
+    since: new Date(since),
+    ...(probeAt === undefined ? {} : { probeAt: new Date(probeAt) }),
+    ...(limit === undefined ? {} : { limit }),
+    succeeded,
+    failed,
+  };
+}

@@ -1,0 +1,117 @@
+import type { JobId, LeaseId } from "../../../core/jobs/id.js";
+import type { Intent } from "../../../core/jobs/job.js";
+import type { Lane } from "../../../core/jobs/lane.js";
+import type { Quota } from "../../../core/sharing/claim-plan.js";
+import { SEPARATOR } from "../enqueue/ready-rows.js";
+import type { JobDetails } from "./job-details.js";
+
+/** Between the facts of two jobs, and between those of one: JSON cannot hold these characters anywhere. */
+export const RECORD_SEPARATOR = SEPARATOR;
+export const FIELD_SEPARATOR = "\u001f";
+
+/** The one row that a claim answers with: texts of entries in the order of the claim, by row or by job. */
+export interface AnswerRow {
+  readonly lease: LeaseId | null;
+  readonly now: number;
+  /** by job */
+  readonly jobs: string;
+  /** By row: the position of its first job in the lane. */
+  readonly seqs: string | null;
+  /** by row: how many jobs; null: one each */
+  readonly counts: string | null;
+  /** by row: the number of its lane among those offered, from 1; null: the first one's */
+  readonly lanes: string | null;
+  /** by row; null: zero */
+  readonly attempts: string | null;
+  readonly crashes: string | null;
+  /** by job; empty: its row does not carry it, and the job is looked up. Null: no row does */
+  readonly inputs: string | null;
+  /** by job; empty: it has none */
+  readonly options: string | null;
+  /** of jobs whose rows carry no inputs */
+  readonly details: string | null;
+  readonly intents: string | null;
+  /** numbers of lanes that gave less than their quota while another claim held some of their jobs */
+  readonly locked: string | null;
+}
+
+/** An offered lane, and what it gave. */
+export interface OfferAnswer extends Quota {
+  count: number;
+  /** how many of them were in the admitted section */
+  admittedSection: number;
+  /** the position of the last of the others */
+  last: number | undefined;
+}
+
+/** A job of a claim. */
+export interface ClaimAnswerJob {
+  readonly id: JobId;
+  readonly lane: Lane;
+  readonly attempts: number;
+  readonly crashes: number;
+  /** what its row carried; undefined: it is looked up */
+  readonly rowDetails: JobDetails | undefined;
+}
+
+export interface ClaimAnswer {
+  readonly lease: LeaseId;
+  readonly now: number;
+  readonly jobs: readonly ClaimAnswerJob[];
+  readonly offers: readonly OfferAnswer[];
+  readonly details: ReadonlyMap<JobId, JobDetails>;
+  readonly intents: Readonly<Record<JobId, Intent>> | undefined;
+}
+
+export function decodeClaim(row: AnswerRow | undefined, quotas: readonly Quota[]): ClaimAnswer | undefined {
+  if (row?.lease == null || row.seqs === null) return undefined;
+  const ids = row.jobs.split(",") as JobId[];
+  const [counts, lanes, attempts, crashes] = [row.counts, row.lanes, row.attempts, row.crashes].map((text) => text?.split(","));
+  const [inputs, options] = [row.inputs, row.options].map((text) => text?.split(SEPARATOR));
+  const offers = quotas.map(emptyOffer);
+  const jobs: ClaimAnswerJob[] = [];
+  row.seqs.split(",").forEach((text, index) => {
+    const seq = Number(text);
+    const count = counts === undefined ? 1 : Number(counts[index]);
+    const offer = offers[lanes === undefined ? 0 : Number(lanes[index]) - 1] as OfferAnswer;
+    offer.count += count;
+    if (seq < 0) offer.admittedSection += count;
+    else offer.last = seq + count - 1;
+    const tries = { attempts: attempts === undefined ? 0 : Number(attempts[index]), crashes: crashes === undefined ? 0 : Number(crashes[index]) };
+    for (let nth = 0; nth < count; nth++) {
+      const jobIndex = jobs.length;
+      const input = inputs?.[jobIndex];
+      // A row that carries inputs stands at the numbers of its jobs. The due time is in the id.
+      const rowDetails = input === undefined || input === "" ? undefined : { home: seq + nth, input, options: options?.[jobIndex] || null, at: null };
+      jobs.push({ id: ids[jobIndex] as JobId, lane: offer.lane, ...tries, rowDetails });
+    }
+  });
+  const intents = row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>);
+  return { lease: row.lease, now: row.now, jobs, offers, details: readFacts(row.details), intents };
+}
+
+/** Lanes of which another claim holds jobs, some of which it may put back. */
+export function lockedLanes(row: AnswerRow | undefined, quotas: readonly Quota[]): readonly Lane[] {
+  return row?.locked == null ? [] : row.locked.split(",").map((no) => (quotas[Number(no) - 1] as Quota).lane);
+}
+
+export const emptyOffer = ({ lane, quota }: Quota): OfferAnswer => ({ lane, quota, count: 0, admittedSection: 0, last: undefined });
+
+const ID_LENGTH = 36;
+
+function readFacts(text: string | null): ReadonlyMap<JobId, JobDetails> {
+  const facts = new Map<JobId, JobDetails>();
+  if (text === null) return facts;
+  for (const record of text.split(RECORD_SEPARATOR)) {
+    const id = record.slice(0, ID_LENGTH) as JobId;
+    const from = record.indexOf(FIELD_SEPARATOR, ID_LENGTH) + 1;
+    const home = Number(record.slice(ID_LENGTH, from - 1));
+    const end = record.indexOf(FIELD_SEPARATOR, from);
+    if (end === -1) facts.set(id, { home, input: record.slice(from), options: null, at: null });
+    else {
+      const next = record.indexOf(FIELD_SEPARATOR, end + 1);
+      facts.set(id, { home, input: record.slice(from, end), options: record.slice(next + 1), at: Number(record.slice(end + 1, next)) });
+    }
+  }
+  return facts;
+}

@@ -1,0 +1,144 @@
+import { dueTimes, type JobId } from "../../../core/jobs/id.js";
+import type { Intent, JobOptions } from "../../../core/jobs/job.js";
+import type { Lane } from "../../../core/jobs/lane.js";
+import type { PolicyRef } from "../../../core/sharing/policy.js";
+import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../../port/leases.js";
+import { plainArray, textArray } from "../connection/arrays.js";
+import type { Db } from "../connection/db.js";
+import { laneParameters } from "../connection/lane-numbers.js";
+import { laneOf } from "../jobs/waiting-jobs.js";
+import { type AnswerRow, type ClaimAnswer, type ClaimAnswerJob, decodeClaim, emptyOffer, lockedLanes } from "./claim-answer.js";
+import { CLAIM, CLAIM_SUSPECT } from "./claim-statements.js";
+import { type JobDetails, readJobDetails } from "./job-details.js";
+import type { ClaimStart, LaneStarts } from "./lane-starts.js";
+import type { WorkerIds } from "./worker-ids.js";
+
+/** Others may hold the only rows there are: what they put back is there a moment later. */
+const MAX_TRIES_WHEN_LOCKED_OUT = 4;
+
+export interface ClaimDeps {
+  readonly db: Db;
+  readonly workers: WorkerIds;
+  readonly knownLanes: LaneStarts;
+}
+
+/** `limitsChecked`: the caller has seen to the limits that the lanes are under. */
+export async function claim({ db, workers, knownLanes }: ClaimDeps, request: ClaimRequest, limitsChecked = false): Promise<Claimed | undefined> {
+  const { quotas } = request;
+  if (quotas.length === 0) return undefined;
+  const worker = await workers.id(request.worker);
+  let triesLockedOut = 0;
+  for (let sweep = false; ; sweep = true) {
+    // All of them, or two lanes would send each other round for ever.
+    if (sweep) for (const { lane } of quotas) knownLanes.sweepNext(lane);
+    const now = knownLanes.monotonic();
+    const from = quotas.map(({ lane }) => knownLanes.from(lane, now));
+    const [row] = await runClaim(db, worker, request, from, limitsChecked);
+    const answer = decodeClaim(row, quotas);
+    const locked = lockedLanes(row, quotas);
+    const more = new Set(locked);
+    (answer?.offers ?? quotas.map(emptyOffer)).forEach((offer, index) => {
+      const { sure, admittedFrom, admittedSkipped } = from[index] as ClaimStart;
+      if (admittedFrom !== undefined)
+        knownLanes.admittedClaimed(offer.lane, { count: offer.admittedSection, more: offer.admittedSection >= offer.quota });
+      if (offer.last !== undefined) knownLanes.claimed(offer.lane, offer.last, offer.count, now);
+      if (offer.count >= offer.quota || (sure && !admittedSkipped)) return;
+      more.add(offer.lane);
+      // It gave less than asked for from where rows were likely, not from where they may be.
+      if (!sure) knownLanes.sweepNext(offer.lane);
+    });
+    if (answer !== undefined) return { ...(await withDetails(db, answer)), ...(more.size === 0 ? {} : { more: [...more] }) };
+    if (locked.length > 0 ? ++triesLockedOut >= MAX_TRIES_WHEN_LOCKED_OUT : more.size === 0 || sweep) return undefined;
+  }
+}
+
+function runClaim(
+  db: Db,
+  worker: number,
+  { quotas, duration }: ClaimRequest,
+  from: readonly ClaimStart[],
+  limitsChecked: boolean,
+): Promise<readonly AnswerRow[]> {
+  const [queue, priority, tenant, task] = laneParameters(quotas.map(({ lane }) => lane));
+  return db.query<AnswerRow>(
+    CLAIM.statement,
+    CLAIM.values({
+      now: db.now(),
+      worker,
+      duration,
+      limits_checked: limitsChecked,
+      queue,
+      priority,
+      tenant,
+      task,
+      admitted_section: plainArray(from.map(({ admittedFrom }) => admittedFrom)),
+      bound: plainArray(from.map(({ seq }) => seq)),
+      quota: plainArray(quotas.map(({ quota }) => quota)),
+    }),
+  );
+}
+
+interface SuspectRow extends Lane {
+  readonly lease: Claimed["lease"];
+  readonly now: number;
+  readonly job: JobId;
+  readonly attempts: number;
+  readonly crashes: number;
+  readonly intent: Intent | null;
+}
+
+export async function claimSuspect(
+  db: Db,
+  workers: WorkerIds,
+  { queues, tasks, priorities, tenants, ...request }: SuspectRequest,
+  /** limits that have room for it; it is taken from under no others */
+  openLimits: readonly PolicyRef[] = [],
+): Promise<Claimed | undefined> {
+  const worker = await workers.id(request.worker);
+  const [row] = await db.query<SuspectRow>(CLAIM_SUSPECT, [
+    db.now(),
+    worker,
+    request.duration,
+    textArray(tasks),
+    queues === undefined ? null : textArray(queues),
+    priorities === undefined ? null : plainArray(priorities),
+    tenants === undefined ? null : textArray(tenants),
+    textArray(openLimits.map(({ kind }) => kind)),
+    textArray(openLimits.map(({ name }) => name)),
+  ]);
+  if (row === undefined) return undefined;
+  const { lease, now, job: id, attempts, crashes, intent } = row;
+  const job = { id, lane: laneOf(row), attempts, crashes, rowDetails: undefined };
+  const intents = intent === null ? undefined : ({ [id]: intent } as Record<JobId, Intent>);
+  return withDetails(db, { lease, now, jobs: [job], details: new Map(), intents });
+}
+
+async function withDetails(db: Db, { lease, now, jobs, details, intents }: Omit<ClaimAnswer, "offers">): Promise<Claimed> {
+  const missing = jobs.flatMap(({ id, rowDetails }) => (rowDetails === undefined && !details.has(id) ? id : []));
+  const readDetails = missing.length === 0 ? undefined : await readJobDetails(db, missing);
+  const dueOf = dueTimes();
+  const claimed = jobs.map((job, index) =>
+    claimedJob(job, index + 1, job.rowDetails ?? details.get(job.id) ?? readDetails?.get(job.id), dueOf, intents?.[job.id]),
+  );
+  return { lease, now, jobs: claimed };
+}
+
+function claimedJob(
+  { id, lane, attempts, crashes }: ClaimAnswerJob,
+  index: number,
+  details: JobDetails | undefined,
+  dueOf: (id: JobId) => number,
+  intent: Intent | undefined,
+): ClaimedJob {
+  const job: ClaimedJob = {
+    id,
+    lane,
+    input: details?.input,
+    options: details?.options == null ? undefined : (JSON.parse(details.options) as JobOptions),
+    dueAt: details?.at ?? dueOf(id),
+    attempts,
+    crashes,
+    at: details === undefined ? undefined : { index, home: details.home },
+  };
+  return intent === undefined ? job : { ...job, intent };
+}

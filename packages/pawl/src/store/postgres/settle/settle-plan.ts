@@ -1,0 +1,327 @@
+import { dueTimeOf, type JobId, type LeaseId } from "../../../core/jobs/id.js";
+import type { Lane } from "../../../core/jobs/lane.js";
+import { isSuspect } from "../../../core/jobs/outcome.js";
+import type { LeaseIndex, Settlement } from "../../port/leases.js";
+import { ALL_NULL, plainArray, textArray } from "../connection/arrays.js";
+import { outcomeCode, stateCode } from "../connection/codes.js";
+import { LaneNumbers } from "../connection/lane-numbers.js";
+import { firstId, monthOf } from "../schema/partitions.js";
+import { MAX_HOME_DISTANCE } from "./history.js";
+import type { SettleParameter } from "./settle-statements.js";
+
+/** A settlement of a job whose index in its lease is known. */
+export type IndexedSettlement = Settlement & { readonly at: LeaseIndex };
+
+export function hasIndex(item: Settlement): item is IndexedSettlement {
+  return item.at !== undefined;
+}
+
+/** Jobs of one lane, one after the other in a lease, whose attempts become one row of history. */
+export type Run = readonly [IndexedSettlement, ...IndexedSettlement[]];
+
+/** Not so many that their ids, or their attempts, need more than a row. */
+const MAX_RUN_JOBS = 64;
+/** Characters of outputs in a row. */
+const MAX_OUTPUT_CHARS = 16_384;
+/** Microseconds that a column of a row with several attempts holds. */
+const MAX_MICROSECONDS = 2_147_483_647;
+
+/** The runs of a batch, lease by lease, in the order of the leases' numbers: that is the order in which all who settle lock them. */
+export interface SettlePlan {
+  readonly leases: readonly { readonly id: LeaseId; readonly from: number; readonly to: number }[];
+  readonly runs: readonly Run[];
+  /** as they were given */
+  readonly items: readonly IndexedSettlement[];
+  /** seconds */
+  readonly since: number;
+}
+
+export function planSettlement(items: readonly IndexedSettlement[]): SettlePlan {
+  const byLease = new Map<LeaseId, IndexedSettlement[]>();
+  let since = Number.POSITIVE_INFINITY;
+  let last: { readonly id: LeaseId; readonly items: IndexedSettlement[] } | undefined;
+  for (const item of items) {
+    if (item.startedAt < since) since = item.startedAt;
+    if (last?.id !== item.lease) {
+      const ofLease = byLease.get(item.lease) ?? [];
+      byLease.set(item.lease, ofLease);
+      last = { id: item.lease, items: ofLease };
+    }
+    last.items.push(item);
+  }
+  since = Math.floor(since / 1_000);
+  const leases: { id: LeaseId; from: number; to: number }[] = [];
+  const runs: Run[] = [];
+  for (const id of [...byLease.keys()].sort(byNumber)) {
+    const from = runs.length + 1;
+    cutRuns(inOrder(byLease.get(id) as IndexedSettlement[]), since * 1_000, runs);
+    leases.push({ id, from, to: runs.length });
+  }
+  return { leases, runs, items, since };
+}
+
+/** Numbers of leases, as texts. */
+function byNumber(a: LeaseId, b: LeaseId): number {
+  return a.length - b.length || (a < b ? -1 : 1);
+}
+
+/** Jobs are settled much as they were claimed, so most are in order already. */
+function inOrder(items: IndexedSettlement[]): readonly IndexedSettlement[] {
+  for (let i = 1; i < items.length; i++) {
+    if ((items[i] as IndexedSettlement).at.index < (items[i - 1] as IndexedSettlement).at.index) return items.sort((a, b) => a.at.index - b.at.index);
+  }
+  return items;
+}
+
+/** What a run that grows holds so far. */
+interface GrowingRun {
+  readonly items: [IndexedSettlement, ...IndexedSettlement[]];
+  readonly month: IdRange;
+  least: number;
+  most: number;
+  output: number;
+}
+
+function cutRuns(items: readonly IndexedSettlement[], since: number, runs: Run[]): void {
+  let run: GrowingRun | undefined;
+  for (const item of items) {
+    // Of two settlements of one job the first counts.
+    if (run !== undefined && run.items[run.items.length - 1]?.at.index === item.at.index) continue;
+    if (run !== undefined && grow(run, item, since)) continue;
+    if (run !== undefined) runs.push(run.items);
+    const { home } = item.at;
+    run = { items: [item], month: idsOfMonth(item.job), least: home, most: home, output: outputOf(item) };
+  }
+  if (run !== undefined) runs.push(run.items);
+}
+
+/** Whether the job can be in the run; then it is. */
+function grow(run: GrowingRun, item: IndexedSettlement, since: number): boolean {
+  const { items } = run;
+  const last = items[items.length - 1] as IndexedSettlement;
+  const least = Math.min(run.least, item.at.home);
+  const most = Math.max(run.most, item.at.home);
+  const output = run.output + outputOf(item);
+  const fits =
+    item.at.index === last.at.index + 1 &&
+    items.length < MAX_RUN_JOBS &&
+    isSameLane(item.lane, last.lane) &&
+    most - least < MAX_HOME_DISTANCE &&
+    output <= MAX_OUTPUT_CHARS &&
+    (item.finishedAt - since) * 1_000 <= MAX_MICROSECONDS &&
+    (last.finishedAt - since) * 1_000 <= MAX_MICROSECONDS &&
+    item.job >= run.month.from &&
+    item.job < run.month.to;
+  if (!fits) return false;
+  items.push(item);
+  run.least = least;
+  run.most = most;
+  run.output = output;
+  return true;
+}
+
+function outputOf({ patch }: IndexedSettlement): number {
+  return patch.output?.length ?? 0;
+}
+
+function isSameLane(a: Lane, b: Lane): boolean {
+  return a === b || (a.queue === b.queue && a.priority === b.priority && a.tenant === b.tenant && a.task === b.task);
+}
+
+interface IdRange {
+  readonly from: string;
+  readonly to: string;
+}
+
+let lastMonth: IdRange = { from: "", to: "" };
+
+/** The ids of the month that the job is in. Most jobs are of the month that was asked for last. */
+function idsOfMonth(job: JobId): IdRange {
+  if (job >= lastMonth.from && job < lastMonth.to) return lastMonth;
+  const { from, to } = monthOf(dueTimeOf(job));
+  lastMonth = { from: firstId(from), to: firstId(to) };
+  return lastMonth;
+}
+
+type Column = (string | number | boolean | undefined)[];
+
+/** An array parameter with nothing but nulls is as good as an empty one. */
+function sparse(column: Column): string {
+  return column.some((value) => value !== undefined) ? plainArray(column) : ALL_NULL;
+}
+
+/** What SETTLE is sent. What runs for every job is apart from what runs for a batch: small loops are compiled soon. */
+export function settleParameters({ leases, runs, items, since }: SettlePlan, now: number | null, worker: number): Record<SettleParameter, unknown> {
+  const lanes = new LaneNumbers();
+  const times = new Times(since * 1_000);
+  const outcomes = new OutcomeColumn();
+  const outputs = new Outputs();
+  const move = new MoveColumns(lanes);
+  const at: number[] = [];
+  const homes: number[] = [];
+  const lastHomes: number[] = [];
+  const laneNumbers: number[] = [];
+  const counts = { ready: [] as Column, scheduled: [] as Column, dead: [] as Column, cancelled: [] as Column };
+  runs.forEach((run, index) => {
+    at.push(times.add(run));
+    const [first, last] = homesOf(run);
+    homes.push(first);
+    lastHomes.push(last);
+    laneNumbers.push(lanes.number(run[0].lane));
+    outcomes.add(run);
+    outputs.add(run);
+    const gone = move.add(run, index + 1);
+    for (const state of ["ready", "scheduled", "dead", "cancelled"] as const) counts[state].push(gone?.[state]);
+  });
+  const [queue, priority, tenant, task] = lanes.parameters();
+  return {
+    now,
+    worker,
+    since,
+    started: `{${times.started.join(",")}}`,
+    finished: `{${times.finished.join(",")}}`,
+    outputs: textArray(outputs.texts),
+    outcomes: plainArray(outcomes.numbers),
+    failures: textArray(outcomes.failures),
+    lease_ids: plainArray(leases.map(({ id }) => id)),
+    lease_from: plainArray(leases.map(({ from }) => from)),
+    lease_to: plainArray(leases.map(({ to }) => to)),
+    run_first: plainArray(runs.map(([first]) => first.at.index)),
+    run_last: plainArray(runs.map((run) => (run[run.length - 1] as IndexedSettlement).at.index)),
+    run_home: plainArray(homes),
+    run_last_home: plainArray(lastHomes),
+    run_at: plainArray(at),
+    run_outputs: sparse(outputs.from),
+    run_outcomes_from: sparse(outcomes.from),
+    run_outcomes_to: sparse(outcomes.to),
+    run_lane: plainArray(laneNumbers),
+    run_ready: sparse(counts.ready),
+    run_scheduled: sparse(counts.scheduled),
+    run_dead: sparse(counts.dead),
+    run_cancelled: sparse(counts.cancelled),
+    queue,
+    priority,
+    tenant,
+    task,
+    ...move.parameters(items),
+  };
+}
+
+function homesOf(run: Run): readonly [number, number] {
+  let least = run[0].at.home;
+  let most = least;
+  for (let i = 1; i < run.length; i++) {
+    const { home } = (run[i] as IndexedSettlement).at;
+    if (home < least) least = home;
+    if (home > most) most = home;
+  }
+  return [least, most];
+}
+
+/** When attempts began and ended, in microseconds after `since` (ms), run by run. */
+class Times {
+  readonly started: number[] = [];
+  readonly finished: number[] = [];
+
+  constructor(private readonly since: number) {}
+
+  /** Where the run begins, from 1. */
+  add(run: Run): number {
+    const from = this.started.length + 1;
+    for (let i = 0; i < run.length; i++) {
+      const { startedAt, finishedAt } = run[i] as IndexedSettlement;
+      this.started.push(Math.round((startedAt - this.since) * 1_000));
+      this.finished.push(Math.round((finishedAt - this.since) * 1_000));
+    }
+    return from;
+  }
+}
+
+/** Attempts that were not first ones that succeeded: the numbers of each (OUTCOMES_NUMBERS), and its failure. */
+class OutcomeColumn {
+  readonly numbers: number[] = [];
+  readonly failures: (string | undefined)[] = [];
+  readonly from: Column = [];
+  readonly to: Column = [];
+
+  add(run: Run): void {
+    const before = this.failures.length;
+    for (let i = 0; i < run.length; i++) {
+      const { patch } = run[i] as IndexedSettlement;
+      if (isPlainSuccess(patch)) continue;
+      this.numbers.push(i + 1, outcomeCode(patch.outcome), stateCode(patch.next), patch.attempts, patch.crashes);
+      this.failures.push(patch.failure === undefined ? undefined : JSON.stringify(patch.failure));
+    }
+    const any = this.failures.length > before;
+    this.from.push(any ? before + 1 : undefined);
+    this.to.push(any ? this.failures.length : undefined);
+  }
+}
+
+function isPlainSuccess({ outcome, next, attempts, crashes, failure }: Settlement["patch"]): boolean {
+  return outcome === "succeeded" && next === "succeeded" && attempts === 1 && crashes === 0 && failure === undefined;
+}
+
+/** Outputs of runs that have any, one for each of their jobs. */
+class Outputs {
+  readonly texts: (string | undefined)[] = [];
+  readonly from: Column = [];
+
+  add(run: Run): void {
+    if (!run.some(({ patch }) => patch.output !== undefined)) return void this.from.push(undefined);
+    this.from.push(this.texts.length + 1);
+    for (const { patch } of run) this.texts.push(patch.output);
+  }
+}
+
+type MoveCounts = Record<"ready" | "scheduled" | "dead" | "cancelled", number>;
+
+interface PlannedMove {
+  readonly run: number;
+  /** in its run, from 1 */
+  readonly nth: number;
+  readonly item: IndexedSettlement;
+}
+
+/** The jobs that go on: back to a lane, to the calendar, or to the dead. */
+class MoveColumns {
+  readonly #jobs: PlannedMove[] = [];
+
+  constructor(private readonly lanes: LaneNumbers) {}
+
+  /** How many of the run went where, if not all of them succeeded. */
+  add(run: Run, number: number): MoveCounts | undefined {
+    let gone: MoveCounts | undefined;
+    for (let i = 0; i < run.length; i++) {
+      const item = run[i] as IndexedSettlement;
+      const { next } = item.patch;
+      if (next === "succeeded") continue;
+      gone ??= { ready: 0, scheduled: 0, dead: 0, cancelled: 0 };
+      gone[next as keyof MoveCounts]++;
+      if (next !== "cancelled") this.#jobs.push({ run: number, nth: i + 1, item });
+    }
+    return gone;
+  }
+
+  /** In the order in which they were given: those that go back to their lanes line up by it. */
+  parameters(given: readonly IndexedSettlement[]) {
+    const jobs = this.#jobs;
+    if (jobs.length > 1) {
+      const turns = new Map(given.map((item, turn) => [item, turn]));
+      jobs.sort((a, b) => (turns.get(a.item) as number) - (turns.get(b.item) as number));
+    }
+    const patches = jobs.map(({ item }) => item.patch);
+    return {
+      move_run: plainArray(jobs.map(({ run }) => run)),
+      move_nth: plainArray(jobs.map(({ nth }) => nth)),
+      move_lane: plainArray(jobs.map(({ item }) => this.lanes.number(item.lane))),
+      move_next: plainArray(patches.map(({ next }) => stateCode(next))),
+      move_attempts: plainArray(patches.map(({ attempts }) => attempts)),
+      move_crashes: plainArray(patches.map(({ crashes }) => crashes)),
+      move_delay: plainArray(patches.map(({ delay }) => delay)),
+      move_suspect: plainArray(patches.map(({ crashes }) => isSuspect(crashes))),
+      move_kind: textArray(patches.map(({ failure }) => failure?.kind ?? "error")),
+      move_name: textArray(patches.map(({ failure }) => failure?.name ?? "error")),
+    };
+  }
+}

@@ -1,0 +1,162 @@
+import type { JobId, LeaseId } from "../../../core/jobs/id.js";
+import type { Lane } from "../../../core/jobs/lane.js";
+import type { WorkerRef } from "../../../core/jobs/lease.js";
+import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
+import type { Transaction } from "../../port/index.js";
+import type { Settled, Settlement } from "../../port/leases.js";
+import type { WorkerIds } from "../claim/worker-ids.js";
+import { plainArray } from "../connection/arrays.js";
+import { type Db, foreignDb } from "../connection/db.js";
+import type { Queryable } from "../drivers/driver.js";
+import { settleInSteps, settlementKey } from "./settle-in-steps.js";
+import { hasIndex, type IndexedSettlement, planSettlement, type SettlePlan, settleParameters } from "./settle-plan.js";
+import { CLASSIFY, SETTLE, SETTLE_LIMITED } from "./settle-statements.js";
+
+/** The answers in order, and the lanes of dependents that became ready. */
+export interface SettleReport {
+  readonly answers: readonly Settled[];
+  readonly readied: readonly Lane[];
+}
+
+export interface SettleDeps {
+  readonly db: Db;
+  readonly workers: WorkerIds;
+}
+
+/** What became of a batch: the keys of those that are not settled, nor ever will be. */
+interface SettleOutcome {
+  readonly stale: ReadonlySet<string>;
+  readonly readied: readonly Lane[];
+}
+
+const ALL_SETTLED: SettleOutcome = { stale: new Set(), readied: [] };
+
+/** How often a batch is made again because somebody wrote to its leases meanwhile. */
+const MAX_TRIES = 5;
+
+export async function settle(
+  { db, workers }: SettleDeps,
+  ref: WorkerRef,
+  settlements: readonly Settlement[],
+  tx?: Transaction,
+): Promise<SettleReport> {
+  if (settlements.length === 0) return { answers: [], readied: [] };
+  const worker = await workers.id(ref);
+  const { stale, readied } = await (tx === undefined
+    ? settleAll(db, worker, settlements)
+    : settleInside(db, foreignDb(db, tx), worker, firstOfEach(settlements)));
+  return { answers: settlements.map((item) => (stale.size > 0 && stale.has(settlementKey(item)) ? "stale" : "settled")), readied };
+}
+
+/** By the one statement what it takes; what it leaves alone, by several. */
+async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<SettleOutcome> {
+  let quick: readonly Settlement[] = settlements;
+  const slow: Settlement[] = [];
+  if (!settlements.every(isQuick)) {
+    const items = firstOfEach(settlements);
+    quick = items.filter(isQuick);
+    slow.push(...items.filter((item) => !isQuick(item)));
+  }
+  for (let tries = 1; quick.length > 0; tries++) {
+    const { retry, apart } = await settleQuickly(db, worker, quick as readonly IndexedSettlement[]);
+    slow.push(...apart, ...(tries < MAX_TRIES ? [] : retry));
+    quick = tries < MAX_TRIES ? retry : [];
+  }
+  if (slow.length === 0) return ALL_SETTLED;
+  return db.transaction((own) => settleSlowly(db, own, worker, firstOfEach(slow)));
+}
+
+/**
+ * One under limits that goes back to its lane lines up first, a key may be told to rest, and what a job died of may be a line
+ * of its own: none of that is for the hot exit.
+ */
+function isQuick(item: Settlement): item is IndexedSettlement {
+  const { limited, patch } = item;
+  return hasIndex(item) && patch.pauses === undefined && patch.diedOf === undefined && !(limited === true && patch.next === "ready");
+}
+
+/** Of two settlements of one attempt in one batch the first counts, and both are answered by what became of it. */
+function firstOfEach(settlements: readonly Settlement[]): readonly Settlement[] {
+  const first = new Map<string, Settlement>();
+  for (const item of settlements) {
+    const key = settlementKey(item);
+    if (!first.has(key)) first.set(key, item);
+  }
+  return [...first.values()];
+}
+
+interface SettleRow {
+  /** if it left something alone */
+  readonly remainder: string | null;
+  /** what was freed for others to pass */
+  readonly limit_keys?: string | null;
+  /** lanes of the jobs that slots were passed on to */
+  readonly admitted_lanes?: string | null;
+}
+
+interface Remainder {
+  /** numbers of runs, from 1 */
+  readonly settled: readonly number[];
+  readonly needSteps: readonly JobId[];
+  /** leases that somebody wrote to after the statement's snapshot */
+  readonly changed: readonly LeaseId[];
+}
+
+/** What is to be asked again, and what must be settled in several statements. */
+interface UnsettledItems {
+  readonly retry: readonly IndexedSettlement[];
+  readonly apart: readonly IndexedSettlement[];
+}
+
+async function settleQuickly(db: Db, worker: number, items: readonly IndexedSettlement[]): Promise<UnsettledItems> {
+  const plan = planSettlement(items);
+  const named = items.some((item) => item.limited === true) ? SETTLE_LIMITED : SETTLE;
+  const [row] = (await db.query<SettleRow>(named.statement, named.values(settleParameters(plan, db.now(), worker)))) as [SettleRow];
+  if (row.admitted_lanes) db.onAdmittedLanes?.(JSON.parse(row.admitted_lanes) as Lane[]);
+  if (row.limit_keys) await db.onLimitChecks?.(new Set(JSON.parse(row.limit_keys) as LimitKeyId[]), { made: true });
+  return row.remainder === null ? { retry: [], apart: [] } : leftOf(plan, JSON.parse(row.remainder) as Remainder);
+}
+
+/** A job that something was asked of is settled apart, and its neighbours again. Of other runs, all are settled apart. */
+function leftOf({ leases, runs }: SettlePlan, remainder: Remainder): UnsettledItems {
+  const settled = new Set(remainder.settled);
+  const changed = new Set(remainder.changed);
+  const needSteps = new Set(remainder.needSteps);
+  const retry: IndexedSettlement[] = [];
+  const apart: IndexedSettlement[] = [];
+  for (const { id, from, to } of leases) {
+    for (let number = from; number <= to; number++) {
+      const run = runs[number - 1] as readonly IndexedSettlement[];
+      if (settled.has(number)) continue;
+      if (changed.has(id)) retry.push(...run);
+      else if (!run.some(({ job }) => needSteps.has(job))) apart.push(...run);
+      else for (const item of run) (needSteps.has(item.job) ? apart : retry).push(item);
+    }
+  }
+  return { retry, apart };
+}
+
+/**
+ * What was settled before is stale here: an earlier transaction of the same attempt did it, whose commit was not answered,
+ * and this one's work would be done a second time.
+ */
+async function settleInside(db: Db, tx: Queryable, worker: number, items: readonly Settlement[]): Promise<SettleOutcome> {
+  const { unknown, repeated, readied } = await settleInSteps(db, tx, worker, items);
+  return { stale: new Set([...unknown, ...repeated].map(settlementKey)), readied };
+}
+
+async function settleSlowly(db: Db, on: Queryable, worker: number, items: readonly Settlement[]): Promise<SettleOutcome> {
+  const { unknown, readied } = await settleInSteps(db, on, worker, items);
+  return { stale: await staleOf(on, worker, unknown), readied };
+}
+
+/** Which of them are not on record from before: their leases are gone. */
+async function staleOf(on: Queryable, worker: number, items: readonly Settlement[]): Promise<ReadonlySet<string>> {
+  if (items.length === 0) return new Set();
+  const rows = await on.query<{ known: boolean }>(CLASSIFY, [
+    worker,
+    plainArray(items.map((item) => item.lease)),
+    plainArray(items.map((item) => item.job)),
+  ]);
+  return new Set(items.filter((_, index) => rows[index]?.known !== true).map(settlementKey));
+}

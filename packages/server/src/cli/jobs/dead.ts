@@ -1,0 +1,109 @@
+import type { Command } from "commander";
+import type { DeadGroupsFilter } from "pawl";
+import { confirm } from "../confirm.js";
+import { EXIT, type ExitCode } from "../exit.js";
+import { whole } from "../flags.js";
+import type { Act, CommandSession } from "../session.js";
+import { fromNow, plural } from "../text.js";
+import { type RedriveFlags, redriveDead } from "./dead-redrive.js";
+import { type FilterFlags, filterOf, flagsAgain, withFilter } from "./job-filter.js";
+import { JOB_HEADINGS, jobRow } from "./job-text.js";
+
+interface GroupsFlags extends DeadGroupsFilter {
+  readonly limit: string;
+}
+
+const FLAGS_NOT_OF_GROUPS = ["state", "tag", "unique", "fingerprint", "since", "until"] as const;
+
+export function build(command: Command, act: Act): void {
+  const groups = withFilter(command.command("groups").description("by what they died of, the largest group first"), FLAGS_NOT_OF_GROUPS).option(
+    "-n, --limit <count>",
+    "groups at most",
+    "20",
+  );
+  act<GroupsFlags>(groups, showGroups);
+
+  const list = withFilter(command.command("list").alias("ls").description("one by one, newest due time first"), ["state"])
+    .option("-n, --limit <count>", "jobs of a page", "50")
+    .option("--after <id>", "the page after the one that ended so");
+  act<FilterFlags & { limit: string; after?: string }>(list, listDead);
+
+  const redrive = withFilter(command.command("redrive").description("run them again, with fresh counts: a few first, watched, then the rest"), [
+    "state",
+  ])
+    .option("--canary <count>", "redrive this many first, and the rest only if none of them dies again")
+    .option("--canary-timeout <time>", "how long to wait for the first ones to finish", "10m")
+    .option("--pace <rate>", "no faster than this: 10/s, 100/m")
+    .option("--limit <count>", "most jobs")
+    .option("--after <id>", "go on where an earlier one stopped")
+    .option("-y, --yes", "do not ask");
+  act<RedriveFlags>(redrive, redriveDead);
+
+  const deletion = withFilter(command.command("delete").description("delete them and their history"), ["state"])
+    .option("--limit <count>", "most jobs")
+    .option("-y, --yes", "do not ask");
+  act<FilterFlags & { limit?: string; yes?: boolean }>(deletion, deleteDead);
+}
+
+async function showGroups({ out, pawl }: CommandSession, { limit, tenant, queue, task, failure }: GroupsFlags): Promise<void> {
+  const filter = {
+    ...(tenant === undefined ? {} : { tenant }),
+    ...(queue === undefined ? {} : { queue }),
+    ...(task === undefined ? {} : { task }),
+    ...(failure === undefined ? {} : { failure }),
+  };
+  const page = { limit: whole("--limit", limit, 1, 1_000) };
+  const groups = await (await pawl()).dead.groups(filter, page);
+  out.answer({ groups }, () => {
+    const now = new Date();
+    out.table(
+      ["group", "count", "first", "last", "task", "failure"],
+      groups.map(({ fingerprint, count, firstSeen, lastSeen, task: of, name, message }) => [
+        fingerprint,
+        { text: count, style: "red" },
+        fromNow(firstSeen, now),
+        fromNow(lastSeen, now),
+        of,
+        `${name}: ${message}`,
+      ]),
+    );
+    const [first] = groups;
+    if (first === undefined) out.note("no dead jobs");
+    else
+      out.note(
+        `pawl dead list --fingerprint ${first.fingerprint} shows them; pawl dead redrive --fingerprint ${first.fingerprint} --canary 5 tries a few`,
+      );
+  });
+}
+
+async function listDead({ out, pawl }: CommandSession, flags: FilterFlags & { limit: string; after?: string }): Promise<void> {
+  const { limit, after } = flags;
+  const filter = filterOf(flags);
+  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
+  const { jobs, next } = await (await pawl()).dead.list(filter, page);
+  out.answer({ jobs, ...(next === undefined ? {} : { next }) }, () => {
+    const now = new Date();
+    out.table(
+      JOB_HEADINGS,
+      jobs.map((job) => jobRow(job, now)),
+    );
+    if (jobs.length === 0) out.note("no dead jobs");
+    if (next !== undefined) out.note(`more: pawl dead list${flagsAgain(flags)} --after ${next}`);
+  });
+}
+
+async function deleteDead(session: CommandSession, flags: FilterFlags & { limit?: string; yes?: boolean }): Promise<ExitCode> {
+  const { out } = session;
+  const filter = filterOf(flags);
+  const limit = flags.limit === undefined ? Number.POSITIVE_INFINITY : whole("--limit", flags.limit);
+  const { dead } = await session.pawl();
+  const maxJobs = Math.min(limit, await dead.count(filter));
+  if (maxJobs === 0) {
+    out.answer({ changed: 0, skipped: 0, failed: 0 }, () => out.note("no dead jobs"));
+    return EXIT.done;
+  }
+  await confirm(session, `delete ${plural(maxJobs, "dead job")} for good?`, flags.yes);
+  const { changed, skipped, failed } = await dead.delete(filter, { limit: maxJobs });
+  out.answer({ changed, skipped, failed }, () => out.line(`${plural(changed, "job")} deleted${failed > 0 ? `, ${failed} failed` : ""}`));
+  return failed > 0 ? EXIT.failed : EXIT.done;
+}

@@ -1,0 +1,193 @@
+import type { Command } from "commander";
+import type { ScheduleReference, ScheduleView } from "pawl";
+import { confirm } from "../confirm.js";
+import { usage } from "../exit.js";
+import { instant, json, whole } from "../flags.js";
+import type { Act, CommandSession } from "../session.js";
+import { fromNow, plural, timestamp } from "../text.js";
+
+interface ScheduleFlags {
+  readonly tenant?: string;
+}
+
+const withTenant = (command: Command): Command => command.option("--tenant <tenant>", "whose schedule it is, if not the default tenant's");
+const scheduleRef = (name: string | undefined, { tenant }: ScheduleFlags): ScheduleReference => ({
+  name: name as string,
+  ...(tenant === undefined ? {} : { tenant }),
+});
+
+export function build(command: Command, act: Act): void {
+  const list = command
+    .command("list")
+    .alias("ls")
+    .description("by tenant and name, with the next tick of each")
+    .option("--tenant <tenant>", "of this tenant")
+    .option("--paused", "those that are paused")
+    .option("--undeclared", "those that the code no longer has")
+    .option("-n, --limit <count>", "of a page", "50")
+    .option("--after <name>", "the page after the one that ended so; tenant/name for all tenants");
+  act<ScheduleListFlags>(list, listSchedules);
+
+  const show = withTenant(command.command("show <name>").description("a schedule, and what became of its last ticks")).option(
+    "--ticks <count>",
+    "how many of them",
+    "10",
+  );
+  act<ScheduleFlags & { ticks: string }>(show, async ({ out, pawl }, flags, name) => {
+    const limit = whole("--ticks", flags.ticks, 1, 1_000);
+    const { schedules } = await pawl();
+    const [view, ticks] = await Promise.all([schedules.get(scheduleRef(name, flags)), schedules.ticks(scheduleRef(name, flags), { limit })]);
+    out.answer({ schedule: view, ticks }, () => {
+      for (const [fact, value] of Object.entries(view))
+        out.line(
+          { text: fact.padEnd(17), style: "dim" },
+          value instanceof Date ? timestamp(value) : typeof value === "object" ? JSON.stringify(value) : String(value),
+        );
+      if (ticks.length > 0) out.line({ text: "ticks", style: "dim" });
+      for (const tick of ticks) {
+        if ("at" in tick) out.line(`  ${timestamp(tick.at)}  ${tick.kind}  ${tick.job}`);
+        else
+          out.line(
+            `  ${timestamp(tick.from)} to ${timestamp(tick.to)}  ${plural(tick.count, "tick")} ${tick.kind}${tick.kind === "skipped" ? `: ${tick.reason}` : ""}`,
+          );
+      }
+    });
+  });
+
+  const preview = withTenant(command.command("preview <name>").description("its next ticks, and what is odd about them"))
+    .option("-n, --count <count>", "how many", "10")
+    .option("--from <instant>", "from then on; left out: from now");
+  act<ScheduleFlags & { count: string; from?: string }>(preview, async ({ out, pawl }, flags, name) => {
+    const count = whole("--count", flags.count, 1, 1_000);
+    const from = flags.from === undefined ? undefined : instant("--from", flags.from);
+    const ticks = await (await pawl()).schedules.preview(scheduleRef(name, flags), count, from);
+    out.answer({ ticks }, () =>
+      out.table(
+        ["at", "fires", "note"],
+        ticks.map(({ at, firesAt, note }) => [timestamp(at), timestamp(firesAt), note === undefined ? "" : String(note)]),
+      ),
+    );
+  });
+
+  for (const verb of ["pause", "resume"] as const) {
+    const what = verb === "pause" ? "no more ticks; those that pass meanwhile are missed" : "tick again";
+    act<ScheduleFlags>(withTenant(command.command(`${verb} <name>`).description(what)), async ({ out, pawl }, flags, name) => {
+      await (await pawl()).schedules[verb](scheduleRef(name, flags));
+      out.answer({ schedule: name, [verb === "pause" ? "paused" : "resumed"]: true }, () => out.line(`${name} ${verb}d`));
+    });
+  }
+
+  const trigger = withTenant(command.command("trigger <name>").description("one more job, now"))
+    .option("--input <json>", "the input, in place of its own")
+    .option("--idempotency-key <id>", "repeating this command within a day makes no second job");
+  act<ScheduleFlags & { input?: string; idempotencyKey?: string }>(trigger, async ({ out, pawl }, flags, name) => {
+    const { input, idempotencyKey } = flags;
+    const how = { ...(input === undefined ? {} : { input: json("--input", input) }), ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+    const job = await (await pawl()).schedules.trigger(scheduleRef(name, flags), how);
+    out.answer({ id: job.id, task: job.task }, () => out.line(job.id));
+  });
+
+  const backfill = withTenant(command.command("backfill <name>").description("jobs for ticks of the past that have none"))
+    .requiredOption("--from <instant>", "the first tick of the range, or a time ago")
+    .requiredOption("--to <instant>", "the last one")
+    .option("--pace <time>", "time between two jobs")
+    .option("--dry-run", "only say what it would do")
+    .option("-y, --yes", "do not ask");
+  act<BackfillFlags>(backfill, backfillSchedule);
+
+  const deletion = withTenant(command.command("delete <name>").description("delete it and the record of its ticks; its jobs stay")).option(
+    "-y, --yes",
+    "do not ask",
+  );
+  act<ScheduleFlags & { yes?: boolean }>(deletion, async (session, flags, name) => {
+    await confirm(session, `delete schedule ${name}?`, flags.yes);
+    await (await session.pawl()).schedules.delete(scheduleRef(name, flags));
+    session.out.answer({ schedule: name, deleted: true }, () => session.out.line(`${name} deleted`));
+  });
+}
+
+interface ScheduleListFlags extends ScheduleFlags {
+  readonly paused?: boolean;
+  readonly undeclared?: boolean;
+  readonly limit: string;
+  readonly after?: string;
+}
+
+async function listSchedules({ out, pawl }: CommandSession, { tenant, paused, undeclared, limit, after }: ScheduleListFlags): Promise<void> {
+  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after: parseScheduleCursor(after, tenant) }) };
+  const { schedules, next } = await (await pawl()).schedules.list(
+    { ...(tenant === undefined ? {} : { tenant }), ...(paused === true ? { paused } : {}), ...(undeclared === true ? { undeclared } : {}) },
+    page,
+  );
+  out.answer({ schedules, ...(next === undefined ? {} : { next }) }, () => {
+    const now = new Date();
+    out.table(
+      ["schedule", "tenant", "task", "when", "next", ""],
+      schedules.map((view) => [
+        view.name,
+        view.tenant,
+        view.task,
+        whenOf(view),
+        view.next === undefined ? "over" : fromNow(view.next, now),
+        view.pausedSince !== undefined
+          ? { text: "paused", style: "yellow" }
+          : view.undeclaredSince !== undefined
+            ? { text: "not in the code", style: "yellow" }
+            : view.overridden
+              ? "not as in the code"
+              : "",
+      ]),
+    );
+    if (schedules.length === 0) out.note("no schedules");
+    if (next !== undefined) out.note(`more: --after ${next.tenant}/${next.name}`);
+  });
+}
+
+function parseScheduleCursor(after: string, tenant = "default"): { readonly tenant: string; readonly name: string } {
+  const slash = after.indexOf("/");
+  return slash === -1 ? { tenant, name: after } : { tenant: after.slice(0, slash), name: after.slice(slash + 1) };
+}
+
+function whenOf({ cron, every, at, timeZone }: ScheduleView): string {
+  const what =
+    cron ??
+    (every === undefined ? undefined : `every ${interval(every as number)}`) ??
+    (at === undefined ? "" : `at ${String(at instanceof Date ? at.toISOString() : at)}`);
+  return timeZone === undefined || timeZone === "UTC" ? what : `${what} ${timeZone}`;
+}
+
+const UNITS = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "m"],
+  [1_000, "s"],
+] as const;
+
+/** As it would be given, and not rounded: 90s are not 2 min. */
+function interval(ms: number): string {
+  const [size, unit] = UNITS.find(([one]) => ms % one === 0) ?? [1, "ms"];
+  return `${ms / size}${unit}`;
+}
+
+interface BackfillFlags extends ScheduleFlags {
+  readonly from: string;
+  readonly to: string;
+  readonly pace?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+async function backfillSchedule(session: CommandSession, flags: BackfillFlags, name?: string): Promise<void> {
+  const { out } = session;
+  const range = { from: instant("--from", flags.from), to: instant("--to", flags.to), ...(flags.pace === undefined ? {} : { pace: flags.pace }) };
+  if (range.from > range.to) throw usage("--from is after --to");
+  const { schedules } = await session.pawl();
+  const plan = await schedules.backfill(scheduleRef(name, flags), { ...range, dryRun: true });
+  if (flags.dryRun === true || plan.missing.length === 0) {
+    out.answer(plan, () => out.line(`${plural(plan.ticks, "tick")}, ${plan.fired} with a job; ${plural(plan.missing.length, "job")} would be made`));
+    return;
+  }
+  await confirm(session, `enqueue ${plural(plan.missing.length, "job")} of ${name}?`, flags.yes);
+  const report = await schedules.backfill(scheduleRef(name, flags), range);
+  out.answer(report, () => out.line(`${plural(report.jobs, "job")} enqueued`));
+}

@@ -1,0 +1,44 @@
+import type { Command } from "commander";
+import { slotsText } from "../../text/worker-slots.js";
+import type { Act } from "../session.js";
+import { fromNow } from "../text.js";
+
+export function build(command: Command, act: Act): void {
+  act(
+    command.command("list").alias("ls").description("the workers that gave a sign of life in the last 45 s, in all processes"),
+    async ({ out, pawl }) => {
+      const workers = await (await pawl()).workers();
+      out.answer({ workers }, () => {
+        const now = new Date();
+        out.table(
+          ["worker", "since", "slots in use", "oldest", "version", "queues", "capabilities", "tasks"],
+          workers.map((worker) => {
+            const { name, since, oldest, version, queues, capabilities, tasks } = worker;
+            const runs = oldest === undefined ? "" : fromNow(oldest, now);
+            return [
+              name,
+              fromNow(since, now),
+              slotsText(worker),
+              runs,
+              version ?? "?",
+              queues?.join(",") ?? "all",
+              capabilities.join(","),
+              tasks.join(","),
+            ];
+          }),
+        );
+        if (workers.length === 0) out.note("no worker is live");
+      });
+    },
+  );
+  act(command.command("unserved").description("lanes with ready jobs that no live worker can run, and why"), async ({ out, pawl }) => {
+    const lanes = await (await pawl()).unserved();
+    out.answer({ unserved: lanes }, () => {
+      out.table(
+        ["queue", "priority", "tenant", "task", "why"],
+        lanes.map(({ lane, why }) => [lane.queue, lane.priority, lane.tenant, lane.task, why]),
+      );
+      if (lanes.length === 0) out.note("every lane with ready jobs has a worker");
+    });
+  });
+}

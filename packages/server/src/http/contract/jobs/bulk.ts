@@ -1,0 +1,29 @@
+import type { JobState } from "pawl";
+import Type from "typebox";
+import { route } from "../route.js";
+import { as, closedObject, Duration, optional } from "../schemas.js";
+import { Enqueued, State as StateShape } from "./job-answer.js";
+import { FILTER } from "./jobs.js";
+
+export const BULK_VERBS = ["cancel", "pause", "resume", "promote", "redrive", "delete"] as const;
+export type BulkVerb = (typeof BULK_VERBS)[number];
+
+export const startBulk = route({
+  id: "bulk.start",
+  method: "POST",
+  path: "/v1/bulk",
+  summary: "Do something to all jobs of a filter",
+  description:
+    "It runs as a job of the tenant's own, `pawl.bulk`: its `progress` says how far it is, cancelling it stops it, and its `output` says what became of " +
+    "them. What is done stays done. It runs where the service has the worker role.",
+  policy: { action: "jobs.control", scope: "tenant" },
+  body: closedObject({
+    verb: as<BulkVerb>({ enum: BULK_VERBS }),
+    filter: closedObject({ state: optional(as<JobState>({ ...StateShape })), ...FILTER }),
+    limit: optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
+    every: optional(as<number | string>({ ...Duration, description: "of `redrive`: the time between two of them" })),
+  }),
+  status: 202,
+  answer: { means: "The job that does it.", body: Enqueued },
+  example: { verb: "cancel", filter: { task: "email", state: "scheduled" } },
+});

@@ -1,0 +1,104 @@
+import type { AttemptPage, Explanation, JobChange, JobPage, JobView, LogPage } from "pawl";
+import { JOB_STATES } from "pawl";
+import Type from "typebox";
+import { Anything, as, JobId, list, openObject, optional, Time } from "../schemas.js";
+
+export const State = as<JobView["state"]>({ enum: JOB_STATES });
+const Text = Type.String();
+const Count = Type.Integer();
+
+export const FailureShape = Type.Object({
+  kind: Text,
+  name: Text,
+  message: Text,
+  stack: optional(Text),
+  code: optional(Text),
+  causes: optional(list(Type.Object({ name: Text, message: Text, stack: optional(Text) }))),
+});
+
+export const Job = openObject<JobView>(
+  {
+    id: JobId,
+    task: Text,
+    queue: Text,
+    priority: Count,
+    tenant: Text,
+    state: State,
+    input: Anything,
+    undecodable: optional(Type.Boolean()),
+    createdAt: Time,
+    dueAt: Time,
+    nextRunAt: optional(Time),
+    finishedAt: optional(Time),
+    attempts: Count,
+    crashes: Count,
+    output: optional(Anything),
+    failure: optional(FailureShape),
+    progress: optional(Anything),
+    parkedFor: optional(Text),
+    limitKey: optional(Type.Object({ limit: Text, key: Text })),
+    waitsFor: optional(list(JobId)),
+    intent: optional(Text),
+    tags: list(Text),
+    uniqueKey: optional(Text),
+    trace: optional(Anything),
+    rerunOf: optional(JobId),
+    tick: optional(Anything),
+    atMostOnce: Type.Boolean(),
+    retry: optional(Anything),
+    timeout: optional(Count),
+    finishWithin: optional(Count),
+    startWithin: optional(Count),
+    spread: optional(Count),
+    maxCrashes: optional(Count),
+    limits: optional(list(Anything)),
+  },
+  "A job. Durations are ms.",
+);
+
+export const JobsPage = openObject<JobPage>({ jobs: list(Job), next: optional(JobId) }, "`next` is the `after` of the following page.");
+export const Change = openObject<JobChange>(
+  { from: State, to: Text },
+  "From which state to which. They are equal where a worker holds the job and was asked to see to it.",
+);
+const Next = optional(Count);
+export const History = openObject<AttemptPage>({
+  next: Next,
+  attempts: list(
+    Type.Object({
+      outcome: Text,
+      worker: optional(Text),
+      startedAt: Time,
+      finishedAt: Time,
+      duration: Type.Number(),
+      output: optional(Anything),
+      failure: optional(FailureShape),
+      next: State,
+    }),
+  ),
+});
+export const Logs = openObject<LogPage>({
+  next: Next,
+  lines: list(Type.Object({ at: Time, level: Text, message: Text, data: optional(Anything) })),
+});
+export const Explained = openObject<Explanation>({
+  job: JobId,
+  state: State,
+  reasons: list(Type.Object({ kind: Text })),
+  estimatedStart: optional(Time),
+  text: Text,
+});
+
+/** What became of one job of an enqueue. */
+export interface EnqueuedAnswer {
+  readonly id: string;
+  readonly task: string;
+  readonly enqueued: "created" | "existing" | "rejected";
+  readonly replaced?: string;
+}
+export const Enqueued = openObject<EnqueuedAnswer>({
+  id: JobId,
+  task: Text,
+  enqueued: as<EnqueuedAnswer["enqueued"]>({ enum: ["created", "existing", "rejected"] }),
+  replaced: optional(JobId),
+});

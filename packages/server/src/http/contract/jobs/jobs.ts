@@ -1,0 +1,198 @@
+import { BOUNDS, type JobState as StateName } from "pawl";
+import Type from "typebox";
+import type { Policy } from "../policy.js";
+import { type ProblemDetails, ProblemShape } from "../problem.js";
+import { route } from "../route.js";
+import { Anything, as, closedObject, Duration, JobId, Limit, list, openObject, optional, QueueName, TaskName, TenantName, text } from "../schemas.js";
+import { Change, Enqueued, type EnqueuedAnswer, Explained, History, Job, JobsPage, Logs, State } from "./job-answer.js";
+import { ENQUEUE_OPTIONS, NewJob } from "./job-body.js";
+
+const READ: Policy = { action: "jobs.read", scope: "tenant" };
+const ENQUEUE: Policy = { action: "jobs.write", scope: "tenant" };
+const CONTROL: Policy = { action: "jobs.control", scope: "tenant" };
+
+export const MAX_JOBS_IN_BATCH = 1_000;
+const MAX_BATCH_BYTES = 5 * 1_048_576;
+
+export const oneJob = closedObject({ job: JobId });
+
+/** Which jobs: shared by listing and by operations on many. */
+export const FILTER = {
+  queue: optional(QueueName),
+  task: optional(TaskName),
+  tag: optional(text(128, "a label")),
+  uniqueKey: optional(text(512, "a key")),
+  failure: optional(text(200, "kind or class of the failure that killed it")),
+  fingerprint: optional(text(200, "of what killed it, as `dead.groups` tells it")),
+  since: optional(text(64, "ISO 8601: due from then on")),
+  until: optional(text(64, "ISO 8601: due before then")),
+  tenant: optional(TenantName),
+};
+const JOBS_FILTER = { state: optional(as<StateName>({ ...State })), ...FILTER };
+export const PAGE = { limit: optional(Limit), after: optional(JobId) };
+const PART_PAGE = {
+  limit: optional(Limit),
+  after: optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: "how many came before: the `next` of the last answer" })),
+};
+
+export const enqueueJob = route({
+  id: "jobs.enqueue",
+  method: "POST",
+  path: "/v1/jobs",
+  summary: "Store one job",
+  policy: ENQUEUE,
+  body: NewJob,
+  status: 201,
+  answer: {
+    means: "It is stored, and survives what the store survives; or its key or idempotency key was known, and this is its job.",
+    body: Enqueued,
+  },
+  example: { task: "email", input: { to: "ann@example.com" }, delay: "5m" },
+});
+
+/** In order: each a job, or what was wrong with it. */
+export type BatchItem = EnqueuedAnswer | { readonly error: ProblemDetails };
+
+export const enqueueBatch = route({
+  id: "jobs.enqueueMany",
+  method: "POST",
+  path: "/v1/jobs/many",
+  summary: "Store many jobs, with an answer for each",
+  description:
+    "`jobs` for jobs of any tasks, each with options of its own; or `task` and `inputs` for many of one task, which is the fastest, with options they " +
+    "share. With `atomic` all are stored or none, and what is wrong with one is the error of the request; otherwise those that can be stored are. Only a " +
+    "parent that does not exist is found too late for that: then the error is `dependency_unknown`, and its `stored` says how many were stored. It is " +
+    "stored in one step, with its Idempotency-Key or its `idempotencyKey`: repeated, it is answered alike, also if the first answer was lost.",
+  policy: ENQUEUE,
+  body: closedObject({
+    jobs: optional(Type.Array(NewJob, { minItems: 1, maxItems: MAX_JOBS_IN_BATCH })),
+    task: optional(TaskName),
+    inputs: optional(Type.Array(Anything, { minItems: 1, maxItems: MAX_JOBS_IN_BATCH })),
+    options: optional(closedObject(ENQUEUE_OPTIONS)),
+    atomic: optional(Type.Boolean()),
+    idempotencyKey: optional(text(256, "of the whole batch: repeating it, for a day, answers with its first jobs; in place of an Idempotency-Key")),
+  }),
+  once: "handler",
+  status: 200,
+  answer: {
+    means: "An answer for each, in order.",
+    body: openObject<{ results: readonly BatchItem[] }>({ results: list(Type.Union([Enqueued, Type.Object({ error: ProblemShape })])) }),
+  },
+  limits: { body: MAX_BATCH_BYTES },
+  example: { task: "email", inputs: [{ to: "ann@example.com" }, { to: "bob@example.com" }] },
+});
+
+export const getJob = route({
+  id: "jobs.get",
+  method: "GET",
+  path: "/v1/jobs/{job}",
+  summary: "A job as it stands",
+  policy: READ,
+  params: oneJob,
+  status: 200,
+  answer: { means: "The job.", body: Job },
+});
+
+export const listJobs = route({
+  id: "jobs.list",
+  method: "GET",
+  path: "/v1/jobs",
+  summary: "Jobs by filter, newest due time first",
+  policy: READ,
+  query: closedObject({ ...JOBS_FILTER, ...PAGE }),
+  status: 200,
+  answer: { means: "A page of jobs.", body: JobsPage },
+});
+
+export const jobHistory = route({
+  id: "jobs.history",
+  method: "GET",
+  path: "/v1/jobs/{job}/history",
+  summary: "Its attempts, and what people did to it, oldest first",
+  policy: READ,
+  params: oneJob,
+  query: closedObject(PART_PAGE),
+  status: 200,
+  answer: { means: "The history.", body: History },
+});
+
+export const jobLogs = route({
+  id: "jobs.logs",
+  method: "GET",
+  path: "/v1/jobs/{job}/logs",
+  summary: "The lines its handler logged",
+  policy: READ,
+  params: oneJob,
+  query: closedObject(PART_PAGE),
+  status: 200,
+  answer: { means: "The lines, oldest first.", body: Logs },
+});
+
+export const explainJob = route({
+  id: "jobs.explain",
+  method: "GET",
+  path: "/v1/jobs/{job}/explain",
+  summary: "Why it is not running, and when it will",
+  policy: READ,
+  params: oneJob,
+  status: 200,
+  answer: { means: "What stands in its way, as data and in words.", body: Explained },
+});
+
+export const waitForJob = route({
+  id: "jobs.wait",
+  method: "GET",
+  path: "/v1/jobs/{job}/wait",
+  summary: "Wait until it is finished, however it ends",
+  description: "A long poll: answers as soon as the job is finished, or as it then stands when `timeout` is over. Look at `state`, and ask again.",
+  policy: READ,
+  params: oneJob,
+  query: closedObject({
+    timeout: optional(
+      as<number | string>({ ...Duration, description: "how long to wait: ms, or a text such as 10s; 30 s unless set, 60 s at most" }),
+    ),
+  }),
+  status: 200,
+  answer: { means: "The job as it stands.", body: Job },
+});
+
+const verb = (name: string, summary: string) =>
+  route({
+    id: `jobs.${name}`,
+    method: "POST",
+    path: `/v1/jobs/{job}/${name}`,
+    summary,
+    policy: CONTROL,
+    params: oneJob,
+    status: 200,
+    answer: { means: "It is done, or asked of its worker.", body: Change },
+  });
+
+export const cancelJob = route({
+  ...verb("cancel", "Cancel it: at once if it waits, through its worker if it runs"),
+  body: closedObject({ reason: optional(text(BOUNDS.reason, "why")) }),
+  bodyOptional: true,
+});
+export const pauseJob = verb("pause", "Hold it back until it is resumed");
+export const resumeJob = verb("resume", "Let a paused job go on");
+export const promoteJob = verb("promote", "Run a delayed job now");
+export const deleteJob = route({
+  ...verb("delete", "Remove a finished job and its history"),
+  method: "DELETE",
+  path: "/v1/jobs/{job}",
+});
+export const redriveJob = route({
+  ...verb("redrive", "Bring a dead job back, with fresh counts"),
+  body: closedObject({ input: optional(Anything), delay: optional(Duration) }),
+  bodyOptional: true,
+});
+export const rerunJob = route({
+  id: "jobs.rerun",
+  method: "POST",
+  path: "/v1/jobs/{job}/rerun",
+  summary: "Enqueue a copy of a finished job",
+  policy: CONTROL,
+  params: oneJob,
+  status: 201,
+  answer: { means: "The new job.", body: Enqueued },
+});

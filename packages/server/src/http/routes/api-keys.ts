@@ -1,0 +1,31 @@
+import type { ApiKeys, Duration, Grant, Pawl } from "pawl";
+import type { Principal } from "../access/principal.js";
+import { createKey, getKey, listKeys, revokeKey, rotateKey } from "../contract/access/api-keys.js";
+import { on } from "../handler.js";
+
+/** The keys a caller may see and make: those of its tenant, or all. */
+function keysOf({ pawl, principal }: { readonly pawl: Pawl; readonly principal: Principal }, requested?: string): ApiKeys {
+  const tenant = principal.tenant ?? requested;
+  return tenant === undefined ? pawl.apiKeys : pawl.apiKeys.as({ tenant });
+}
+
+export const keys = [
+  on(createKey, (call) => {
+    const { name, tenant, grants, expiresIn } = call.body;
+    return keysOf(call, tenant).create({
+      name,
+      grants: grants as readonly Grant[],
+      ...(expiresIn === undefined ? {} : { expiresIn: expiresIn as Duration }),
+    });
+  }),
+  on(listKeys, (call) => {
+    const { tenant, limit, after } = call.query;
+    return keysOf(call, tenant).list({ ...(limit === undefined ? {} : { limit }), ...(after === undefined ? {} : { after }) });
+  }),
+  on(getKey, (call) => keysOf(call).get(call.params.key)),
+  on(rotateKey, (call) => {
+    const keepOldFor = call.body?.keepOldFor;
+    return keysOf(call).rotate(call.params.key, keepOldFor === undefined ? {} : { keepOldFor: keepOldFor as Duration });
+  }),
+  on(revokeKey, (call) => keysOf(call).revoke(call.params.key)),
+];

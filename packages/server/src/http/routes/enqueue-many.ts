@@ -1,0 +1,49 @@
+import { type EnqueueAllResult, type EnqueueItem, type EnqueueOptions, isPawlError, pawlError } from "pawl";
+import { type BatchItem, enqueueBatch } from "../contract/jobs/jobs.js";
+import type { BodyOf } from "../contract/route.js";
+import { on, RepeatedAnswer } from "../handler.js";
+import { problemOf } from "../problem.js";
+import { pointerOf } from "../request/pointer.js";
+import { enqueuedAnswer } from "./jobs.js";
+
+export const batch = [
+  on(enqueueBatch, async ({ body, scheduler, idempotencyKey: keyOfHeader }) => {
+    const { atomic = false, idempotencyKey = keyOfHeader } = body;
+    const enqueueOptions = { atomic, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+    const { repeated, results } = await scheduler.enqueueAll(jobsOf(body), enqueueOptions).catch((error: unknown) => {
+      throw withJobPointer(error, body);
+    });
+    const answer = { results: results.map(answerOf) };
+    return repeated ? new RepeatedAnswer(answer) : answer;
+  }),
+];
+
+/** What they share is one object for all of them: the library resolves it once. */
+function jobsOf({ jobs, task, inputs, options: shared }: BodyOf<typeof enqueueBatch>): readonly EnqueueItem[] {
+  if ((jobs === undefined) === (inputs === undefined || task === undefined))
+    throw pawlError("field_invalid", { field: "the body", reason: "must have either jobs, or task and inputs", pointer: "" });
+  if (jobs === undefined) return (inputs as readonly unknown[]).map((input) => jobOf(task as string, input, shared));
+  return jobs.map(({ task: own, input, ...jobOptions }) => jobOf(own, input, isEmpty(jobOptions) ? shared : { ...shared, ...jobOptions }));
+}
+
+function jobOf(task: string, input: unknown, options: object | undefined): EnqueueItem {
+  return options === undefined || isEmpty(options) ? { task, input } : { task, input, options: options as EnqueueOptions };
+}
+
+/** One that is wrong where all or none are stored: by its place in the body. Answered by itself, it has the pointer it would have alone. */
+function withJobPointer(error: unknown, { jobs }: BodyOf<typeof enqueueBatch>): unknown {
+  if (!isPawlError(error) || typeof error.details.index !== "number") return error;
+  const { code, details, cause } = error;
+  const alone = pointerOf(error) ?? "";
+  const inputs = code.startsWith("input_") ? `/inputs/${details.index}${details.path ?? ""}` : `/options${alone}`;
+  return pawlError(code, { ...details, pointer: jobs === undefined ? inputs : `/jobs/${details.index}${alone}` }, cause);
+}
+
+function isEmpty(jobOptions: object): boolean {
+  for (const _ in jobOptions) return false;
+  return true;
+}
+
+function answerOf(answer: EnqueueAllResult["results"][number]): BatchItem {
+  return "error" in answer ? { error: problemOf(answer.error) } : enqueuedAnswer(answer);
+}

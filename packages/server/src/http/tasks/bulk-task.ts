@@ -1,0 +1,135 @@
+import {
+  type AnyTask,
+  bulkOutcomeOf,
+  type Context,
+  checkJobsFilter,
+  checkPeriod,
+  type Jobs,
+  type JobView,
+  milliseconds,
+  NonRetryable,
+  type Pawl,
+  pawlError,
+  type Scheduler,
+  task,
+} from "pawl";
+import { ANONYMOUS, type AuditLog } from "../access/audit-request.js";
+import { type BulkVerb, startBulk } from "../contract/jobs/bulk.js";
+import type { BodyOf } from "../contract/route.js";
+import { reader } from "../request/validate.js";
+
+export const BULK_TASK = "pawl.bulk";
+export const BULK_QUEUE = "pawl";
+
+/** What a bulk operation came to, and, as progress, how far it is. */
+export interface BulkResult {
+  readonly done: number;
+  /** somebody changed them first, or the verb does not apply to them */
+  readonly skipped: number;
+  readonly failed: number;
+}
+
+type BulkInput = BodyOf<typeof startBulk>;
+
+const PAGE_SIZE = 200;
+const MAX_CONCURRENT = 16;
+const TASK_TIMEOUT = "24h";
+
+/**
+ * The task that carries out operations on many jobs. It acts as the tenant of its own job and nobody else: an input that
+ * names a tenant was not written by the API, and is refused. Give `task` to `open`, and `attach` what was opened.
+ */
+export class BulkTask {
+  #pawl: Pawl | undefined;
+  #audit: AuditLog | undefined;
+  readonly task: AnyTask = task(BULK_TASK, { queue: BULK_QUEUE, timeout: TASK_TIMEOUT, retry: 5 }, (input: unknown, ctx) => this.#run(input, ctx));
+
+  attach(pawl: Pawl, audit?: AuditLog): void {
+    this.#pawl = pawl;
+    this.#audit = audit;
+  }
+
+  async #run(raw: unknown, ctx: Context): Promise<BulkResult> {
+    if (this.#pawl === undefined) throw new Error("the bulk task has not been attached to a store");
+    const input = await this.#checkedInput(raw, ctx);
+    return carryOut(this.#pawl.as({ tenant: ctx.tenant }), input, ctx);
+  }
+
+  async #checkedInput(raw: unknown, { tenant, job }: Context): Promise<BulkInput> {
+    const input = readInput(raw);
+    if (input.filter.tenant === undefined) return input;
+    const details = { job, tenant: input.filter.tenant, reason: "tenant_mismatch" };
+    await this.#audit?.record({ actor: ANONYMOUS, tenant, action: BULK_TASK, outcome: "denied", subject: `job:${job}`, request: job, details });
+    throw new NonRetryable("tenant_mismatch: the input names a tenant; a bulk operation acts for the tenant of its own job");
+  }
+}
+
+const read = reader({ ...startBulk, params: undefined, query: undefined });
+
+/** What the shape of a request does not say. Of whoever asks for it, who hears of it; and of a job, which anybody may have made. */
+export function checkBulk({ verb, filter, every }: BulkInput): void {
+  checkJobsFilter(filter);
+  if (verb === "redrive" && filter.state !== undefined && filter.state !== "dead")
+    throw pawlError("option_invalid", { option: "filter.state", reason: "redrive is for dead jobs" });
+  if (every === undefined) return;
+  checkPeriod("every", every);
+  if (verb !== "redrive") throw pawlError("option_invalid", { option: "every", reason: "it is for redrive" });
+}
+
+function readInput(raw: unknown): BulkInput {
+  try {
+    const input = read({ params: {}, query: {}, body: raw }).body as BulkInput;
+    checkBulk(input);
+    return input;
+  } catch (error) {
+    throw new NonRetryable("the input is no bulk operation", { cause: error });
+  }
+}
+
+/** Page by page, newest first. What is done stays done: a second attempt finds it so, and goes on with the rest. */
+async function carryOut(
+  scheduler: Scheduler,
+  { verb, filter, limit = Number.POSITIVE_INFINITY, every }: BulkInput,
+  ctx: Context,
+): Promise<BulkResult> {
+  const counts = { done: 0, skipped: 0, failed: 0 };
+  const act = actor(scheduler.jobs, verb, every);
+  let after: string | undefined;
+  do {
+    const pageFilter = verb === "redrive" ? { ...filter, state: "dead" as const } : filter;
+    const page = await scheduler.jobs.list(pageFilter, { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) });
+    const left = Math.max(0, limit - counts.done);
+    const jobs = page.jobs.filter((job) => !job.task.startsWith("pawl.")).slice(0, left);
+    for (let at = 0; at < jobs.length; at += MAX_CONCURRENT) {
+      ctx.signal.throwIfAborted();
+      await Promise.all(jobs.slice(at, at + MAX_CONCURRENT).map((job) => count(counts, () => act(job))));
+    }
+    ctx.progress({ ...counts });
+    after = page.next;
+  } while (after !== undefined && counts.done < limit);
+  return counts;
+}
+
+async function count(counts: { done: number; skipped: number; failed: number }, act: () => Promise<unknown>): Promise<void> {
+  try {
+    await act();
+    counts.done++;
+  } catch (error) {
+    const fate = bulkOutcomeOf(error);
+    if (fate === "fatal") throw error;
+    counts[fate]++;
+  }
+}
+
+function actor(jobs: Jobs, verb: BulkVerb, every: number | string | undefined): (job: JobView) => Promise<unknown> {
+  let index = 0;
+  const pace = milliseconds(every ?? 0);
+  switch (verb) {
+    case "cancel":
+      return (job) => jobs.cancel(job, "cancelled by a bulk operation");
+    case "redrive":
+      return (job) => jobs.redrive(job, pace === 0 ? {} : { delay: index++ * pace });
+    default:
+      return (job) => jobs[verb](job);
+  }
+}

@@ -1,0 +1,45 @@
+import * as fs from "node:fs";
+
+/** What handlers did, as seen from outside the store: one line per fact, in a file that outlives whoever wrote it. */
+export interface HandlerLogLine {
+  readonly job: string;
+  readonly task: string;
+  readonly step: "start" | "end" | "abort" | "effect" | "ack";
+  readonly pid: number;
+  /** ms since 1970 by the clock of the machine; a child under faketime sees another one */
+  readonly at: number;
+  readonly attempt: number;
+  readonly reason?: string;
+}
+
+export class HandlerLog {
+  #file: number | undefined;
+
+  constructor(readonly path: string) {}
+
+  /** Appended in one write, so that lines of several processes do not mix; fsynced where a test wants it on disk. */
+  write(line: HandlerLogLine, durable = false): void {
+    this.#file ??= fs.openSync(this.path, "a");
+    fs.writeSync(this.#file, `${JSON.stringify(line)}\n`);
+    if (durable) fs.fsyncSync(this.#file);
+  }
+
+  lines(what?: HandlerLogLine["step"]): readonly HandlerLogLine[] {
+    if (!fs.existsSync(this.path)) return [];
+    const text = fs.readFileSync(this.path, "utf8");
+    const lines = text
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as HandlerLogLine);
+    return what === undefined ? lines : lines.filter((line) => line.step === what);
+  }
+
+  of(job: string, what?: HandlerLogLine["step"]): readonly HandlerLogLine[] {
+    return this.lines(what).filter((line) => line.job === job);
+  }
+
+  close(): void {
+    if (this.#file !== undefined) fs.closeSync(this.#file);
+    this.#file = undefined;
+  }
+}
