@@ -80,14 +80,16 @@ describe.skipIf(!native.ok)(`what ends a command before its time${native.ok ? ""
     await serversGone(data.path, servers.seen);
   });
 
-  test("a reader that has gone is told to the shell as other programs tell it", { timeout: 120_000 }, async () => {
-    await using shell = new ShellProcess(
-      `"${process.execPath}" "${builtPawl()}" jobs list -s ${data.path} --task t --limit 400 | true; echo "ended \${PIPESTATUS[0]}"`,
-      "/",
-    );
-    expect(await shell.line(/^ended/)).toBe("ended 141");
-    expect(shell.lines).toEqual(["ended 141"]);
-  });
+  test.each(["jobs list --task t --limit 400", "tenants export umbrella"])(
+    "a reader that has gone is told to the shell as other programs tell it: pawl %s ends with 141",
+    { timeout: 120_000 },
+    async (args) => {
+      const line = `"${process.execPath}" "${builtPawl()}" ${args} -s ${data.path} | true; echo "ended \${PIPESTATUS[0]}"`;
+      await using shell = new ShellProcess(line, "/");
+      expect(await shell.line(/^ended/)).toBe("ended 141");
+      expect(shell.lines).toEqual(["ended 141"]);
+    },
+  );
 
   test.each([
     ["SIGINT", 130],

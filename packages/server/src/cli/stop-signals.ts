@@ -47,16 +47,16 @@ const NOTICE_DELAY_MS = 500;
 
 /**
  * The same as a signal, for work that stops where it can be taken up again. Until it is asked for, Ctrl-C ends the process.
- * `say` hears of it where the work takes its time to stop.
+ * `print` hears of it where the work takes its time to stop. `reasonOf` answers what the signal is aborted with; undefined: an `AbortError`.
  */
-export function stopSignal(print: (text: string) => void): () => AbortSignal {
+export function stopSignal(print: (text: string) => void, reasonOf: () => unknown = () => undefined): () => AbortSignal {
   let controller: AbortController | undefined;
   return () => {
     if (controller === undefined) {
       const made = new AbortController();
       controller = made;
       void untilStopped(() => {}).then(() => {
-        made.abort();
+        made.abort(reasonOf());
         setTimeout(() => print("stopping; Ctrl-C again ends it at once"), NOTICE_DELAY_MS).unref();
       });
     }
