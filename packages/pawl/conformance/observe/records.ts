@@ -27,6 +27,28 @@ export function recordTests(test: Test): void {
     ]);
   });
 
+  test("log lines of one millisecond come back in the order in which they were written", async (w) => {
+    const id = await w.add();
+    const held = await w.hold();
+    // Of many lengths: a table puts a short row where a long one had no room.
+    const messages = Array.from({ length: 1_200 }, (_, n) => `line ${n} ${"x".repeat((n * 7_919) % 1_800)}`);
+    const entries = messages.map((message) => line(held, message));
+    // A worker writes in batches, and a batch may end within a millisecond.
+    for (const [from, to] of [[0, 1_000], [1_000, 1_100], [1_100, 1_200]] as const) await w.store.records.log(ANA, entries.slice(from, to));
+    expect((await w.store.jobs.logs("everyone", id)).map(({ message }) => message)).toEqual(messages);
+    const page = await w.store.jobs.logs("everyone", id, { after: 990, limit: 20, bytes: Number.POSITIVE_INFINITY });
+    expect(page.map(({ message }) => message)).toEqual(messages.slice(990, 1_010));
+  });
+
+  test("of several progresses of one millisecond, the one that was written last is shown", async (w) => {
+    const id = await w.add();
+    const held = await w.hold();
+    const steps = Array.from({ length: 50 }, (_, n) => line(held, "", { level: "progress", data: String(n) }));
+    await w.store.records.log(ANA, steps.slice(0, 25));
+    await w.store.records.log(ANA, steps.slice(25));
+    expect((await w.get(id)).progress).toBe("49");
+  });
+
   test("log lines of all attempts are kept", async (w) => {
     const id = await w.add();
     for (const [n, outcome] of [FAILED, SUCCEEDED].entries()) {

@@ -82,7 +82,7 @@ const READY = statement(
 );
 const LOGS = statement(
   "whole_logs",
-  `select job, ${ms("at")} as at, level, message, data::text from pawl.any_log where job = any($1::uuid[]) order by at, lease`,
+  `select job, ${ms("at")} as at, level, message, data::text from pawl.any_log where job = any($1::uuid[]) order by at, line`,
 );
 
 interface JobRow extends Lane, Pick<FactsRow, "id" | "input" | "options" | "created_at" | "due_at"> {

@@ -22,7 +22,7 @@ const reading = (ids: string) => `
     coalesce(a.attempts, 0) as attempts, coalesce(a.crashes, 0) as crashes, a.lease is not null as tried,
     ${ms("coalesce(s.run_at, p.run_at)")} as run_at, p.reason as parked_for, p.limit_key, i.kind as intent,
     ${ms("a.finished_at")} as finished_at, a.output::text, a.failure::text,
-    (select l.data::text from pawl.any_log l where l.job = g.id and l.level = 4 order by l.at desc limit 1) as progress, g.ord::int as place,
+    (select l.data::text from pawl.any_log l where l.job = g.id and l.level = 4 order by l.at desc, l.line desc limit 1) as progress, g.ord::int as place,
     (select string_agg(t.parent::text, ',' order by t.parent) from pawl.dependency t where t.child = g.id) as waits_for
   from ${ids}
   cross join lateral (select * from pawl.any_job j where j.id = g.id limit 1) j

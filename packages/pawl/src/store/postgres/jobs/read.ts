@@ -85,8 +85,8 @@ export function attemptOf(job: JobId, row: AttemptRow): AttemptRecord {
 const LOGS = statement(
   "logs",
   withinBytes(
-    `select ${ms("l.at")} as at, l.level, l.message, l.data::text, ${bytesOf("l.message", "l.data")} as bytes, (row_number() over (order by l.at, l.lease))::int as index
-     from pawl.any_log l where l.job = $1::uuid and l.level <> 4 order by l.at, l.lease limit $2 offset $3`,
+    `select ${ms("l.at")} as at, l.level, l.message, l.data::text, ${bytesOf("l.message", "l.data")} as bytes, (row_number() over (order by l.at, l.line))::int as index
+     from pawl.any_log l where l.job = $1::uuid and l.level <> 4 order by l.at, l.line limit $2 offset $3`,
     "index",
     "$4",
   ),

@@ -47,14 +47,16 @@ create view pawl.any_attempt with (security_invoker = true) as
     h.outputs[1], h.failures[1]
   from pawl.history_kept h;
 
--- Lines that handlers logged.
+-- Lines that handlers logged. `line` orders those of one millisecond: it counts up in the order in which they were written.
+create sequence pawl.log_line_seq;
 create table pawl.log (
   at timestamptz not null,
   lease bigint not null,
   job uuid not null,
   level int2 not null,
   message text not null,
-  data json
+  data json,
+  line bigint not null default nextval('pawl.log_line_seq')
 ) partition by range (job);
 create index log_job on pawl.log (job, at);
 create table pawl.log_kept (like pawl.log including all);

@@ -7,4 +7,4 @@ drop table pawl.schedule, pawl.tick, pawl.tick_gap, pawl.task, pawl.target, pawl
 drop table pawl.api_key, pawl.api_secret, pawl.api_key_version, pawl.audit, pawl.audit_head, pawl.reply, pawl.data_key, pawl.purge;
 drop table pawl.counter_delta, pawl.counter, pawl.series, pawl.event_watch, pawl.event, pawl.duty, pawl.backfill;
 drop function pawl.is_api_secret_valid(text, text), pawl.append_only();
-drop sequence pawl.ready_seq, pawl.lease_seq, pawl.limit_queue_seq, pawl.idle_worker_seq, pawl.event_seq;
+drop sequence pawl.ready_seq, pawl.lease_seq, pawl.limit_queue_seq, pawl.idle_worker_seq, pawl.event_seq, pawl.log_line_seq;
