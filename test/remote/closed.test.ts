@@ -169,6 +169,13 @@ const CALLS: Calls<Pawl, CallBefore> = {
   [Symbol.asyncDispose]: ({ pawl }) => pawl[Symbol.asyncDispose](),
 };
 
+/** Calls that would ask the store nothing. */
+const OF_NOTHING: Readonly<Record<string, Call>> = {
+  "enqueueMany of no inputs": ({ pawl }) => pawl.enqueueMany("greet", []),
+  "enqueueStream of no inputs": ({ pawl }) => pawl.enqueueStream("greet", []),
+  "enqueueMany of no inputs, for a tenant": ({ pawl }) => pawl.as(SOMEBODY).enqueueMany("greet", []),
+};
+
 type Call = (of: CallBefore) => unknown;
 
 function flat(calls: object, path = ""): readonly (readonly [name: string, call: Call])[] {
@@ -237,6 +244,16 @@ describe.each([
     const free = where === "through a service" ? ["remote_unsupported", "closed"] : ["closed"];
     const wrong = Object.entries(await endsOf({ pawl, job })).filter(([name, end]) => !free.includes(end) && !FREE.includes(name));
     expect(Object.fromEntries(wrong)).toEqual({});
+  });
+
+  test("says `closed` to calls that would ask its store nothing", async () => {
+    const pawl = await opening();
+    const job = await pawl.enqueue(greet);
+    const ends = async () =>
+      Object.fromEntries(await Promise.all(Object.entries(OF_NOTHING).map(async ([name, call]) => [name, await endOf(() => call({ pawl, job }))])));
+    expect([...new Set(Object.values(await ends()))]).toEqual(["an answer"]);
+    await pawl.close();
+    expect(await ends()).toEqual(Object.fromEntries(Object.keys(OF_NOTHING).map((name) => [name, "closed"])));
   });
 
   test("says `closed` to what was made of it before, and to what was under way", async () => {

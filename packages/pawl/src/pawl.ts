@@ -133,7 +133,8 @@ export async function startPawl(
     const wrappedStore = closable(
       announceChanges(timeCalls(keyStore === undefined ? store : encryptedStore(store, keyStore), bus, environment.clock), bus),
     );
-    const deps = createSchedulerDeps(wrappedStore, bus, environment, options, keyStore !== undefined);
+    const { checkOpen } = wrappedStore;
+    const deps = { ...createSchedulerDeps(wrappedStore, bus, environment, options, keyStore !== undefined), checkOpen };
     const maintenanceOptions = maintenanceOptionsOf(options);
     const keys = await createApiKeys(wrappedStore, environment, options.apiKeys);
     const { app, schedules } = options;

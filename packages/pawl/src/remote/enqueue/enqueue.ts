@@ -123,6 +123,8 @@ export class RemoteEnqueuer {
     send: (body: string) => Promise<readonly StoredJob[]>,
     done: (stored: readonly StoredJob[], chunk: number) => void,
   ): Promise<void> {
+    // No inputs at all would ask the service nothing.
+    this.#transport.checkOpen();
     const { shared, idempotencyKey, encodeJob } = this.#encoder(task, tenant, options);
     const inFlight = new Set<Promise<void>>();
     let failure: { readonly error: unknown } | undefined;

@@ -42,6 +42,8 @@ export interface EnqueueDeps {
   readonly nextIdSuffix: IdSuffixSource;
   /** lanes that got jobs in a transaction of the caller's own, which nobody is told of before `wake()` */
   readonly unannouncedLanes: Map<LaneKey, Lane>;
+  /** throws if the store is closed; left out: its calls say so */
+  readonly checkOpen?: () => void;
   readonly tracing?: Tracing;
   /** whose share of the checks of inputs it uses */
   readonly caller?: string;
@@ -160,6 +162,8 @@ export class Enqueuer {
     sendWithRetry: SendWithRetry,
     done: OnChunkStored,
   ): Promise<readonly number[] | undefined> {
+    // No inputs at all would ask the store nothing.
+    this.#deps.checkOpen?.();
     const { tx, idempotencyKey, tenant, prepare } = this.#preparer(task, options);
     let chunks = 0;
     const send = (jobs: readonly NewJob[]) => {
