@@ -331,6 +331,49 @@ describe.skipIf(!native.ok)("the embedded server", () => {
     await expect(start(old)).rejects.toSatisfy((error) => isPawlError(error, "folder_invalid") && /Postgres 17/.test(error.message));
   });
 
+  // SIGSTOP and /proc.
+  describe.skipIf(process.platform !== "linux")("a server that stops for ever", () => {
+    /** The server of a process that is gone, in the state in which `how` left it. */
+    async function leftStopping(how: (server: { readonly pid: number; readonly connection: EmbeddedConnection }) => Promise<void>): Promise<number> {
+      const child = startInChild(usedFolder());
+      const server = await child.server;
+      await query(server.connection, "create table kept as select 1 as one");
+      await how(server);
+      signal(server.pid, "SIGINT");
+      await child.killGroup();
+      await eventually("it is stopping", () => readPostmaster(join(folder, "postgres"))?.status === "stopping" || !isAlive(server.pid), 10_000);
+      return server.pid;
+    }
+
+    it("is ended at the next open, and started again, with all that it held", { timeout: 90_000 }, async () => {
+      const pid = await leftStopping(async (server) => {
+        const checkpointer = await query(server.connection, "select pid from pg_stat_activity where backend_type = 'checkpointer'");
+        // What it is asked for at the end it never does.
+        signal(checkpointer as number, "SIGSTOP");
+      });
+      const server = await start();
+      expect(server.started).toBe(true);
+      expect(server.pid).not.toBe(pid);
+      expect(isAlive(pid)).toBe(false);
+      expect(await query(server.connection, "select one from kept")).toBe(1);
+    });
+
+    it("since one of its backends had crashed before is no longer in the way of the next open", { timeout: 90_000 }, async () => {
+      const pid = await leftStopping(async (server) => {
+        const client = new pg.Client({ ...server.connection });
+        client.on("error", () => {});
+        await client.connect();
+        const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+        signal(rows[0]?.pid as number, "SIGKILL");
+        await eventually("it starts anew", () => fs.readFileSync(join(folder, "log"), "utf8").includes("reinitializing"));
+      });
+      const server = await start();
+      expect(server.started).toBe(true);
+      expect(server.pid).not.toBe(pid);
+      expect(await query(server.connection, "select one from kept")).toBe(1);
+    });
+  });
+
   it("says why it did not start", async () => {
     const failing = startEmbedded(usedFolder(), { settings: { shared_buffers: "nonsense" } });
     await expect(failing).rejects.toSatisfy((error) => isPawlError(error, "embedded_failed") && /shared_buffers/.test(error.message));

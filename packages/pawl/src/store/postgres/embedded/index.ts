@@ -11,7 +11,7 @@ import { checkData, DATABASE, initialise, USER } from "./initialise.js";
 import { launch, type Settings, trimLog } from "./launch.js";
 import { withLock, withLockAtExit } from "./lock.js";
 import { joinMembers, leaveMembers, type Member } from "./members.js";
-import { dismissPostmaster, findPostmaster, stopPostmaster } from "./postmaster.js";
+import { dismissPostmaster, findPostmaster, stopPostmaster, stuckStopEnder } from "./postmaster.js";
 import { isAlive } from "./processes.js";
 import type { Site } from "./site.js";
 import { type Deadline, deadlineIn, isPast, pause, until } from "./wait.js";
@@ -168,9 +168,12 @@ async function bringUp(site: Site, settings: Settings, deadline: Deadline): Prom
 /** A running server, whoever started it. One that is going down, or that nobody can reach, is first seen off. */
 async function adopt(site: Site, deadline: Deadline): Promise<Running | undefined> {
   const { folder } = site;
+  const endStuckStop = stuckStopEnder();
   const found = await until(() => {
     const server = findPostmaster(folder.data);
-    return !server || server.status === "ready" ? { server } : undefined;
+    if (!server || server.status === "ready") return { server };
+    endStuckStop(server);
+    return undefined;
   }, deadline);
   if (!found) throw failure(site, "a server runs in it, but was not ready in time");
   const endpoint = knownEndpoint(folder);

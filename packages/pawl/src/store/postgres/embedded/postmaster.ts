@@ -9,6 +9,8 @@ import { deadlineIn, until } from "./wait.js";
 const NOBODYS_PID = "4194305";
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 5_000;
+/** ms after which a server that says that it is stopping, and that nobody waits for, is taken for stuck */
+const STUCK_STOP_MS = 10_000;
 
 /** The first process of a server, as it describes itself in its pid file. */
 export interface Postmaster {
@@ -62,6 +64,22 @@ export async function stopPostmaster(site: Site): Promise<void> {
   if (await until(gone, deadlineIn(FAST_SHUTDOWN_MS))) return;
   signal(server.pid, "SIGQUIT");
   await until(gone, deadlineIn(IMMEDIATE_SHUTDOWN_MS));
+}
+
+/**
+ * To be asked about a server for as long as it is waited for: one that does not end its stop is told to end at once. Postgres 18 stops for
+ * ever if it is asked to while it starts anew after one of its backends has crashed. Nothing is lost: the next start recovers.
+ */
+export function stuckStopEnder(): (server: Postmaster) => void {
+  let since: number | undefined;
+  return ({ pid, status }) => {
+    const now = performance.now();
+    if (status !== "stopping") since = undefined;
+    else since ??= now;
+    if (since === undefined || now - since < STUCK_STOP_MS) return;
+    signal(pid, "SIGQUIT");
+    since = now;
+  };
 }
 
 /** The same by a process that ends and can wait for nothing: the server is asked, and ends by itself. */
