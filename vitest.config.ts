@@ -9,7 +9,7 @@ const shared = {
   resolve: {
     alias: [
       { find: /^pawl$/, replacement: here("packages/pawl/src/index.ts") },
-      { find: /^pawl\/testing$/, replacement: here("packages/pawl/src/testing/index.ts") },
+      { find: /^pawl\/(worker|adapters|testing|service|store)$/, replacement: here("packages/pawl/src/$1.ts") },
       { find: /^(\.\/|(\.\.\/)+)runtime\/io\/thread\.js$/, replacement: here("test/support/processes/thread.ts") },
     ],
   },

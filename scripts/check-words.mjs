@@ -123,7 +123,7 @@ const FLOORS = {
 const POSTGRES_ALLOWED = [
   `${LIBRARY}store/postgres/`,
   `${LIBRARY}open.ts`,
-  `${LIBRARY}index.ts`,
+  `${LIBRARY}service.ts`,
   `${LIBRARY}testing/`,
   // The service's configuration says which store to open, and for people what it is.
   /^packages\/server\/src\/(?:config|cli|live|terminal|text|words)\//,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { open, type Pawl, schedule, type TraceContext, type Tracing, task } from "pawl";
+import { open, type Pawl, schedule, task } from "pawl";
+import type { TraceContext, Tracing } from "pawl/service";
 import { Times } from "../child/spread.ts";
 import type { Input, PlannedJob, Session, StoreLocation, Watched, WorkSettings } from "../contract/system.ts";
 

@@ -1,4 +1,5 @@
-import { apiKeyText, open, type Pawl, parseApiKey } from "pawl";
+import { open, type Pawl } from "pawl";
+import { apiKeyText, parseApiKey, serviceOf } from "pawl/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { keyAccess } from "../../packages/server/src/access/key-access.ts";
 import { type Network, Networks, networkOf } from "../../packages/server/src/net/network.ts";
@@ -12,15 +13,15 @@ describe("the API with keys of its own", () => {
 
   beforeAll(async () => {
     pawl = await open("memory:", { maintenance: false, apiKeys: { pepper: "a pepper of sixteen bytes or more" } });
-    api = await openApp({ pawl, access: keyAccess(pawl.apiKeys), audit: pawl.audit, replies: pawl.replies });
-    root = (await pawl.apiKeys.create({ name: "root", grants: [{ role: "admin" }] })).secret;
-    acme = (await pawl.apiKeys.create({ name: "acme", tenant: "acme", grants: [{ role: "admin" }] })).secret;
+    api = await openApp({ pawl, access: keyAccess(serviceOf(pawl).apiKeys), audit: serviceOf(pawl).audit, replies: serviceOf(pawl).idempotency });
+    root = (await serviceOf(pawl).apiKeys.create({ name: "root", grants: [{ role: "admin" }] })).secret;
+    acme = (await serviceOf(pawl).apiKeys.create({ name: "acme", tenant: "acme", grants: [{ role: "admin" }] })).secret;
   });
   afterAll(() => api[Symbol.asyncDispose]());
 
   const make = (key: string, body: object, headers: Record<string, string> = {}) => api.request("POST", "/v1/api-keys", { key, body, headers });
   const VIEWER = { name: "v", grants: [{ role: "viewer" }] };
-  const entries = async (tenant?: string) => (await pawl.audit.list({ tenant }, { limit: 1_000 })).entries;
+  const entries = async (tenant?: string) => (await serviceOf(pawl).audit.list({ tenant }, { limit: 1_000 })).entries;
 
   test("a key is made, used, rotated and revoked over HTTP", async () => {
     const made = (await make(acme, VIEWER)).json();
@@ -39,7 +40,7 @@ describe("the API with keys of its own", () => {
 
   test("whatever is wrong with a key, the answer is the same (S4)", async () => {
     const revoked = (await make(acme, VIEWER)).json();
-    await pawl.apiKeys.revoke(revoked.key.id);
+    await serviceOf(pawl).apiKeys.revoke(revoked.key.id);
     const answers = [];
     for (const key of [undefined, "nonsense", revoked.secret, root.replace(/.$/, (last) => (last === "x" ? "y" : "x"))]) {
       const { statusCode, headers, body } = await api.request("GET", "/v1/jobs", { key: key ?? "" });
@@ -52,16 +53,16 @@ describe("the API with keys of its own", () => {
   test("behind a proxy everybody has an address of their own, and without one named nobody is believed (S6)", async () => {
     const proxies = new Networks([networkOf("127.0.0.1") as Network]);
     const store = await open("memory:", { maintenance: false, apiKeys: { pepper: "a pepper of sixteen bytes or more" } });
-    const { secret } = await store.apiKeys.create({ name: "ci", tenant: "acme", grants: [{ role: "viewer" }] });
+    const { secret } = await serviceOf(store).apiKeys.create({ name: "ci", tenant: "acme", grants: [{ role: "viewer" }] });
     const wrong = apiKeyText({ ...(parseApiKey(secret) as NonNullable<ReturnType<typeof parseApiKey>>), secret: "0".repeat(43) });
     const from = (app: TestApp, key: string, address: string) =>
       app.request("GET", "/v1/jobs", { key, headers: { "x-forwarded-for": `203.0.113.9, ${address}` } }).then(({ statusCode }) => statusCode);
-    await using behind = await openApp({ pawl: store, access: keyAccess(store.apiKeys), trustedProxies: proxies });
+    await using behind = await openApp({ pawl: store, access: keyAccess(serviceOf(store).apiKeys), trustedProxies: proxies });
     for (let n = 0; n < 20; n++) expect(await from(behind, wrong, "192.0.2.1")).toBe(401);
     expect(await from(behind, wrong, "192.0.2.1")).toBe(429);
     expect(await from(behind, wrong, "192.0.2.2"), "another caller of the same proxy").toBe(401);
     expect(await from(behind, secret, "192.0.2.1"), "a good key where others guess").toBe(200);
-    await using alone = await openApp({ pawl: store, access: keyAccess(store.apiKeys) });
+    await using alone = await openApp({ pawl: store, access: keyAccess(serviceOf(store).apiKeys) });
     for (let n = 0; n < 20; n++) expect(await from(alone, wrong, `192.0.2.${n}`)).toBe(401);
     expect(await from(alone, wrong, "192.0.2.99"), "whatever it says").toBe(429);
   });
@@ -117,7 +118,7 @@ describe("the API with keys of its own", () => {
     const anonymous = (await entries()).filter(({ actor }) => actor === "anonymous");
     expect(anonymous).toMatchObject([{ outcome: "denied", action: "jobs.list" }]);
     expect((await entries()).length, "this address had its entry of the minute").toBe(strangers);
-    expect((await pawl.audit.verify()).ok).toBe(true);
+    expect((await serviceOf(pawl).audit.verify()).ok).toBe(true);
   });
 
   test("a tenant reads its own log, and no other", async () => {

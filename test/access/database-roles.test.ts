@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open, type Pawl, task } from "../../packages/pawl/src/index.js";
+import { serviceOf } from "../../packages/pawl/src/service.js";
 import { rolesScript, TENANT_TABLES } from "../../packages/pawl/src/store/postgres/connection/roles.js";
 import { onceOrAgain } from "../support/again.js";
 import { describeOn, urlOf } from "../support/servers/servers.js";
@@ -46,12 +47,12 @@ async function openSite(
     apiKeys: KEYS,
     allowUnknownTasks: true,
   });
-  await pawl.audit.record({ actor: "key:a", action: "jobs.control", outcome: "allowed" });
-  await pawl.apiKeys.create({ name: "k", grants: [{ role: "viewer" }] });
+  await serviceOf(pawl).audit.record({ actor: "key:a", action: "jobs.control", outcome: "allowed" });
+  await serviceOf(pawl).apiKeys.create({ name: "k", grants: [{ role: "viewer" }] });
   for (const tenant of TENANTS) {
     for (let n = 0; n < JOBS; n++) jobs[tenant] = (await pawl.enqueue("t", `secret of ${tenant}`, { tenant })).id;
-    await pawl.audit.record({ tenant, actor: "key:a", action: "jobs.control", outcome: "allowed" });
-    await pawl.apiKeys.create({ name: "k", tenant, grants: [{ role: "viewer" }] });
+    await serviceOf(pawl).audit.record({ tenant, actor: "key:a", action: "jobs.control", outcome: "allowed" });
+    await serviceOf(pawl).apiKeys.create({ name: "k", tenant, grants: [{ role: "viewer" }] });
     for (const row of ROWS) expect((await fixture.owner.query(fixture.sql(row), [tenant, jobs[tenant]])).rowCount).toBe(1);
   }
   await pawl.close();
@@ -192,14 +193,14 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
         expect(await (await pawl.enqueue(done, 1, { tenant: "acme" })).result({ timeout: "60s" })).toBe(2);
         const later = await pawl.enqueue(done, 1, { delay: "1h", key: "k" });
         await later.cancel();
-        const { key, secret } = await pawl.apiKeys.create({ name: "new", grants: [{ role: "viewer" }] });
-        expect((await pawl.apiKeys.verify(secret)).ok).toBe(true);
-        const rotated = await pawl.apiKeys.rotate(key.id);
-        expect((await pawl.apiKeys.verify(rotated.secret)).ok).toBe(true);
-        await pawl.apiKeys.revoke(key.id);
-        await pawl.audit.record({ tenant: "acme", actor: "key:a", action: "apiKeys.write", outcome: "denied" });
-        expect((await pawl.audit.verify()).ok).toBe(true);
-        const turn = await pawl.replies.begin({ tenant: "acme", credential: "a", key: "k", hash: "h" });
+        const { key, secret } = await serviceOf(pawl).apiKeys.create({ name: "new", grants: [{ role: "viewer" }] });
+        expect((await serviceOf(pawl).apiKeys.verify(secret)).ok).toBe(true);
+        const rotated = await serviceOf(pawl).apiKeys.rotate(key.id);
+        expect((await serviceOf(pawl).apiKeys.verify(rotated.secret)).ok).toBe(true);
+        await serviceOf(pawl).apiKeys.revoke(key.id);
+        await serviceOf(pawl).audit.record({ tenant: "acme", actor: "key:a", action: "apiKeys.write", outcome: "denied" });
+        expect((await serviceOf(pawl).audit.verify()).ok).toBe(true);
+        const turn = await serviceOf(pawl).idempotency.begin({ tenant: "acme", credential: "a", key: "k", hash: "h" });
         expect(turn.kind === "begun" && (await turn.finish({ status: 200, body: "", headers: {} }))).toBe("kept");
         await pawl.tenants.update("acme", { weight: 2 });
         await pawl.queues.pause("default");

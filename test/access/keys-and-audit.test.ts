@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { open, type Pawl, parseApiKey } from "../../packages/pawl/src/index.js";
+import { open, type Pawl } from "../../packages/pawl/src/index.js";
+import { attachService, parseApiKey, serviceOf } from "../../packages/pawl/src/service.js";
 import { AnchorWriter } from "../../packages/server/src/audit/anchor-writer.js";
 import { run } from "../../packages/server/src/cli/program.js";
 import { eventually } from "../support/eventually.js";
@@ -40,15 +41,15 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
 
     test("fifty writers at once make one line (S70)", async () => {
       const writers = Array.from({ length: 50 }, async (_, n) => {
-        for (let turn = 0; turn < 4; turn++) await pawl.audit.record({ ...ENTRY, actor: `key:${n}` });
+        for (let turn = 0; turn < 4; turn++) await serviceOf(pawl).audit.record({ ...ENTRY, actor: `key:${n}` });
       });
       await Promise.all(writers);
-      expect(await pawl.audit.verify()).toMatchObject({ ok: true, chains: 1, entries: 200, faults: [] });
+      expect(await serviceOf(pawl).audit.verify()).toMatchObject({ ok: true, chains: 1, entries: 200, faults: [] });
     });
 
     test("a key is in no table, in no form that it could be read from (S2)", async () => {
-      const { secret } = await pawl.apiKeys.create({ name: "ci", tenant: "acme", grants: [{ role: "viewer" }] });
-      await pawl.apiKeys.verify(secret);
+      const { secret } = await serviceOf(pawl).apiKeys.create({ name: "ci", tenant: "acme", grants: [{ role: "viewer" }] });
+      await serviceOf(pawl).apiKeys.verify(secret);
       const stored = parseApiKey(secret)?.secret as string;
       const { rows } = await superuser.query(
         "select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'pawl' and c.relkind in ('r', 'p')",
@@ -94,11 +95,11 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
       using standstill = new Standstill();
       const other = await open(database.url, { maintenance: false, apiKeys: KEYS });
       try {
-        const { key, secret } = await pawl.apiKeys.create({ name: "ci", grants: [{ role: "viewer" }] });
-        expect([(await pawl.apiKeys.verify(secret)).ok, (await other.apiKeys.verify(secret)).ok]).toEqual([true, true]);
+        const { key, secret } = await serviceOf(pawl).apiKeys.create({ name: "ci", grants: [{ role: "viewer" }] });
+        expect([(await serviceOf(pawl).apiKeys.verify(secret)).ok, (await serviceOf(other).apiKeys.verify(secret)).ok]).toEqual([true, true]);
         const from = performance.now();
-        await pawl.apiKeys.revoke(key.id);
-        await eventually("the other process refuses it", async () => !(await other.apiKeys.verify(secret)).ok);
+        await serviceOf(pawl).apiKeys.revoke(key.id);
+        await eventually("the other process refuses it", async () => !(await serviceOf(other).apiKeys.verify(secret)).ok);
         expect(performance.now() - from - standstill.ms).toBeLessThan(5_000);
       } finally {
         await other.close();
@@ -110,8 +111,8 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
       beforeEach(async () => {
         folder = mkdtempSync(join(tmpdir(), "pawl-audit-"));
         writeFileSync(join(folder, "key.pem"), PEM);
-        for (let n = 0; n < 10; n++) await pawl.audit.record(ENTRY);
-        await new AnchorWriter(pawl.audit, { file: join(folder, "anchors"), key: PEM, onError: () => {} }).write();
+        for (let n = 0; n < 10; n++) await serviceOf(pawl).audit.record(ENTRY);
+        await new AnchorWriter(serviceOf(pawl).audit, { file: join(folder, "anchors"), key: PEM, onError: () => {} }).write();
       });
       afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -122,7 +123,7 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
         const exit = await run(["audit", "verify", ...flags], {
           io: { stdin: process.stdin, stdout: sink, stderr: { write: () => {} }, env: {} },
           signal: () => new AbortController().signal,
-          openTarget: async () => ({ ...pawl, audit: pawl.audit, close: async () => {} }) as unknown as Pawl,
+          openTarget: async () => attachService({ ...pawl, close: async () => {} }, serviceOf(pawl)) as unknown as Pawl,
         });
         return { exit, out };
       }
@@ -155,7 +156,7 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
 
       test("finds a log that a superuser wrote anew, by the anchors", async () => {
         await tamper("delete from pawl.audit; delete from pawl.audit_head");
-        for (let n = 0; n < 12; n++) await pawl.audit.record({ ...ENTRY, actor: "key:b" });
+        for (let n = 0; n < 12; n++) await serviceOf(pawl).audit.record({ ...ENTRY, actor: "key:b" });
         expect((await verify(false)).exit).toBe(0);
         expect(await verify()).toEqual({ exit: 1, out: "anchor_mismatch broken_at=10 in the log of tenant acme\n" });
       });

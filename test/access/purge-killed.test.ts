@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
+import { serviceOf } from "../../packages/pawl/src/service.js";
 import { onceOrAgain } from "../support/again.js";
 import { type KillPoint, killedAt } from "../support/processes/maintenance-process.js";
 import { migratedDatabase } from "../support/servers/servers.js";
@@ -21,12 +22,12 @@ for (const { moment, ...point } of onceOrAgain(POINTS))
     const theirs = await pawl.as({ tenant: "umbrella" }).enqueue("work", 1, { delay: "1h" });
     await killedAt(point, database, { purge: TENANT });
 
-    const standing = await pawl.tenants.purges();
+    const standing = await serviceOf(pawl).purges.list();
     expect(standing).toMatchObject([{ tenant: TENANT }]);
-    expect(await pawl.tenants.requestPurge(TENANT), "asked for again it is the same one").toBe(standing[0]?.id);
+    expect(await serviceOf(pawl).purges.request(TENANT), "asked for again it is the same one").toBe(standing[0]?.id);
     await pawl.tenants.purge(TENANT);
     expect((await pawl.jobs.list({ tenant: TENANT })).jobs).toEqual([]);
     expect(await pawl.tenants.get(TENANT)).toMatchObject({ paused: false });
-    expect(await pawl.tenants.purges()).toEqual([]);
+    expect(await serviceOf(pawl).purges.list()).toEqual([]);
     expect((await pawl.jobs.get(theirs)).state).toBe("scheduled");
   });

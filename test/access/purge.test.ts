@@ -1,6 +1,7 @@
 import pg from "pg";
 import { expect, test } from "vitest";
 import { type OpenOptions, open, task } from "../../packages/pawl/src/index.js";
+import { serviceOf } from "../../packages/pawl/src/service.js";
 import { migratedDatabase } from "../support/servers/servers.js";
 
 const TENANT = "acme-gmbh";
@@ -47,7 +48,7 @@ async function fill(url: string, more: OpenOptions, bulk = 1_500): Promise<void>
   await using pawl = await open(url, { ...options, ...more });
   const mine = pawl.as({ tenant: TENANT });
   await pawl.tenants.update(TENANT, { weight: 2, ingest: { depth: 10_000 } });
-  await pawl.apiKeys.create({ name: "x", tenant: TENANT, grants: [{ role: "producer" }] });
+  await serviceOf(pawl).apiKeys.create({ name: "x", tenant: TENANT, grants: [{ role: "producer" }] });
   if (more.encryption !== undefined) await mine.targets.put("work", { url: `https://${MARKER}.example/` });
   await mine.schedules.put("nightly", work, { every: "1d", input: { card: MARKER } });
   const worker = await pawl.work();
@@ -60,7 +61,7 @@ async function fill(url: string, more: OpenOptions, bulk = 1_500): Promise<void>
   await mine.enqueue(work, { card: MARKER }, { delay: "1h", startWithin: "2h" });
   await mine.enqueueMany("bulk", Array.from({ length: bulk }, () => ({ card: MARKER })) as never);
   await pawl.as({ tenant: "umbrella" }).enqueue(work, { card: "theirs" });
-  await pawl.audit.record({ tenant: TENANT, actor: "somebody", action: "jobs.cancel", outcome: "allowed" });
+  await serviceOf(pawl).audit.record({ tenant: TENANT, actor: "somebody", action: "jobs.cancel", outcome: "allowed" });
 }
 
 test("S54: a purge leaves nothing of a tenant in any table but the audit log, whose chain holds, and nothing of others is touched", {
@@ -77,7 +78,7 @@ test("S54: a purge leaves nothing of a tenant in any table but the audit log, wh
   expect(done).toMatchObject({ jobs: 1_506, running: 0 });
   expect(told.length).toBeGreaterThan(3);
   expect(await tablesWith(url, [TENANT, MARKER])).toEqual(["audit", "audit_head"]);
-  expect(await pawl.audit.verify()).toMatchObject({ ok: true });
+  expect(await serviceOf(pawl).audit.verify()).toMatchObject({ ok: true });
   expect((await pawl.jobs.list()).jobs).toMatchObject([{ tenant: "umbrella", input: { card: "theirs" } }]);
   expect(await pawl.counts()).toMatchObject({ succeeded: 0, dead: 0, scheduled: 0, blocked: 0 });
   // The name is free again.
@@ -91,11 +92,11 @@ test("a purge that was interrupted is known, and goes on with what is left", { t
   const stop = new AbortController();
   const first = pawl.tenants.purge(TENANT, { signal: stop.signal, onProgress: ({ jobs }) => void (jobs > 0 && stop.abort(new Error("killed"))) });
   await expect(first).rejects.toThrow("killed");
-  const [left] = await pawl.tenants.purges();
+  const [left] = await serviceOf(pawl).purges.list();
   expect(left).toMatchObject({ tenant: TENANT });
   expect((await pawl.jobs.list({ tenant: TENANT })).jobs).not.toEqual([]);
   await using other = await open(url, options);
-  await other.tenants.carryOutPurge((left as NonNullable<typeof left>).id);
+  await serviceOf(other).purges.carryOut((left as NonNullable<typeof left>).id);
   expect(await tablesWith(url, [TENANT, MARKER])).toEqual(["audit", "audit_head"]);
 });
 

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { type EnqueueOptions, NonRetryable, open, type Pawl, type PawlOptions, task } from "../../packages/pawl/src/index.js";
+import { type EnqueueOptions, NonRetryable, type OpenOptions, open, type Pawl, task } from "../../packages/pawl/src/index.js";
 import { startPawl } from "../../packages/pawl/src/pawl.js";
+import { serviceOf } from "../../packages/pawl/src/service.js";
 import { rolesScript } from "../../packages/pawl/src/store/postgres/connection/roles.js";
 import type { Driver, DriverTransaction, Queryable, Statement } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
@@ -65,8 +66,8 @@ export class RolesFixture implements AsyncDisposable {
       ...{ postgres: { schema: this.schema }, maintenance: false, apiKeys: KEYS, allowUnknownTasks: true, tasks: [fine, bad] },
     });
     try {
-      await pawl.audit.record({ actor: "key:a", action: "jobs.control", outcome: "allowed" });
-      await pawl.apiKeys.create({ name: "whole", grants: [{ role: "viewer" }] });
+      await serviceOf(pawl).audit.record({ actor: "key:a", action: "jobs.control", outcome: "allowed" });
+      await serviceOf(pawl).apiKeys.create({ name: "whole", grants: [{ role: "viewer" }] });
       const made = await Promise.all(TENANTS.map((tenant) => this.#fillFor(pawl, tenant)));
       await pawl.work({ concurrency: 2 });
       for (const { jobs } of made) for (const job of [jobs.succeeded, jobs.dead]) await pawl.jobs.wait(job, { timeout: "60s" });
@@ -89,15 +90,15 @@ export class RolesFixture implements AsyncDisposable {
     await pawl.schedules.trigger({ name: `only-${tenant[0]}`, tenant });
     await pawl.breakers.open({ tenant, task: "other" });
     for (let place = 0; place < 2; place++) await pawl.enqueue(narrow, secret, { tenant });
-    await pawl.audit.record({ tenant, actor: `key:of ${tenant}`, action: "jobs.control", outcome: "allowed" });
-    const { key } = await pawl.apiKeys.create({ name: secret, tenant, grants: [{ role: "viewer" }] });
+    await serviceOf(pawl).audit.record({ tenant, actor: `key:of ${tenant}`, action: "jobs.control", outcome: "allowed" });
+    const { key } = await serviceOf(pawl).apiKeys.create({ name: secret, tenant, grants: [{ role: "viewer" }] });
     return { jobs, key: key.id };
   }
 
   /** What an API has: the engine's role, and whatever is done to its statements. */
   async api(
     change: (driver: Driver) => Driver = (driver) => driver,
-    { address = this.database.directConfig, ...options }: PawlOptions & { readonly address?: Address } = {},
+    { address = this.database.directConfig, ...options }: OpenOptions & { readonly address?: Address } = {},
   ): Promise<Pawl> {
     const config = { ...address, database: this.database.name, user: this.login, max: 4 };
     const driver = change(

@@ -1,7 +1,7 @@
 import { drizzle } from "drizzle-orm/node-postgres";
 import { pgTable, text } from "drizzle-orm/pg-core";
 import pg from "pg";
-import { fromDrizzle } from "../../packages/pawl/src/index.js";
+import { fromDrizzle } from "../../packages/pawl/src/adapters.js";
 import { adapterSuite, CARTS } from "./suite.js";
 
 const carts = pgTable("cart", { id: text("id").primaryKey() });

@@ -1,5 +1,5 @@
 import knex from "knex";
-import { fromKnex } from "../../packages/pawl/src/index.js";
+import { fromKnex } from "../../packages/pawl/src/adapters.js";
 import { adapterSuite, CARTS } from "./suite.js";
 
 adapterSuite({

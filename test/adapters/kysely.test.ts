@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from "kysely";
 import pg from "pg";
-import { fromKysely } from "../../packages/pawl/src/index.js";
+import { fromKysely } from "../../packages/pawl/src/adapters.js";
 import { adapterSuite, CARTS } from "./suite.js";
 
 adapterSuite({

@@ -1,5 +1,5 @@
 import { PrismaPg } from "@prisma/adapter-pg";
-import { fromPrisma } from "../../packages/pawl/src/index.js";
+import { fromPrisma } from "../../packages/pawl/src/adapters.js";
 import { PrismaClient } from "./prisma-client.mjs";
 import { adapterSuite, CARTS } from "./suite.js";
 

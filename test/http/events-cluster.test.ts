@@ -1,5 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { open, task } from "pawl";
+import { serviceOf } from "pawl/service";
 import { expect, test } from "vitest";
 import { parseEvents } from "../../packages/pawl/src/remote/views/events.js";
 import { createApp } from "../../packages/server/src/http/app.js";
@@ -47,7 +48,7 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
     test("60 streams that come at once are all answered, and ask the store no more than one does", { timeout: 120_000 }, async () => {
       await using database = await migratedDatabase(server);
       await using many = await node(database);
-      const { events } = many.pawl;
+      const { events } = serviceOf(many.pawl);
       let tails = 0;
       const follow = events.follow.bind(events);
       Object.assign(events, {
@@ -88,7 +89,7 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
           async () => {
             for (let tries = 0; tries < 40 && seen === ""; tries++) {
               await run();
-              if ((await first.pawl.events.since({ epoch: "", batch: 0 })).batches.length > 0) seen = "yes";
+              if ((await serviceOf(first.pawl).events.since({ epoch: "", batch: 0 })).batches.length > 0) seen = "yes";
             }
           },
         );

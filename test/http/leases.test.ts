@@ -1,4 +1,4 @@
-import { BOUNDS } from "pawl";
+import { BOUNDS } from "pawl/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openApp, type TestApp } from "./support.ts";
 

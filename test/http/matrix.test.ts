@@ -1,4 +1,4 @@
-import { ACCESS, ROLES } from "pawl";
+import { ACCESS, ROLES } from "pawl/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tenantPaths } from "../../packages/server/src/http/access/authorize.ts";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type NewAudit, open } from "pawl";
+import { open } from "pawl";
+import type { NewAudit } from "pawl/service";
 import { expect, test } from "vitest";
 import { apiRouter, healthRouter } from "../../packages/server/src/run/router.ts";
 import { accessOf, principals } from "./support.ts";

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import type { Pawl } from "pawl";
+import { serviceOf } from "pawl/service";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfiguration } from "../../packages/server/src/config/read.ts";
 import type { RequestFacts } from "../../packages/server/src/http/request/request-facts.ts";
@@ -61,7 +62,7 @@ describe("what is told of requests", () => {
     });
     pawl = service.pawl;
     address = service.address as string;
-    const made = await pawl.apiKeys.create({ name: "ci", tenant: "acme", grants: [{ role: "producer" }, { role: "operator" }] });
+    const made = await serviceOf(pawl).apiKeys.create({ name: "ci", tenant: "acme", grants: [{ role: "producer" }, { role: "operator" }] });
     key = { id: made.key.id, text: made.secret };
   });
   afterAll(async () => {

@@ -1,4 +1,5 @@
-import { open, type Pawl, pawlError, task } from "pawl";
+import { open, type Pawl, task } from "pawl";
+import { pawlError } from "pawl/service";
 import { faultyStore, openTest } from "pawl/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";

@@ -1,7 +1,8 @@
 import { Ajv, type ErrorObject } from "ajv";
 import formats from "ajv-formats";
 import type { LightMyRequestResponse } from "fastify";
-import { type NewAudit, open, type Pawl, type PawlOptions, type Replies, type Reply, ROLES, type Role } from "pawl";
+import { type OpenOptions, open, type Pawl } from "pawl";
+import { type NewAudit, type Replies, type Reply, ROLES, type Role } from "pawl/service";
 import type { Access, Principal, Refusal } from "../../packages/server/src/http/access/principal.ts";
 import { type App, type AppOptions, createApp } from "../../packages/server/src/http/app.ts";
 import { CONTRACT } from "../../packages/server/src/http/contract/index.ts";
@@ -76,7 +77,7 @@ export interface TestApp extends AsyncDisposable {
 export async function openApp({
   pawl: options = {},
   ...app
-}: Partial<Omit<AppOptions, "pawl">> & { readonly pawl?: PawlOptions | Pawl } = {}): Promise<TestApp> {
+}: Partial<Omit<AppOptions, "pawl">> & { readonly pawl?: OpenOptions | Pawl } = {}): Promise<TestApp> {
   const pawl = "enqueue" in options ? options : await open("memory:", { maintenance: false, ...options });
   const audit: NewAudit[] = [];
   const faults: unknown[] = [];

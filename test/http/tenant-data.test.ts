@@ -1,8 +1,9 @@
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
+import { serviceOf } from "../../packages/pawl/src/service.js";
 import type { Operation } from "../../packages/pawl/src/store/wrap/wrap-store.js";
-import { faultyStore, openTest, type TestPawl } from "../../packages/pawl/src/testing/index.js";
+import { faultyStore, openTest, type TestPawl } from "../../packages/pawl/src/testing.js";
 import { readConfiguration } from "../../packages/server/src/config/read.js";
 import { PurgeTask } from "../../packages/server/src/http/tasks/purge-task.js";
 import { startService } from "../../packages/server/src/run/service.js";
@@ -63,13 +64,13 @@ test("a caller has one export at a time, others theirs, and one that hangs up le
 
 test("a purge asked for again is the same job, one that got none gets it, and Pawl's own tenant is not purged", async () => {
   await using api = await openApp();
-  const purge = await api.pawl.tenants.requestPurge("acme");
+  const purge = await serviceOf(api.pawl).purges.request("acme");
   const send = (tenant: string) => api.request("POST", `/v1/tenants/${tenant}/purge`);
   const [first, again] = [(await send("acme")).json(), (await send("acme")).json()];
   expect(again.id).toBe(first.id);
   expect((await api.pawl.jobs.get(first.id)).input).toEqual({ purge });
   expect((await send("pawl")).statusCode).toBe(422);
-  expect(await api.pawl.tenants.purges()).toHaveLength(1);
+  expect(await serviceOf(api.pawl).purges.list()).toHaveLength(1);
 });
 
 /** An API whose process dies, as far as a purge goes, at a call of the store. */
@@ -92,9 +93,9 @@ async function purgeThatDiesAt(fatal: Operation): Promise<{ readonly world: Test
 test("S54: a purge whose service dies before its job is told to begin is carried out all the same, a minute later", async () => {
   const { world, status } = await purgeThatDiesAt("jobs.promote");
   expect(status).toBe(500);
-  expect(await world.pawl.tenants.purges()).toMatchObject([{ tenant: "acme" }]);
+  expect(await serviceOf(world.pawl).purges.list()).toMatchObject([{ tenant: "acme" }]);
   await world.advance("61s");
-  expect(await world.pawl.tenants.purges()).toEqual([]);
+  expect(await serviceOf(world.pawl).purges.list()).toEqual([]);
   expect((await world.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
   await world.close();
 });
@@ -103,7 +104,7 @@ test("S54: a purge whose service dies before it is noted does nothing, and leave
   const { world, status } = await purgeThatDiesAt("purges.begin");
   expect(status).toBe(500);
   await world.advance("61s");
-  expect(await world.pawl.tenants.purges()).toEqual([]);
+  expect(await serviceOf(world.pawl).purges.list()).toEqual([]);
   expect((await world.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
   expect((await world.jobs.list({ task: "pawl.purge" })).jobs).toMatchObject([{ state: "succeeded" }]);
   await world.close();
@@ -124,7 +125,7 @@ test("a service purges a tenant as a job with progress, and the client of the li
     expect((await service.pawl.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
     expect((await service.pawl.jobs.list({ tenant: "other" })).jobs).toHaveLength(1);
     expect(JSON.stringify(await service.pawl.jobs.list({ task: "pawl.purge" }))).not.toContain("acme");
-    expect(await service.pawl.tenants.purges()).toEqual([]);
+    expect(await serviceOf(service.pawl).purges.list()).toEqual([]);
   } finally {
     await service.stop();
   }

@@ -1,5 +1,5 @@
 import { AlwaysOffSampler, BasicTracerProvider, InMemorySpanExporter, ParentBasedSampler, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
-import { open, type PawlOptions, task } from "pawl";
+import { type OpenOptions, open, task } from "pawl";
 import { describe, expect, test } from "vitest";
 import { otelRequests } from "../../packages/server/src/telemetry/traces/request-span.js";
 import { otelTracing } from "../../packages/server/src/telemetry/traces/trace.js";
@@ -59,7 +59,7 @@ describe("the trace of a request", () => {
 
   test("holds the request, its enqueue and its attempts, each the child of the one before", async () => {
     const { jobs, requests, find } = recorder();
-    const options: PawlOptions = { tasks: [work], tracing: jobs };
+    const options: OpenOptions = { tasks: [work], tracing: jobs };
     await using app = await openApp({ pawl: options, tracing: requests });
     await enqueued(app, { traceparent: SAMPLED });
     const [job] = (await app.pawl.jobs.list()).jobs;

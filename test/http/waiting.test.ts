@@ -1,4 +1,4 @@
-import type { Jobs } from "pawl";
+import type { Jobs } from "pawl/service";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { eventually } from "../support/eventually.ts";
 import { openApp, type TestApp } from "./support.ts";

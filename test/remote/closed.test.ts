@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { apiKeyText, type Host, type Job, open, type Pawl, type Transaction, task } from "pawl";
+import { type Job, open, type Pawl, type Transaction, task } from "pawl";
+import { apiKeyText, type Host, type PawlService, serviceOf } from "pawl/service";
 import { afterEach, describe, expect, test } from "vitest";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
 import { createApp } from "../../packages/server/src/http/app.js";
@@ -109,9 +110,6 @@ const CALLS: Calls<Pawl, CallBefore> = {
       for await (const _ of pawl.tenants.export("acme"));
     },
     purge: ({ pawl }) => pawl.tenants.purge("acme"),
-    requestPurge: ({ pawl }) => pawl.tenants.requestPurge("acme"),
-    carryOutPurge: ({ pawl }) => pawl.tenants.carryOutPurge(randomUUID()),
-    purges: ({ pawl }) => pawl.tenants.purges(),
   },
   breakers: {
     list: ({ pawl }) => pawl.breakers.list(),
@@ -130,50 +128,51 @@ const CALLS: Calls<Pawl, CallBefore> = {
   restore: ({ pawl }) => pawl.restore([]),
   wake: ({ pawl }) => pawl.wake(),
   on: ({ pawl }) => pawl.on("worker.started", () => {}),
-  apiKeys: {
-    create: ({ pawl }) => pawl.apiKeys.create({ name: "k", grants: [{ role: "viewer" }] }),
-    get: ({ pawl }) => pawl.apiKeys.get("k".repeat(16)),
-    list: ({ pawl }) => pawl.apiKeys.list(),
-    rotate: ({ pawl }) => pawl.apiKeys.rotate("k".repeat(16)),
-    revoke: ({ pawl }) => pawl.apiKeys.revoke("k".repeat(16)),
-    as: ({ pawl }) => pawl.apiKeys.as(SOMEBODY).list(),
-    verify: ({ pawl }) => pawl.apiKeys.verify(apiKeyText({ env: "live", id: "A".repeat(16), secret: "B".repeat(43) })),
-    recall: ({ pawl }) => pawl.apiKeys.recall("nonsense"),
-    remembered: ({ pawl }) => pawl.apiKeys.remembered("nonsense"),
-  },
-  audit: {
-    record: ({ pawl }) => pawl.audit.record({ tenant: undefined, actor: "a", action: "b", outcome: "allowed" }),
-    list: ({ pawl }) => pawl.audit.list(),
-    heads: ({ pawl }) => pawl.audit.heads(),
-    verify: ({ pawl }) => pawl.audit.verify(),
-  },
-  replies: { begin: ({ pawl }) => pawl.replies.begin({ tenant: undefined, credential: "c", key: "k", hash: "h" }) },
-  events: {
-    follow: ({ pawl }) => pawl.events.follow(() => {}),
-    since: ({ pawl }) => pawl.events.since({ epoch: "e", batch: 0 }),
-  },
-  encryption: {
-    status: ({ pawl }) => pawl.encryption.status(),
-    rewrap: ({ pawl }) => pawl.encryption.rewrap(),
-    rotate: ({ pawl }) => pawl.encryption.rotate("acme"),
-  },
   work: ({ pawl }) => pawl.work(),
-  push: ({ pawl }) => pawl.push(async () => undefined),
-  host: ({ pawl }) => pawl.host({ name: "w", instance: randomUUID() }),
   localWorkers: ({ pawl }) => pawl.localWorkers(),
-  lanesOf: ({ pawl, job }) => pawl.lanesOf([job.id]),
-  depths: ({ pawl }) => pawl.depths(),
   untilSignal: ({ pawl }) => pawl.untilSignal(),
-  unended: ({ pawl }) => pawl.unended(),
   close: ({ pawl }) => pawl.close(),
   [Symbol.asyncDispose]: ({ pawl }) => pawl[Symbol.asyncDispose](),
 };
 
-/** Calls that would ask the store nothing. */
-const OF_NOTHING: Readonly<Record<string, Call>> = {
-  "enqueueMany of no inputs": ({ pawl }) => pawl.enqueueMany("greet", []),
-  "enqueueStream of no inputs": ({ pawl }) => pawl.enqueueStream("greet", []),
-  "enqueueMany of no inputs, for a tenant": ({ pawl }) => pawl.as(SOMEBODY).enqueueMany("greet", []),
+const OF_A_SERVICE: Calls<PawlService, CallBefore> = {
+  apiKeys: {
+    create: ({ pawl }) => serviceOf(pawl).apiKeys.create({ name: "k", grants: [{ role: "viewer" }] }),
+    get: ({ pawl }) => serviceOf(pawl).apiKeys.get("k".repeat(16)),
+    list: ({ pawl }) => serviceOf(pawl).apiKeys.list(),
+    rotate: ({ pawl }) => serviceOf(pawl).apiKeys.rotate("k".repeat(16)),
+    revoke: ({ pawl }) => serviceOf(pawl).apiKeys.revoke("k".repeat(16)),
+    as: ({ pawl }) => serviceOf(pawl).apiKeys.as(SOMEBODY).list(),
+    verify: ({ pawl }) => serviceOf(pawl).apiKeys.verify(apiKeyText({ env: "live", id: "A".repeat(16), secret: "B".repeat(43) })),
+    recall: ({ pawl }) => serviceOf(pawl).apiKeys.recall("nonsense"),
+    remembered: ({ pawl }) => serviceOf(pawl).apiKeys.remembered("nonsense"),
+  },
+  audit: {
+    record: ({ pawl }) => serviceOf(pawl).audit.record({ tenant: undefined, actor: "a", action: "b", outcome: "allowed" }),
+    list: ({ pawl }) => serviceOf(pawl).audit.list(),
+    heads: ({ pawl }) => serviceOf(pawl).audit.heads(),
+    verify: ({ pawl }) => serviceOf(pawl).audit.verify(),
+  },
+  idempotency: { begin: ({ pawl }) => serviceOf(pawl).idempotency.begin({ tenant: undefined, credential: "c", key: "k", hash: "h" }) },
+  events: {
+    follow: ({ pawl }) => serviceOf(pawl).events.follow(() => {}),
+    since: ({ pawl }) => serviceOf(pawl).events.since({ epoch: "e", batch: 0 }),
+  },
+  encryption: {
+    status: ({ pawl }) => serviceOf(pawl).encryption.status(),
+    rewrap: ({ pawl }) => serviceOf(pawl).encryption.rewrap(),
+    rotate: ({ pawl }) => serviceOf(pawl).encryption.rotate("acme"),
+  },
+  purges: {
+    request: ({ pawl }) => serviceOf(pawl).purges.request("acme"),
+    carryOut: ({ pawl }) => serviceOf(pawl).purges.carryOut(randomUUID()),
+    list: ({ pawl }) => serviceOf(pawl).purges.list(),
+  },
+  push: ({ pawl }) => serviceOf(pawl).push(async () => undefined),
+  host: ({ pawl }) => serviceOf(pawl).host({ name: "w", instance: randomUUID() }),
+  lanesOf: ({ pawl, job }) => serviceOf(pawl).lanesOf([job.id]),
+  backlog: ({ pawl }) => serviceOf(pawl).backlog(),
+  unended: ({ pawl }) => serviceOf(pawl).unended(),
 };
 
 type Call = (of: CallBefore) => unknown;
@@ -205,7 +204,7 @@ async function endOf(call: () => unknown): Promise<string> {
 }
 
 async function endsOf(was: CallBefore): Promise<Readonly<Record<string, string>>> {
-  const all = [...flat(CALLS), ...flat(OF_A_JOB, "job.")];
+  const all = [...flat(CALLS), ...flat(OF_A_SERVICE), ...flat(OF_A_JOB, "job.")];
   return Object.fromEntries(await Promise.all(all.map(async ([name, call]) => [name, await endOf(() => call(was))] as const)));
 }
 
@@ -317,10 +316,10 @@ describe.each([
 describe("what was made of an open one", () => {
   test("says `closed` too: a host, a tail of events, a worker", async () => {
     const pawl = await open("memory:", OPTIONS);
-    const host: Host = pawl.host({ name: "w", instance: randomUUID() });
-    const tail = await pawl.events.follow(() => {});
+    const host: Host = serviceOf(pawl).host({ name: "w", instance: randomUUID() });
+    const tail = await serviceOf(pawl).events.follow(() => {});
     const worker = await pawl.work();
-    const turn = await pawl.replies.begin({ tenant: undefined, credential: "c", key: "k", hash: "h" });
+    const turn = await serviceOf(pawl).idempotency.begin({ tenant: undefined, credential: "c", key: "k", hash: "h" });
     await pawl.close();
     await tail.stop();
     await worker.stop();

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
+import { serviceOf } from "../../packages/pawl/src/service.js";
 import { freshDatabase } from "../support/servers/servers.js";
 import { ServiceProcess, serve } from "./service.js";
 
@@ -8,7 +9,7 @@ test("S50: an API without the master keys of its store says so at its start, and
   await using database = await freshDatabase();
   await using pawl = await open(database.url, { allowUnknownTasks: true, encryption: { masterKeys: [randomBytes(32).toString("base64")] } });
   const job = await pawl.enqueue("charge", { card: "1234" });
-  const [used] = await pawl.encryption.status();
+  const [used] = await serviceOf(pawl).encryption.status();
 
   await using api = serve(database.url, ["--components", "api"]);
   const address = await api.up();
@@ -30,7 +31,7 @@ test("a service whose master key does not fit the data keys of its store is refu
   const good = randomBytes(32).toString("base64");
   await using pawl = await open(database.url, { allowUnknownTasks: true, encryption: { masterKeys: [good] } });
   await pawl.enqueue("charge", { card: "1234" });
-  const [used] = await pawl.encryption.status();
+  const [used] = await serviceOf(pawl).encryption.status();
 
   const env = { WRONG: randomBytes(32).toString("base64"), GOOD: good };
   for (const roles of ["api", "api,worker,maintenance"]) {

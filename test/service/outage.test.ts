@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { open } from "pawl";
+import { serviceOf } from "pawl/service";
 import { expect, test } from "vitest";
 import { eventually } from "../support/eventually.js";
 import { describeOn, migratedDatabase } from "../support/servers/servers.js";
@@ -52,7 +53,9 @@ describeOn("embedded18", () => {
       await using service = serve(wire.url(database.name), ["--auth", "keys", "--api-keys-pepper", `file:${pepper}`]);
       const address = await service.up();
       await using pawl = await open(database.url, { apiKeys: { pepper: PEPPER }, maintenance: false });
-      const [usedKey, unseen] = await Promise.all(["known", "unseen"].map((name) => pawl.apiKeys.create({ name, grants: [{ role: "viewer" }] })));
+      const [usedKey, unseen] = await Promise.all(
+        ["known", "unseen"].map((name) => serviceOf(pawl).apiKeys.create({ name, grants: [{ role: "viewer" }] })),
+      );
       const get = (path: string, key = usedKey?.secret) => fetch(address + path, { headers: { authorization: `Bearer ${key}` } });
       const storeUp = async () => /^pawl_store_up (\d)$/m.exec(await (await get("/metrics")).text())?.[1];
       expect(await storeUp()).toBe("1");

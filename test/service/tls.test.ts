@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { open } from "../../packages/pawl/src/index.js";
+import { serviceOf } from "../../packages/pawl/src/service.js";
 import { readConfiguration } from "../../packages/server/src/config/read.js";
 import { prepare } from "../../packages/server/src/run/prepare.js";
 import { type Service, startService } from "../../packages/server/src/run/service.js";
@@ -101,7 +102,7 @@ describe("a service with mutual TLS", () => {
       "tls.clientCa": "ours.pem",
     };
     service = await startService(await readConfiguration({ flags, env: {}, folder: folder.path }), { env: {}, writeLine: () => {} });
-    ({ secret: key } = await service.pawl.apiKeys.create({ name: "of acme", tenant: "acme", grants: [{ role: "operator" }] }));
+    ({ secret: key } = await serviceOf(service.pawl).apiKeys.create({ name: "of acme", tenant: "acme", grants: [{ role: "operator" }] }));
   });
   afterAll(async () => {
     await service?.stop();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { WorkerOptions } from "../../packages/pawl/src/index.js";
+import type { WorkerOptions } from "../../packages/pawl/src/worker.js";
 import { eventually } from "../support/eventually.js";
 import { freshFixture } from "../support/fixtures/fresh-fixture.js";
 import { type ProcessFixture, STEADY_LEASES } from "../support/fixtures/process-fixture.js";

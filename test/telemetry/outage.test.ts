@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { open } from "pawl";
+import { serviceOf } from "pawl/service";
 import { describe, expect, test } from "vitest";
 import { alerts, alertsYaml } from "../../packages/server/src/telemetry/metrics/alerts.js";
 import { serve } from "../service/service.js";
@@ -36,7 +37,7 @@ describe.skipIf(reason !== undefined)(reason === undefined ? "on a real Promethe
       const target = new URL(await service.up()).host;
       const key = await (async () => {
         await using pawl = await open(cluster.url(before, "app"), { apiKeys: { pepper: PEPPER }, maintenance: false });
-        return (await pawl.apiKeys.create({ name: "prometheus", grants: [{ role: "viewer" }] })).secret;
+        return (await serviceOf(pawl).apiKeys.create({ name: "prometheus", grants: [{ role: "viewer" }] })).secret;
       })();
       await using prometheus = await Prometheus.start([{ job: "pawl", target, path: "/metrics", key }], RULES, "5s");
       const one = async (expr: string) => (await prometheus.query(expr))[0]?.value[1];

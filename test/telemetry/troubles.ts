@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { type Pawl, type PawlOptions, task, type WorkOptions } from "pawl";
+import { type OpenOptions, type Pawl, task } from "pawl";
+import type { WorkOptions } from "pawl/worker";
 import { startPawl } from "../../packages/pawl/src/pawl.js";
 import { newInstanceId } from "../../packages/pawl/src/runtime/process/identity.js";
 import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
@@ -19,7 +20,7 @@ export interface AlertCase {
 /** Fast enough for windows of seconds. */
 const MAINTENANCE = { pollInterval: 100, reapInterval: 100, leaseDuration: 500 };
 
-async function opened(options: PawlOptions = {}, faults: FaultPlan = () => undefined, store = memoryStore()): Promise<Pawl> {
+async function opened(options: OpenOptions = {}, faults: FaultPlan = () => undefined, store = memoryStore()): Promise<Pawl> {
   return startPawl(faultyStore(store, faults), { maintenance: MAINTENANCE, ...options });
 }
 

@@ -1,210 +1,101 @@
-export { type ApiKeyText, apiKeyText, type Credential, parseApiKey, type Refusal, type Verified } from "./core/access/api-key.js";
-export { AUDIT_OUTCOMES, type AuditEntry, type AuditFault, type AuditLink, type AuditNote, type AuditOutcome } from "./core/access/audit-entry.js";
-export { type BulkOutcome, bulkOutcomeOf } from "./core/access/bulk-outcome.js";
-export { blockOf, GuessLimit } from "./core/access/guess-limit.js";
-export { type TargetRef, unseenIn } from "./core/access/push-target.js";
-export {
-  ACCESS,
-  ACTIONS,
-  type Action,
-  type Grant,
-  type Identity,
-  type Permission,
-  permit,
-  ROLES,
-  type Role,
-  type Subject,
-} from "./core/access/roles.js";
-export { isOwnTask, OWN_TENANT } from "./core/access/tenant.js";
-export type { Context, Middleware } from "./core/jobs/context.js";
-export type { DeathPolicy } from "./core/jobs/dependency.js";
-export { type Failure, type FailureKind, NonRetryable, RetryAfter, Snooze } from "./core/jobs/failure.js";
-export type { JobId, LeaseId } from "./core/jobs/id.js";
-export { FINISHED, isFinished, JOB_STATES, type JobState, type LogLevel, PENDING, type Priority } from "./core/jobs/job.js";
-export type { Lane } from "./core/jobs/lane.js";
-export { allowed, applies, LIFECYCLE, lifecycleTable, VERBS, type Verb } from "./core/jobs/lifecycle.js";
-export type { OutcomeKind } from "./core/jobs/outcome.js";
-export { exponential, type RetryPolicy, retryRules } from "./core/jobs/retry.js";
-export {
-  type AnyTask,
-  type InputOf,
-  type JobDefaults,
-  type OutputOf,
-  type PriorityName,
-  type Task,
-  type TaskOptions,
-  task,
-} from "./core/jobs/task.js";
-export type { BreakerState } from "./core/limits/breaker.js";
-export type { BreakerOptions } from "./core/limits/breaker-check.js";
-export type { Lack, Needs, Serves } from "./core/limits/capacity.js";
-export type { IngestOptions } from "./core/limits/ingest-limit.js";
-export type { Limit, LimitKeyValue } from "./core/limits/limit-options.js";
-export type { JobLimit, LimitReason, LimitRule } from "./core/limits/limit-rule.js";
-export type { Rate, RateOptions } from "./core/limits/token-bucket.js";
-export { RECORDED_EVENTS, type RecordedEvent } from "./core/observe/cluster-event.js";
-export { CHECKS, type Check, type Finding } from "./core/observe/doctor.js";
-export type { EventName, Events, JobVerb } from "./core/observe/event.js";
-export type { LimitKeyReason, Parent, PolicyLimitReason, Reason, SlotHolder } from "./core/observe/explain.js";
-export { reasonInWords } from "./core/observe/explain-text.js";
-export { isSampled, type TraceContext, traceOfHeaders } from "./core/observe/trace.js";
-export type { DstNote, DstPolicy } from "./core/schedules/recurrence.js";
-export type { JobTick, MissedPolicy, OverlapPolicy, ScheduleRef, SkipReason, TickWay } from "./core/schedules/schedule.js";
-export type {
-  Policies,
-  PolicyChanges,
-  PolicyKind,
-  QueueChanges,
-  QueuePolicy,
-  TaskChanges,
-  TaskPolicy,
-  TenantChanges,
-  TenantPolicy,
-} from "./core/sharing/policy.js";
-export { BOUNDS } from "./core/values/bounds.js";
-export { DEFAULTS } from "./core/values/defaults.js";
-export { type Duration, milliseconds } from "./core/values/duration.js";
-export {
-  type DetailsByCode,
-  type ErrorCode,
-  type ErrorDetails,
-  errorTable,
-  isPawlError,
-  PawlError,
-  type PawlErrorOf,
-  pawlError,
-} from "./core/values/error.js";
-export type { CheckOptions, JsonSchema, SchemaCompiler } from "./core/values/json-schema.js";
-export { checkPeriod, nearest } from "./core/values/option.js";
-export type { MaintenanceOptions } from "./maintenance/maintenance.js";
-export { type OpenOptions, type OpenWait, open } from "./open.js";
-export type { KeepOptions, Pawl, PawlOptions } from "./pawl.js";
-export { type CertificateFault, type CertificateTexts, certificateFaults } from "./runtime/io/certificates.js";
-export { spawnThread } from "./runtime/io/thread.js";
-export { LOST_HANDLER_EXIT_CODES } from "./runtime/process/signals.js";
-export type {
-  ApiKeyListing,
-  ApiKeyOptions,
-  ApiKeys,
-  ApiKeyView,
-  ApiKeyWithSecret,
-  LocalApiKeys,
-  PepperOptions,
-} from "./scheduler/access/api-keys.js";
-export type { AnchoredHead, Audit, AuditListing, AuditQuery, AuditReport, AuditView, NewAudit } from "./scheduler/access/audit.js";
-export type { Encryption, EncryptionOptions, MasterKeyView } from "./scheduler/access/encryption.js";
-export { MIN_PEPPER_BYTES } from "./scheduler/access/pepper.js";
-export type {
-  CheckTarget,
-  TargetListing,
-  TargetOptions,
-  TargetReference,
-  Targets,
-  TargetView,
-  TargetWithSecret,
-} from "./scheduler/access/targets.js";
-export type { ExportEntry } from "./scheduler/access/tenant-export.js";
-export type { PurgeOptions, PurgeProgress, PurgeView } from "./scheduler/access/tenant-purge.js";
-export type { LocalTenants, Tenants } from "./scheduler/access/tenants.js";
-export { fromDrizzle, fromKnex, fromKysely, fromPrisma } from "./scheduler/enqueue/transaction-adapters.js";
-export { checkJobsFilter } from "./scheduler/jobs/filter.js";
-export type { IdempotentRequest, IdempotentRequestStart, Replies } from "./scheduler/jobs/replies.js";
-export type { TaskDefinition, Tasks } from "./scheduler/jobs/tasks.js";
-export type { AttemptView, JobView, LogView } from "./scheduler/jobs/view.js";
-export type { BreakerListing, BreakersOperator, BreakerView } from "./scheduler/limits/breakers.js";
-export { unknownLimitPaths } from "./scheduler/limits/limits.js";
-export type { LimitListing, LimitsFilter, LimitsOperator, LimitsPageOptions, LimitView } from "./scheduler/limits/limits-view.js";
-export type { Backlog, BacklogOptions } from "./scheduler/observe/backlog.js";
-export type { CountsOptions, JobCounts, StateCounts } from "./scheduler/observe/counts.js";
-export type { DoctorOptions } from "./scheduler/observe/doctor.js";
-export type { ClusterEvents, EventBatch, EventPage, EventPosition, EventTail } from "./scheduler/observe/event-tail.js";
+/** `pawl`: everything an application needs. Workers, adapters, tests, services and stores have doors of their own. */
+// biome-ignore-all assist/source/organizeImports: grouped by hand
+
+/** Opens a store by its URL: memory, a folder, Postgres, or a service. */
+export { open } from "./open.js";
+/** An open store: enqueue, work, look at jobs, operate. */
+export type { Pawl } from "./pawl.js";
+/** What `open` takes besides the URL. */
+export type { OpenOptions } from "./open.js";
+/** Defines a task: a name, options and a handler. */
+export { task } from "./core/jobs/task.js";
+/** A task: named code with its options. */
+export type { Task } from "./core/jobs/task.js";
+/** A task of any input and output. */
+export type { AnyTask } from "./core/jobs/task.js";
+/** Options of a task: defaults of its jobs, input schema, limits, needs, breaker. */
+export type { TaskOptions } from "./core/jobs/task.js";
+/** The input of a task. */
+export type { InputOf } from "./core/jobs/task.js";
+/** The output of a task. */
+export type { OutputOf } from "./core/jobs/task.js";
+/** Defines a schedule in code, for `open(url, { schedules })`. */
+export { schedule } from "./scheduler/schedules/schedule.js";
+/** When a schedule ticks, and the job of each tick. */
+export type { ScheduleOptions } from "./scheduler/schedules/schedule.js";
+/** A schedule as read. */
+export type { ScheduleView } from "./scheduler/schedules/schedule-view.js";
+/** Retry delays that grow: `exponential({ first, max })`. */
+export { exponential } from "./core/jobs/retry.js";
+/** Retry delays by the class of the error. */
+export { retryRules } from "./core/jobs/retry.js";
+/** How a failed attempt is retried: a number, delays, `exponential()`, `retryRules()`, a function. */
+export type { RetryPolicy } from "./core/jobs/retry.js";
+/** Thrown by a handler: the job is dead, without a retry. */
+export { NonRetryable } from "./core/jobs/failure.js";
+/** Thrown by a handler: retry, but not before this time. */
+export { RetryAfter } from "./core/jobs/failure.js";
+/** Thrown by a handler: run again later; no attempt is counted. */
+export { Snooze } from "./core/jobs/failure.js";
+/** Every error of a call: a code, a message with what to do, details. */
+export { PawlError } from "./core/values/error.js";
+/** Whether an error is a `PawlError`, of a code if one is named. */
+export { isPawlError } from "./core/values/error.js";
+/** The codes of errors. */
+export type { ErrorCode } from "./core/values/error.js";
+/** The eight states of a job. */
+export { JOB_STATES } from "./core/jobs/job.js";
+/** A state of a job. */
+export type { JobState } from "./core/jobs/job.js";
+/** The second argument of a handler: job, signal, log, progress. */
+export type { Context } from "./core/jobs/context.js";
+/** Code around every attempt. */
+export type { Middleware } from "./core/jobs/context.js";
+/** What can be done for one tenant, or for all. */
+export type { Scheduler } from "./scheduler/scheduler.js";
+/** Your own transaction: anything with `query(text, values)`. */
+export type { Transaction } from "./store/port/index.js";
+/** Defaults of jobs, per queue, task and job. */
+export type { JobDefaults } from "./core/jobs/task.js";
+/** Options of one job. */
+export type { EnqueueOptions } from "./scheduler/options.js";
+/** Options of `enqueueMany`: shared by all, and `each` its own. */
+export type { EnqueueManyOptions } from "./scheduler/options.js";
+/** Options of `enqueueStream`. */
+export type { EnqueueStreamOptions } from "./scheduler/options.js";
+/** One job of `enqueueAll`. */
+export type { EnqueueItem } from "./scheduler/options.js";
+/** The answer of `enqueueAll`: a handle or an error per item. */
+export type { EnqueueAllResult } from "./scheduler/scheduler.js";
+/** Makes a job the only one of its key. */
+export type { UniqueOptions } from "./scheduler/options.js";
+/** A limit on the jobs of one key, over all workers. */
+export type { Limit } from "./core/limits/limit-options.js";
+/** Milliseconds, or a text such as `"30s"`, `"5m"`, `"1h30m"`. */
+export type { Duration } from "./core/values/duration.js";
+/** A `Date`, ms since 1970, or an ISO 8601 text. */
+export type { Instant } from "./scheduler/schedules/schedule.js";
+/** 0 to 9 (9 is most urgent), or `low`, `normal`, `high`, `critical`. */
+export type { PriorityOption as Priority } from "./core/jobs/task.js";
+/** The handle of an enqueued job. */
+export type { Job } from "./scheduler/scheduler.js";
+/** A job's id, or its handle or view. */
+export type { JobRef } from "./scheduler/options.js";
+/** A job's id. */
+export type { JobId } from "./core/jobs/id.js";
+/** A job as read. */
+export type { JobView } from "./scheduler/jobs/view.js";
+/** One attempt of a job as read. */
+export type { AttemptView } from "./scheduler/jobs/view.js";
+/** Which jobs a list or a bulk call is about. */
+export type { JobFilter } from "./scheduler/scheduler.js";
+/** What went wrong in an attempt, as recorded. */
+export type { Failure } from "./core/jobs/failure.js";
+/** The kinds of failures. */
+export type { FailureKind } from "./core/jobs/failure.js";
+/** Why a job is not running, and when it will. */
 export type { Explanation } from "./scheduler/observe/explain.js";
-export type { LiveLaneView, LiveWorkerView, UnservedLane } from "./scheduler/observe/lanes-and-workers.js";
-export type { GroupSeries, SeriesOptions, SeriesPointView, SeriesView } from "./scheduler/observe/series.js";
-export type { EnqueueSpan, TracedEnqueue, Tracing } from "./scheduler/observe/tracing.js";
-export type {
-  DebounceOptions,
-  EnqueueAllOptions,
-  EnqueueItem,
-  EnqueueManyOptions,
-  EnqueueOptions,
-  EnqueueStreamOptions,
-  JobRef,
-  QueueDefaults,
-  StreamSummary,
-  ThrottleOptions,
-  UniqueOptions,
-} from "./scheduler/options.js";
-export type {
-  AttemptPage,
-  BulkReport,
-  Dead,
-  DeadFilter,
-  DeadGroupsFilter,
-  DeadGroupView,
-  EnqueueAllResult,
-  EnqueueAnswer,
-  Job,
-  JobChange,
-  JobFilter,
-  JobPage,
-  Jobs,
-  LogPage,
-  NumberedPageOptions,
-  Operator,
-  PawlInfo,
-  PolicyOperator,
-  QueueView,
-  RedriveJobOptions,
-  RedriveManyOptions,
-  Scheduler,
-  SchedulerScope,
-  TaskView,
-  TenantView,
-  WaitOptions,
-} from "./scheduler/scheduler.js";
-export {
-  type CodeSchedule,
-  type Instant,
-  type MissedOptions,
-  type ScheduledJobOptions,
-  type ScheduleOptions,
-  type ScheduleTimes,
-  schedule,
-} from "./scheduler/schedules/schedule.js";
-export type { ScheduleView, TickView } from "./scheduler/schedules/schedule-view.js";
-export type {
-  BackfillRange,
-  BackfillReport,
-  PreviewedTick,
-  ScheduleChanges,
-  ScheduleListing,
-  ScheduleReference,
-  Schedules,
-  SchedulesFilter,
-} from "./scheduler/schedules/schedules.js";
-export { isMasterKey } from "./store/encrypted/master-keys.js";
-export type { AuditHead } from "./store/port/access/audit.js";
-export type { BeginReplyResult, Reply, ReplyRef } from "./store/port/access/replies.js";
-export type { BreakerFilter, BreakerRef } from "./store/port/breakers.js";
-export type { ExportedJob } from "./store/port/duties.js";
-export type { StoreInfo, Transaction } from "./store/port/index.js";
-export type { LimitKeyRef } from "./store/port/limits.js";
-export { rolesScript, rolesScriptForPsql } from "./store/postgres/connection/roles.js";
-export type { Reservation, WorkerOptions, WorkOptions } from "./worker/options.js";
-export type { Deliver, Delivery, Pusher } from "./worker/push/pusher.js";
-export type { Host, HostedTask, HostOptions, HostRenewal, LeasedJob, RemoteClaimRequest, RemoteLease } from "./worker/remote/host.js";
-export type { PulledIntents, PulledJob, PulledLease, PulledOutcome, PulledRecord, PulledRenewal, PulledResults } from "./worker/remote/protocol.js";
-export {
-  type AttemptOutcome,
-  type AttemptReport,
-  checkAttemptOutcome,
-  type HeldJobs,
-  REPORTED_FAILURE_KINDS,
-  type ReportedFailure,
-  type ReportedFailureKind,
-  type ReportedOutcome,
-  type TaskRunOptions,
-} from "./worker/remote/reported-outcome.js";
-export type { RunningJob, WorkerStatus } from "./worker/status.js";
-export type { Worker } from "./worker/worker.js";
+/** How long a call waits (`wait`), and a `signal` that ends it. */
+export type { WaitOptions } from "./scheduler/scheduler.js";
+/** Every event of `pawl.on`, by name. */
+export type { Events } from "./core/observe/event.js";

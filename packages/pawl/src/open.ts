@@ -18,11 +18,10 @@ import type { SecureOptions } from "./runtime/io/http.js";
 import { keepAlive } from "./runtime/process/keep-alive.js";
 import { wallClock } from "./runtime/time/clock.js";
 import { retryUntilUp } from "./runtime/time/retry-until-up.js";
+import { attachService, type PawlService } from "./service-of.js";
 import { memoryStore } from "./store/memory/index.js";
 import type { Store } from "./store/port/index.js";
 import type { OpenWait, PostgresOptions } from "./store/postgres/open.js";
-
-export type { OpenWait } from "./store/postgres/open.js";
 
 export interface OpenOptions extends PawlOptions {
   /** whether to bring the database's schema up to date (default: yes); if not, one that is not is an error */
@@ -109,7 +108,7 @@ async function openService(url: string, options: OpenOptions): Promise<Pawl> {
       Object.fromEntries(Object.entries(serviceOptions).filter(([, value]) => value !== undefined)),
       SYSTEM.clock,
     );
-    return withUnsupported<Pawl>(remote);
+    return attachService(withUnsupported<Pawl>(remote), withUnsupported<PawlService>(remote.service, "serviceOf(pawl)"));
   } finally {
     release();
   }

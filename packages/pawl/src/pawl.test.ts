@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { open, task } from "./index.js";
-import { openTest } from "./testing/index.js";
+import { openTest } from "./testing.js";
 
 const double = task("double", { input: z.number() }, (n) => n * 2);
 

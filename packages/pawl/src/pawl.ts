@@ -10,22 +10,22 @@ import { Bus } from "./runtime/process/bus.js";
 import { systemRandomBytes } from "./runtime/process/random.js";
 import { systemClock } from "./runtime/time/clock.js";
 import { createApiKeys, type LocalApiKeys, type PepperOptions } from "./scheduler/access/api-keys.js";
-import { type Audit, createAudit } from "./scheduler/access/audit.js";
-import { checkMasterKeysPresent, createEncryption, type Encryption, type EncryptionOptions, openKeyStore } from "./scheduler/access/encryption.js";
-import { type LocalTenants, StoredTenants } from "./scheduler/access/tenants.js";
+import { createAudit } from "./scheduler/access/audit.js";
+import { checkMasterKeysPresent, createEncryption, type EncryptionOptions, openKeyStore } from "./scheduler/access/encryption.js";
+import { StoredPurges, StoredTenants, type Tenants } from "./scheduler/access/tenants.js";
 import { createSchedulerDeps, type Environment, type SchedulerDeps, type SchedulerOptions } from "./scheduler/deps.js";
 import { jobIdOf } from "./scheduler/enqueue/read-options.js";
-import { createReplies, type Replies } from "./scheduler/jobs/replies.js";
+import { createReplies } from "./scheduler/jobs/replies.js";
 import { StoredTasks, type Tasks } from "./scheduler/jobs/tasks.js";
 import { type BreakersOperator, breakersOperator } from "./scheduler/limits/breakers.js";
 import { type LimitsOperator, limitsOperator } from "./scheduler/limits/limits-view.js";
 import { createQueues } from "./scheduler/limits/queues-tasks-tenants.js";
 import { LocalScheduler } from "./scheduler/local.js";
-import { type Backlog, type BacklogOptions, backlogOf } from "./scheduler/observe/backlog.js";
+import { backlogOf } from "./scheduler/observe/backlog.js";
 import { allCounts, type CountsOptions, type StateCounts } from "./scheduler/observe/counts.js";
 import { type DoctorOptions, runDoctor } from "./scheduler/observe/doctor.js";
 import { ClusterEventRecorder } from "./scheduler/observe/event-recorder.js";
-import { type ClusterEvents, clusterEvents } from "./scheduler/observe/event-tail.js";
+import { clusterEvents } from "./scheduler/observe/event-tail.js";
 import {
   type LiveLaneView,
   type LiveWorkerView,
@@ -38,6 +38,7 @@ import { type SeriesOptions, type SeriesView, seriesOf } from "./scheduler/obser
 import { withTracingMiddleware } from "./scheduler/observe/tracing.js";
 import type { Operator, PawlInfo, PolicyOperator, QueueView } from "./scheduler/scheduler.js";
 import { declareSchedules } from "./scheduler/schedules/schedule-builder.js";
+import { attachService } from "./service-of.js";
 import type { KeyStore } from "./store/encrypted/key-store.js";
 import { encryptedStore } from "./store/encrypted/store.js";
 import type { ExportedJob, Poll } from "./store/port/duties.js";
@@ -55,38 +56,15 @@ import { WorkerGroup } from "./worker/worker-group.js";
 
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
 export interface Pawl extends Operator, AsyncDisposable {
-  /** API keys: what a service on top of Pawl lets its callers in by. */
-  readonly apiKeys: LocalApiKeys;
-  /** who did what, and who was not let */
-  readonly audit: Audit;
-  readonly replies: Replies;
-  /** what happens in every process on the store, for services on top of Pawl; `on` tells of this process alone */
-  readonly events: ClusterEvents;
-  readonly tenants: LocalTenants;
-  /** the keys that what jobs hold is encrypted with; see docs/protection.md */
-  readonly encryption: Encryption;
   /** Starts a worker in this process, for the tasks given to `open`. */
   work(options?: WorkOptions): Promise<Worker>;
-  /**
-   * Delivers the jobs of tasks that have a target, beside a worker of this process, by whose polls it hears of targets: what the
-   * service pushes with.
-   */
-  push(deliver: Deliver, options?: WorkerOptions): Promise<Pusher>;
-  /** Claims and settles here for a worker that runs elsewhere: what the service's pull protocol is made of. */
-  host(worker: HostOptions): Host;
   /** The workers of this process that have not stopped. */
   localWorkers(): readonly Worker[];
-  /** Of what tasks and queues jobs are, of one tenant or all; unknown ones are left out. For services that show some and not others. */
-  lanesOf(jobs: readonly string[], of?: { readonly tenant?: string | undefined }): Promise<ReadonlyMap<string, Lane>>;
-  /** What waits: how much, for what, how long, and of whom. For dashboards and alerts: it scans nothing. */
-  depths(of?: BacklogOptions): Promise<Backlog>;
   /**
    * Waits for SIGINT or SIGTERM, then closes; a second signal ends the process at once. Handlers that go on after that do not keep
    * the process alive: a second later it exits with 70. If a worker is stuck, it closes by itself, and exits with 75.
    */
   untilSignal(): Promise<void>;
-  /** Once it is closed: handlers that go on all the same, and keep the process from ending by itself. If there are any, it takes a second. */
-  unended(): Promise<number>;
   /** Lets workers finish (`drain`), stops maintenance, and closes the store. Again is the same. */
   close(): Promise<void>;
 }
@@ -165,13 +143,9 @@ export async function startPawl(
 class LocalPawl extends LocalScheduler implements Pawl {
   readonly queues: PolicyOperator<"queue", QueueView>;
   readonly tasks: Tasks;
-  readonly tenants: LocalTenants;
+  readonly tenants: Tenants;
   readonly breakers: BreakersOperator;
   readonly limits: LimitsOperator;
-  readonly audit: Audit;
-  readonly replies: Replies;
-  readonly encryption: Encryption;
-  readonly events: ClusterEvents;
   readonly #workerGroup = new WorkerGroup(() => this.#end());
   #lanePoll: LanePoll | undefined;
   readonly #pushers = new Set<Pusher>();
@@ -183,7 +157,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
     private readonly deps: SchedulerDeps,
     private readonly maintenance: Maintenance | undefined,
     private readonly eventRecorder: ClusterEventRecorder,
-    readonly apiKeys: LocalApiKeys,
+    apiKeys: LocalApiKeys,
     private readonly keyStore: KeyStore | undefined,
   ) {
     super(deps);
@@ -191,18 +165,30 @@ class LocalPawl extends LocalScheduler implements Pawl {
     this.breakers = breakersOperator(store);
     this.limits = limitsOperator(store);
     this.tasks = new StoredTasks(store, deps.registry, deps.registry.published.compile);
-    this.audit = createAudit(store);
-    this.encryption = createEncryption(store, keyStore);
-    this.tenants = new StoredTenants(store, surroundings.clock, (tenant) => {
-      const { limits, breakers, audit } = this;
+    const audit = createAudit(store);
+    const { clock } = surroundings;
+    const purges = new StoredPurges(store, clock);
+    this.tenants = new StoredTenants(store, clock, purges, (tenant) => {
+      const { limits, breakers } = this;
       return { limits, breakers, audit, scheduler: this.as({ tenant }), keys: apiKeys.as({ tenant }) };
     });
-    this.replies = createReplies(store);
-    this.events = clusterEvents({
-      store,
-      clock: surroundings.clock,
-      onWatched: (watched) => eventRecorder.setWatched(watched),
-      onError: (error) => bus.emit("duty.failed", { duty: "follow events", error }),
+    attachService(this, {
+      apiKeys,
+      audit,
+      purges,
+      idempotency: createReplies(store),
+      encryption: createEncryption(store, keyStore),
+      events: clusterEvents({
+        store,
+        clock,
+        onWatched: (watched) => eventRecorder.setWatched(watched),
+        onError: (error) => bus.emit("duty.failed", { duty: "follow events", error }),
+      }),
+      host: (worker) => this.#host(worker),
+      push: (deliver, options) => this.#push(deliver, options),
+      backlog: (options) => backlogOf(store, options),
+      lanesOf: (jobs, options) => this.#lanesOf(jobs, options),
+      unended: () => this.#workerGroup.unended(),
     });
   }
 
@@ -262,7 +248,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return this.#work(this.deps.registry.all, options);
   }
 
-  async push(deliver: Deliver, options: WorkerOptions = {}): Promise<Pusher> {
+  async #push(deliver: Deliver, options: WorkerOptions = {}): Promise<Pusher> {
     this.#workerGroup.checkOpen();
     checkFunction("deliver", deliver);
     const { store, bus } = this;
@@ -293,7 +279,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
     );
   }
 
-  host(worker: HostOptions): Host {
+  #host(worker: HostOptions): Host {
     this.#workerGroup.checkOpen();
     const { store, bus } = this;
     const { clock } = this.surroundings;
@@ -317,23 +303,15 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return this.#workerGroup.workers;
   }
 
-  lanesOf(jobs: readonly string[], { tenant }: { readonly tenant?: string | undefined } = {}): Promise<ReadonlyMap<string, Lane>> {
+  #lanesOf(jobs: readonly string[], { tenant }: { readonly tenant?: string | undefined } = {}): Promise<ReadonlyMap<string, Lane>> {
     return this.store.jobs.lanes(
       tenant === undefined ? "everyone" : { tenant },
       jobs.flatMap((job) => jobIdOf(job) ?? []),
     );
   }
 
-  depths(of?: BacklogOptions): Promise<Backlog> {
-    return backlogOf(this.store, of);
-  }
-
   untilSignal(): Promise<void> {
     return this.#workerGroup.untilSignal();
-  }
-
-  unended(): Promise<number> {
-    return this.#workerGroup.unended();
   }
 
   close(): Promise<void> {

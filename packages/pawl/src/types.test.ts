@@ -1,6 +1,7 @@
 import type { ClientBase } from "pg";
 import { describe, expectTypeOf, test } from "vitest";
 import { z } from "zod";
+import type { Policies } from "./core/sharing/policy.js";
 import {
   type InputOf,
   isPawlError,
@@ -9,13 +10,12 @@ import {
   type JobView,
   type OutputOf,
   type Pawl,
-  type Policies,
   type Scheduler,
-  type StreamSummary,
   type Task,
   type Transaction,
   task,
 } from "./index.js";
+import type { StreamSummary } from "./scheduler/options.js";
 
 const parsed = task(
   "parsed",

@@ -27,7 +27,8 @@ export async function transpile(): Promise<string> {
   fs.chmodSync(draft, 0o755); // some of the processes are another user
   for (const file of files) await write(join(draft, relative(ROOT, file)), fs.readFileSync(file, "utf8"));
   fs.writeFileSync(join(draft, "package.json"), '{ "type": "module" }');
-  linkPackage(draft, "pawl", { ".": "./src/index.js", "./testing": "./src/testing/index.js" });
+  const doors = ["worker", "adapters", "testing", "service", "store"].map((door) => [`./${door}`, `./src/${door}.js`]);
+  linkPackage(draft, "pawl", { ".": "./src/index.js", ...Object.fromEntries(doors) });
   linkPackage(draft, "server", { ".": "./src/index.js", "./telemetry": "./src/telemetry/index.js" });
   try {
     fs.renameSync(draft, folder);

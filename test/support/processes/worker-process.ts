@@ -2,7 +2,8 @@ import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import type { OpenOptions, WorkerOptions } from "../../../packages/pawl/src/index.js";
+import type { OpenOptions } from "../../../packages/pawl/src/index.js";
+import type { WorkerOptions } from "../../../packages/pawl/src/worker.js";
 import { eventually } from "../eventually.js";
 import { transpiled } from "./transpiled.js";
 

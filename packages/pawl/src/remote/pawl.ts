@@ -9,7 +9,6 @@ import type { Clock } from "../runtime/time/clock.js";
 import { retryUntilUp, type ServerAway } from "../runtime/time/retry-until-up.js";
 import type { LocalApiKeys } from "../scheduler/access/api-keys.js";
 import type { Audit } from "../scheduler/access/audit.js";
-import type { LocalTenants } from "../scheduler/access/tenants.js";
 import { TaskRegistry } from "../scheduler/enqueue/task-registry.js";
 import type { TaskDefinition } from "../scheduler/jobs/tasks.js";
 import { type CountsOptions, countsAllStates, type StateCounts } from "../scheduler/observe/counts.js";
@@ -72,11 +71,11 @@ export async function openRemote(url: URL, options: RemoteOptions, clock: Clock)
 export class RemotePawl extends RemoteScheduler {
   readonly queues: RemoteNamed<"queue", QueueView>;
   readonly tasks: RemoteTasks;
-  readonly tenants: LocalTenants;
+  readonly tenants: RemoteTenants;
   readonly breakers: RemoteBreakers;
   readonly limits: RemoteLimits;
-  readonly apiKeys: LocalApiKeys;
-  readonly audit: Audit;
+  /** What `serviceOf` answers; the rest of it is refused. */
+  readonly service: { readonly apiKeys: LocalApiKeys; readonly audit: Audit; unended(): Promise<number> };
   readonly #transport: HttpTransport;
   readonly #registry: TaskRegistry;
   readonly #enqueuer: RemoteEnqueuer;
@@ -100,11 +99,14 @@ export class RemotePawl extends RemoteScheduler {
     this.#events = new RemoteEvents(transport, this.#bus);
     this.queues = new RemoteNamed(transport, "queue");
     this.tasks = new RemoteTasks(transport);
-    this.tenants = withUnsupported<LocalTenants>(new RemoteTenants(transport));
+    this.tenants = new RemoteTenants(transport);
     this.breakers = new RemoteBreakers(transport);
     this.limits = new RemoteLimits(transport);
-    this.apiKeys = withUnsupported<LocalApiKeys>(new RemoteKeys(transport), "pawl.apiKeys");
-    this.audit = withUnsupported<Audit>(new RemoteAudit(transport), "pawl.audit");
+    this.service = {
+      apiKeys: withUnsupported<LocalApiKeys>(new RemoteKeys(transport), "serviceOf(pawl).apiKeys"),
+      audit: withUnsupported<Audit>(new RemoteAudit(transport), "serviceOf(pawl).audit"),
+      unended: () => this.#workerGroup.unended(),
+    };
   }
 
   /** Makes the tasks of this code known, if the credential may: a worker says what it needs to with every claim. */
@@ -175,10 +177,6 @@ export class RemotePawl extends RemoteScheduler {
 
   untilSignal(): Promise<void> {
     return this.#workerGroup.untilSignal();
-  }
-
-  unended(): Promise<number> {
-    return this.#workerGroup.unended();
   }
 
   close(): Promise<void> {

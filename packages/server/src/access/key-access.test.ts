@@ -1,4 +1,4 @@
-import { apiKeyText, type LocalApiKeys, parseApiKey, pawlError } from "pawl";
+import { apiKeyText, type LocalApiKeys, parseApiKey, pawlError, serviceOf } from "pawl/service";
 import { openTest, type TestPawl } from "pawl/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Access } from "../http/access/principal.js";
@@ -11,7 +11,7 @@ let time = 0;
 
 beforeEach(async () => {
   world = await openTest({ work: false, maintenance: false, apiKeys: { pepper: "a pepper of sixteen bytes or more" } });
-  keys = world.pawl.apiKeys;
+  keys = serviceOf(world.pawl).apiKeys;
   time = 0;
   access = keyAccess(keys, () => time);
 });

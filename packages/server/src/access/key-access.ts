@@ -1,4 +1,4 @@
-import { blockOf, GuessLimit, type LocalApiKeys, parseApiKey, type Verified } from "pawl";
+import { blockOf, GuessLimit, type LocalApiKeys, parseApiKey, type Verified } from "pawl/service";
 import type { Access, Principal, Refusal } from "../http/access/principal.js";
 import { NamedLocks } from "./named-locks.js";
 

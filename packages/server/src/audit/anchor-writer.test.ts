@@ -2,6 +2,7 @@ import { createPublicKey, generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { serviceOf } from "pawl/service";
 import { openTest, type TestPawl } from "pawl/testing";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { readAnchors } from "./anchor.js";
@@ -23,8 +24,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const writer = () => new AnchorWriter(world.pawl.audit, { file, key: PEM, onError: () => {} });
-const record = (tenant?: string) => world.pawl.audit.record({ tenant, actor: "key:a", action: "jobs.control", outcome: "allowed" });
+const writer = () => new AnchorWriter(serviceOf(world.pawl).audit, { file, key: PEM, onError: () => {} });
+const record = (tenant?: string) => serviceOf(world.pawl).audit.record({ tenant, actor: "key:a", action: "jobs.control", outcome: "allowed" });
 const read = () => readAnchors(readFileSync(file, "utf8"), PUBLIC);
 const lines = () =>
   readFileSync(file, "utf8")
@@ -45,7 +46,7 @@ describe("anchors of the audit log", () => {
       [undefined, 1],
       ["acme", 2],
     ]);
-    expect((await world.pawl.audit.verify({ anchors: read().anchoredHeads })).ok).toBe(true);
+    expect((await serviceOf(world.pawl).audit.verify({ anchors: read().anchoredHeads })).ok).toBe(true);
   });
 
   test("go on where another process left them, also after a line that was cut short", async () => {
@@ -85,7 +86,7 @@ describe("anchors of the audit log", () => {
   test("are not written into a file of another key, nor with a key that signs otherwise", async () => {
     await writer().write();
     const other = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
-    await expect(new AnchorWriter(world.pawl.audit, { file, key: other, onError: () => {} }).start()).rejects.toThrow(
+    await expect(new AnchorWriter(serviceOf(world.pawl).audit, { file, key: other, onError: () => {} }).start()).rejects.toThrow(
       /not a file of anchors by this key/,
     );
     const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();

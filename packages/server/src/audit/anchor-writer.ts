@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { open, readFile } from "node:fs/promises";
-import type { Audit, AuditHead } from "pawl";
+import type { Audit, AuditHead } from "pawl/service";
 import { anchorLine, lineHash, readAnchors } from "./anchor.js";
 
 /** ms between anchors: what happens in between could be cut off without a trace */

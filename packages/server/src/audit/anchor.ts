@@ -1,5 +1,5 @@
 import { createHash, type KeyObject, sign, verify } from "node:crypto";
-import type { AnchoredHead } from "pawl";
+import type { AnchoredHead } from "pawl/service";
 
 /**
  * Where every chain of the audit log was at a moment, signed and written somewhere the database's owner cannot reach:

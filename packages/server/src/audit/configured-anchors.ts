@@ -1,4 +1,5 @@
 import type { Pawl } from "pawl";
+import { serviceOf } from "pawl/service";
 import { ConfigError, reasonOf, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 import type { Secrets } from "../secrets/secrets.js";
@@ -29,7 +30,7 @@ export async function startAnchorWriter(
   const { "audit.anchors": file } = settings;
   if (file === undefined || key === undefined) return undefined;
   try {
-    const writer = new AnchorWriter(pawl.audit, { file, key, onError });
+    const writer = new AnchorWriter(serviceOf(pawl).audit, { file, key, onError });
     await writer.start();
     return writer;
   } catch (error) {

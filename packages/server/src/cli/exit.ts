@@ -1,4 +1,4 @@
-import { LOST_HANDLER_EXIT_CODES } from "pawl";
+import { LOST_HANDLER_EXIT_CODES } from "pawl/service";
 
 /** What a command answers its shell with. Stable: scripts go by them (docs/cli.md). */
 export const EXIT = {

@@ -1,4 +1,4 @@
-import { milliseconds } from "pawl";
+import { milliseconds } from "pawl/service";
 import { usage } from "./exit.js";
 
 /** Reads values of flags. Each answers with the value, or says which flag is wrong and how it is written. */

@@ -1,4 +1,4 @@
-import { DEFAULTS } from "pawl";
+import { DEFAULTS } from "pawl/service";
 import type { Environment } from "../secrets/secret.js";
 import { InvalidSetting } from "./kinds.js";
 import { type Problem, whereOf } from "./problem.js";

@@ -1,4 +1,5 @@
-import type { Duration, QueueDefaults } from "pawl";
+import type { Duration } from "pawl";
+import type { QueueDefaults } from "pawl/service";
 import type { Component } from "./settings.js";
 
 /** A secret, by where it is kept: `file:PATH`, `env:NAME` or `command:PROGRAM ARGUMENTS`. */

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import { type Duration, milliseconds, nearest } from "pawl";
+import type { Duration } from "pawl";
+import { milliseconds, nearest } from "pawl/service";
 import { type Network, networkOf } from "../net/network.js";
 import { REFERENCE_HELP, type Reference, referenceOf } from "../secrets/reference.js";
 

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { QueueDefaults } from "pawl";
+import type { QueueDefaults } from "pawl/service";
 import type { Environment } from "../secrets/secret.js";
 import { checkCombinations } from "./check-combinations.js";
 import { type ConfigFile, loadConfigFile } from "./file.js";

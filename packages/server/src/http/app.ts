@@ -3,7 +3,8 @@ import type { ServerOptions as TlsOptions } from "node:https";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
-import { blockOf, type Pawl, type PawlError, pawlError, type Replies, type Scheduler } from "pawl";
+import type { Pawl, PawlError, Scheduler } from "pawl";
+import { blockOf, pawlError, type Replies, serviceOf } from "pawl/service";
 import type { Networks } from "../net/network.js";
 import { MAX_SESSIONS_PER_CREDENTIAL, WorkerSessions } from "../pull/worker-sessions.js";
 import { certificateNames } from "../tls/certificate-names.js";
@@ -86,7 +87,7 @@ export const SERVER_LIMITS = {
 export function createApp(options: AppOptions): App {
   const { pawl, access = OPEN_ACCESS, audit, onFault, routes = CONTRACTED } = options;
   const readiness = new Readiness(pawl);
-  const hub = new EventHub(pawl, options.streams);
+  const hub = new EventHub(serviceOf(pawl).events, options.streams);
   const sessions = new WorkerSessions(pawl);
   const stopping = stopController();
   const deps: HandlerDeps = {

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
-import { type ErrorCode, isPawlError, pawlError, type Replies, type Scheduler } from "pawl";
+import { type ErrorCode, isPawlError, type Scheduler } from "pawl";
+import { pawlError, type Replies } from "pawl/service";
 import { type AuditContext, type AuditLog, auditAction, denialIn } from "./access/audit-request.js";
 import { authorizer } from "./access/authorize.js";
 import { errorWithoutHiddenJobs, withoutHiddenJobs } from "./access/hidden-jobs.js";

@@ -1,4 +1,5 @@
-import { errorTable, isPawlError, type PawlError, pawlError } from "pawl";
+import { isPawlError, type PawlError } from "pawl";
+import { errorTable, pawlError } from "pawl/service";
 import type { ProblemDetails } from "./contract/problem.js";
 import { pointerOf } from "./request/pointer.js";
 import { STATUS } from "./status.js";

@@ -1,4 +1,5 @@
-import { type Pawl, pawlError } from "pawl";
+import type { Pawl } from "pawl";
+import { pawlError } from "pawl/service";
 
 /** ms for which one look at the store is believed, and after which it counts as away */
 const CHECK_MAX_AGE_MS = 500;

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Worker } from "node:worker_threads";
-import { spawnThread } from "pawl";
+import { spawnThread } from "pawl/service";
 import { CheckStopped } from "./check-run.js";
 import type { Issue } from "./issues.js";
 

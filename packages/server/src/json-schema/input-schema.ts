@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { type CheckOptions, type JsonSchema, type PawlError, pawlError, type SchemaCompiler } from "pawl";
+import type { PawlError } from "pawl";
+import { type CheckOptions, type JsonSchema, pawlError, type SchemaCompiler } from "pawl/service";
 import { CheckStopped } from "./check-run.js";
 import { CheckThreads, TooManyChecks } from "./check-threads.js";
 import { CompiledSchema, type Verdict } from "./compile.js";

@@ -1,4 +1,4 @@
-import type { LeasedJob, PulledJob, RemoteLease } from "pawl";
+import type { LeasedJob, PulledJob, RemoteLease } from "pawl/service";
 
 /**
  * A claim's answer as JSON. Inputs are stored as JSON and go out as they are: reading them only to write them again

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { type Duration, type Host, type Pawl, pawlError, permit } from "pawl";
+import type { Duration, Pawl } from "pawl";
+import { type Host, pawlError, permit, serviceOf } from "pawl/service";
 import type { Principal } from "../http/access/principal.js";
 import { ownerToEvict, shareOwner } from "../http/budgets/fair-share.js";
 
@@ -115,7 +116,7 @@ export class WorkerSessions {
 
   #host(principal: Principal, { name, instance, leaseDuration }: WorkerName): Host {
     const { tenant } = principal;
-    return this.pawl.host({
+    return serviceOf(this.pawl).host({
       name,
       instance: ownInstance(tenant, instance),
       ...(leaseDuration === undefined ? {} : { leaseDuration }),

@@ -1,4 +1,5 @@
-import { type Task, type TaskOptions, task, unseenIn } from "pawl";
+import { type Task, type TaskOptions, task } from "pawl";
+import { unseenIn } from "pawl/service";
 import { checkTarget, type TargetRules } from "./check-target.js";
 import { push } from "./push-attempt.js";
 import { parseNetworks, UnsafeTarget } from "./safe-address.js";

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { open, type Pawl } from "pawl";
+import { serviceOf } from "pawl/service";
 import { afterEach, describe, expect, test } from "vitest";
 import type { TargetRules } from "./check-target.js";
 import { deliverer, targetChecker } from "./registered-targets.js";
@@ -59,7 +60,7 @@ async function pushing(rules: TargetRules = HOME): Promise<Pawl> {
   const pawl = await open("memory:", { allowUnknownTasks: true, encryption: { masterKeys: [MASTER] }, checkTarget: targetChecker(rules) });
   closing.push(() => pawl.close());
   await pawl.work();
-  await pawl.push(deliverer(rules));
+  await serviceOf(pawl).push(deliverer(rules));
   return pawl;
 }
 

@@ -1,4 +1,4 @@
-import type { CheckTarget, Deliver } from "pawl";
+import type { CheckTarget, Deliver } from "pawl/service";
 import { checkTarget, type TargetRules } from "./check-target.js";
 import { push } from "./push-attempt.js";
 import { secretBytes } from "./signature.js";

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { isPawlError, type Pawl } from "pawl";
+import { serviceOf } from "pawl/service";
 import { ConfigError, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
 
@@ -13,7 +14,11 @@ const RETRY_INTERVAL_MS = 1_000;
  */
 export async function checkMasterKeysFit(configuration: Configuration, pawl: Pawl, writeLine: (line: string) => void): Promise<void> {
   const isConfigured = configuration.settings["encryption.masterKeys"] !== undefined;
-  const masterKeys = await (isConfigured ? readWhenReachable(() => pawl.encryption.status()) : pawl.encryption.status().catch(() => []));
+  const masterKeys = await (isConfigured
+    ? readWhenReachable(() => serviceOf(pawl).encryption.status())
+    : serviceOf(pawl)
+        .encryption.status()
+        .catch(() => []));
   const missing = masterKeys.filter(({ here }) => !here);
   if (missing.length === 0) return;
   const names = missing.map(({ master }) => master).join(", ");

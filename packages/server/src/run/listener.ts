@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { SecureContextOptions } from "node:tls";
-import { pawlError } from "pawl";
+import { pawlError } from "pawl/service";
 import type { Address } from "../config/kinds.js";
 import { ConfigError, reasonOf } from "../config/problem.js";
 import { refuseSocket, SERVER_LIMITS } from "../http/app.js";

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
-import type { AnyTask, CodeSchedule } from "pawl";
+import type { AnyTask } from "pawl";
+import type { CodeSchedule } from "pawl/service";
 import { importModule, loadFailure } from "../config/file.js";
 import { ConfigError, type Problem } from "../config/problem.js";
 

@@ -1,4 +1,5 @@
 import type { Pawl } from "pawl";
+import { serviceOf } from "pawl/service";
 import { DEFAULT_PORT } from "../config/settings.js";
 import { HttpListener } from "./listener.js";
 import { apiRouter } from "./router.js";
@@ -13,7 +14,7 @@ const ANY_PORT = 0;
 
 /** The API of a store that is open already, for this machine alone: at the usual port, or at any where that is taken. */
 export async function openLocalApi(pawl: Pawl): Promise<LocalApi> {
-  const router = await apiRouter({ pawl, audit: pawl.audit, replies: pawl.replies });
+  const router = await apiRouter({ pawl, audit: serviceOf(pawl).audit, replies: serviceOf(pawl).idempotency });
   const listener = new HttpListener();
   const address = await listener.listen({ host: HOST, port: DEFAULT_PORT }).catch(() => listener.listen({ host: HOST, port: ANY_PORT }));
   listener.setHandler(router.handler);

@@ -1,4 +1,5 @@
-import { isMasterKey, MIN_PEPPER_BYTES, type OpenOptions } from "pawl";
+import type { OpenOptions } from "pawl";
+import { isMasterKey, MIN_PEPPER_BYTES } from "pawl/service";
 import { InvalidSetting } from "../config/kinds.js";
 import { ConfigError, reasonOf, runAllChecks, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";

@@ -1,5 +1,6 @@
 import { basename } from "node:path";
-import { type AnyTask, isPawlError, type OpenOptions, open, unknownLimitPaths } from "pawl";
+import { type AnyTask, isPawlError, type OpenOptions, open } from "pawl";
+import { unknownLimitPaths } from "pawl/service";
 import { anchorKeyOf } from "../audit/configured-anchors.js";
 import { ConfigError, runAllChecks, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";

@@ -1,4 +1,6 @@
-import { type Duration, milliseconds, type OpenWait, open, type Pawl, type Pusher, type Worker, type WorkOptions } from "pawl";
+import { type Duration, open, type Pawl } from "pawl";
+import { milliseconds, type Pusher, serviceOf, type Waiting } from "pawl/service";
+import type { Worker, WorkOptions } from "pawl/worker";
 import { startAnchorWriter } from "../audit/configured-anchors.js";
 import { reasonOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
@@ -69,7 +71,7 @@ export async function startService(configuration: Configuration, environment: Se
       tasks,
       onWaiting: (what) => writeLine(waitingLine(what), what.for === "server" ? "warn" : "info"),
     });
-    const { audit, replies } = pawl;
+    const { audit, idempotency: replies } = serviceOf(pawl);
     await checkMasterKeysFit(configuration, pawl, writeLine);
     bulk.attach(pawl, audit);
     purges.attach(pawl);
@@ -90,7 +92,7 @@ export async function startService(configuration: Configuration, environment: Se
     const router = await (settings.components.includes("api") ? apiRouter : healthRouter)(requests, metricsOptions(configuration));
     opened?.listener.setHandler(router.handler);
     const worker = settings.components.includes("worker") ? await pawl.work(workOptions(configuration)) : undefined;
-    const pusher = worker === undefined ? undefined : await pawl.push(deliverer(targetRules(settings)), pushOptions(configuration));
+    const pusher = worker === undefined ? undefined : await serviceOf(pawl).push(deliverer(targetRules(settings)), pushOptions(configuration));
     return runningService({ configuration, pawl, worker, pusher, opened, router, anchors, tracing });
   } catch (error) {
     await opened?.close(AbortSignal.abort());

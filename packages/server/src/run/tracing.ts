@@ -1,5 +1,5 @@
 import { type TracerProvider, trace } from "@opentelemetry/api";
-import type { Tracing } from "pawl";
+import type { Tracing } from "pawl/service";
 import { importModule, loadFailure } from "../config/file.js";
 import { ConfigError, whereOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";

@@ -1,4 +1,5 @@
-import type { EventName, Pawl } from "pawl";
+import type { Pawl } from "pawl";
+import type { EventName } from "pawl/service";
 import { type ActivityMark, EVENT_PHRASES } from "../telemetry/logs/event-phrases.js";
 
 /** One thing that happened, as people read it. */

@@ -1,4 +1,6 @@
-import type { Pawl, PawlInfo, QueueView, RunningJob, Worker } from "pawl";
+import type { Pawl } from "pawl";
+import type { PawlInfo, QueueView } from "pawl/service";
+import type { RunningJob, Worker } from "pawl/worker";
 import { type Activity, followActivity } from "./activity.js";
 
 /** Everything a live view shows, at one instant. */

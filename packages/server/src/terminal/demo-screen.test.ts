@@ -1,4 +1,5 @@
-import type { QueueView, RunningJob, StateCounts } from "pawl";
+import type { QueueView, StateCounts } from "pawl/service";
+import type { RunningJob } from "pawl/worker";
 import { describe, expect, test } from "vitest";
 import { elapsed } from "../text/amounts.js";
 import type { DemoPicture, RecentActivity } from "./demo-board.js";

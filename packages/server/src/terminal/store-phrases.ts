@@ -1,4 +1,4 @@
-import type { PawlInfo, StateCounts } from "pawl";
+import type { PawlInfo, StateCounts } from "pawl/service";
 import { plural } from "../text/amounts.js";
 
 const ENGINES = { memory: "memory", postgres: "Postgres", embedded: "embedded Postgres", pglite: "PGlite" } as const;

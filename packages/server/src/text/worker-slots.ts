@@ -1,4 +1,4 @@
-import type { LiveWorkerView } from "pawl";
+import type { LiveWorkerView } from "pawl/service";
 
 /** How full a worker is: "3 of 10", and how many of them go on beyond their time. One of an older version says how many it has, and no more. */
 export function slotsText({ concurrency, slots }: Pick<LiveWorkerView, "concurrency" | "slots">): string {

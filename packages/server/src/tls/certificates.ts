@@ -1,6 +1,6 @@
 import { readFile, stat } from "node:fs/promises";
 import type { SecureContextOptions } from "node:tls";
-import { type CertificateTexts, certificateFaults } from "pawl";
+import { type CertificateTexts, certificateFaults } from "pawl/service";
 import { ConfigError, reasonOf, runAllChecks } from "../config/problem.js";
 import type { Secret } from "../secrets/secret.js";
 

@@ -13,7 +13,7 @@ import type { RetryPolicy } from "./retry.js";
 export interface JobDefaults {
   readonly queue?: string;
   /** 0–9, or low (2), normal (5), high (7), critical (9) */
-  readonly priority?: number | PriorityName;
+  readonly priority?: PriorityOption;
   readonly retry?: RetryPolicy;
   readonly timeout?: Duration;
   /** over all attempts, from the due time */
@@ -25,6 +25,8 @@ export interface JobDefaults {
   readonly spread?: Duration;
 }
 export type PriorityName = "low" | "normal" | "high" | "critical";
+/** 0 to 9 (9 is most urgent), or a name for 2, 5, 7 or 9. */
+export type PriorityOption = number | PriorityName;
 
 export interface TaskOptions<Schema extends StandardSchemaV1 | undefined = undefined, In = unknown> extends JobDefaults {
   /** any Standard Schema; checked when a job is enqueued and again before it runs */

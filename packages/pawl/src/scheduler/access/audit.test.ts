@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { StoredEntry } from "../../core/access/audit-entry.js";
+import { serviceOf } from "../../service-of.js";
 import type { AuditHead } from "../../store/port/access/audit.js";
 import type { Store } from "../../store/port/index.js";
 import { wrapStore } from "../../store/wrap/wrap-store.js";
@@ -24,7 +25,7 @@ afterEach(() => world.close());
 
 async function fill(count: number, more: Partial<NewAudit> = {}): Promise<void> {
   for (let n = 0; n < count; n++) {
-    await world.pawl.audit.record({ ...ENTRY, subject: `job:${n}`, ...more });
+    await serviceOf(world.pawl).audit.record({ ...ENTRY, subject: `job:${n}`, ...more });
     await world.clock.advance(1);
   }
 }
@@ -49,35 +50,35 @@ const body = async (at: number) => ((await store.audit.read("acme", { after: at 
 
 describe("the audit log", () => {
   test("tells who did what to what, when and from where, newest first", async () => {
-    const link = await world.pawl.audit.record({ ...ENTRY, address: "192.0.2.1", request: "r-1", details: { verb: "cancel", count: 2 } });
+    const link = await serviceOf(world.pawl).audit.record({ ...ENTRY, address: "192.0.2.1", request: "r-1", details: { verb: "cancel", count: 2 } });
     expect(link.seq).toBe(1);
     await fill(2, { actor: "key:b" });
-    const { entries, next } = await world.pawl.audit.list({ tenant: "acme" }, { limit: 2 });
+    const { entries, next } = await serviceOf(world.pawl).audit.list({ tenant: "acme" }, { limit: 2 });
     expect(entries.map(({ seq, actor }) => [seq, actor])).toEqual([
       [3, "key:b"],
       [2, "key:b"],
     ]);
-    const rest = await world.pawl.audit.list({ tenant: "acme" }, { limit: 2, before: next as number });
+    const rest = await serviceOf(world.pawl).audit.list({ tenant: "acme" }, { limit: 2, before: next as number });
     expect(rest.next).toBeUndefined();
     expect(rest.entries[0]).toMatchObject({ ...ENTRY, seq: 1, address: "192.0.2.1", request: "r-1", details: { verb: "cancel", count: 2 } });
     expect(rest.entries[0]?.at).toBeInstanceOf(Date);
-    expect((await world.pawl.audit.list({ tenant: "acme", actor: "key:a", since: new Date(0) })).entries).toHaveLength(1);
-    expect((await world.pawl.audit.list()).entries, "the store's own chain").toEqual([]);
+    expect((await serviceOf(world.pawl).audit.list({ tenant: "acme", actor: "key:a", since: new Date(0) })).entries).toHaveLength(1);
+    expect((await serviceOf(world.pawl).audit.list()).entries, "the store's own chain").toEqual([]);
   });
 
   test("is whole after a thousand and one entries in two chains", async () => {
     await fill(1_001);
     await fill(1, { tenant: undefined });
-    expect(await world.pawl.audit.verify()).toEqual({ ok: true, chains: 2, entries: 1_002, faults: [], caveat: expect.any(String) });
+    expect(await serviceOf(world.pawl).audit.verify()).toEqual({ ok: true, chains: 2, entries: 1_002, faults: [], caveat: expect.any(String) });
   });
 
   test("takes what strangers send for text, however long or hostile, and one line of it (S73)", async () => {
     const hostile = `\r\n{"fake":"entry"}\u001b[31m\u0000\ud800 ${"x".repeat(10_000)}`;
-    await world.pawl.audit.record({ ...ENTRY, actor: hostile, subject: hostile, details: { [hostile]: hostile } });
+    await serviceOf(world.pawl).audit.record({ ...ENTRY, actor: hostile, subject: hostile, details: { [hostile]: hostile } });
     const [stored] = await store.audit.read("acme", { after: 0, limit: 1 });
     for (const control of ["\r", "\n", "\u0000", "\u001b"]) expect(stored?.body).not.toContain(control);
     expect(stored?.body.length).toBeLessThan(4_000);
-    expect((await world.pawl.audit.verify()).ok).toBe(true);
+    expect((await serviceOf(world.pawl).audit.verify()).ok).toBe(true);
   });
 
   test("refuses what is no entry", async () => {
@@ -90,11 +91,14 @@ describe("the audit log", () => {
       { ...ENTRY, details: { endless: Number.POSITIVE_INFINITY } },
       undefined,
     ];
-    for (const entry of bad) await expect(world.pawl.audit.record(entry as NewAudit)).rejects.toMatchObject({ code: "option_invalid" });
-    await expect(world.pawl.audit.list({ actr: "a" } as never)).rejects.toThrow(/did you mean actor/);
+    for (const entry of bad) await expect(serviceOf(world.pawl).audit.record(entry as NewAudit)).rejects.toMatchObject({ code: "option_invalid" });
+    await expect(serviceOf(world.pawl).audit.list({ actr: "a" } as never)).rejects.toThrow(/did you mean actor/);
     for (const actor of [1, "a\u0000", "\ud800"])
-      await expect(world.pawl.audit.list({ actor } as never)).rejects.toMatchObject({ code: "option_invalid", details: { option: "query.actor" } });
-    await expect(world.pawl.audit.list({}, { limit: 1e9 })).rejects.toMatchObject({ code: "option_invalid" });
+      await expect(serviceOf(world.pawl).audit.list({ actor } as never)).rejects.toMatchObject({
+        code: "option_invalid",
+        details: { option: "query.actor" },
+      });
+    await expect(serviceOf(world.pawl).audit.list({}, { limit: 1e9 })).rejects.toMatchObject({ code: "option_invalid" });
   });
 });
 
@@ -110,7 +114,7 @@ describe("verification finds (S71)", () => {
     expect(
       await fault(
         tampered((chain) => chain),
-        await world.pawl.audit.heads(),
+        await serviceOf(world.pawl).audit.heads(),
       ),
     ).toBe("");
   });
@@ -138,7 +142,7 @@ describe("verification finds (S71)", () => {
   });
 
   test("an end that was cut off with its head, by what was anchored", async () => {
-    const anchors = await world.pawl.audit.heads();
+    const anchors = await serviceOf(world.pawl).audit.heads();
     const [last] = await store.audit.read("acme", { after: 7, limit: 1 });
     const audit = tampered(
       (chain) => chain.slice(0, 8),
@@ -149,7 +153,7 @@ describe("verification finds (S71)", () => {
   });
 
   test("a whole chain that was removed, by what was anchored", async () => {
-    const anchors = await world.pawl.audit.heads();
+    const anchors = await serviceOf(world.pawl).audit.heads();
     const audit = tampered(
       () => [],
       () => [],
@@ -173,11 +177,11 @@ describe("verification finds (S71)", () => {
     const anchors = await Promise.all([4, 6, 9].map(async (seq) => (await store.audit.read("acme", { after: seq - 1, limit: 1 }))[0] as StoredEntry));
     const forged = await openTest({ work: false, maintenance: false });
     for (let n = 0; n < 10; n++) {
-      await forged.pawl.audit.record({ ...ENTRY, subject: n < 5 ? `job:${n}` : "job:forged" });
+      await serviceOf(forged.pawl).audit.record({ ...ENTRY, subject: n < 5 ? `job:${n}` : "job:forged" });
       await forged.clock.advance(1);
     }
-    expect((await forged.pawl.audit.verify()).ok).toBe(true);
-    expect((await forged.pawl.audit.verify({ anchors })).faults).toMatchObject([{ why: "anchor_mismatch", seq: 4 }]);
+    expect((await serviceOf(forged.pawl).audit.verify()).ok).toBe(true);
+    expect((await serviceOf(forged.pawl).audit.verify({ anchors })).faults).toMatchObject([{ why: "anchor_mismatch", seq: 4 }]);
     await forged.close();
   });
 });

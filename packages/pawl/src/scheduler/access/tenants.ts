@@ -17,24 +17,26 @@ export interface Tenants extends PolicyOperator<"tenant", TenantView> {
   purge(tenant: string, how?: PurgeOptions): Promise<PurgeProgress>;
 }
 
-/** Where the store is, a purge can also be asked for here and carried out elsewhere. */
-export interface LocalTenants extends Tenants {
+/** Purges of tenants, requested by one process and carried out by another. */
+export interface Purges {
   /**
-   * The id of a purge to carry out; of one tenant there is one at a time. `prepare` is given the id of a new one before it
-   * is noted: who arranges there for it to be carried out leaves no purge that nobody sees to.
+   * Requests a purge and answers its id; a tenant has one at a time. `prepare` is given the id of a new purge before it is
+   * noted: a caller that arranges there for it to be carried out leaves no purge that nobody sees to.
    */
-  requestPurge(tenant: string, prepare?: (id: string) => Promise<unknown>): Promise<string>;
-  carryOutPurge(id: string, how?: PurgeOptions): Promise<PurgeProgress>;
-  /** Those that were asked for and are not done, oldest first. */
-  purges(): Promise<readonly PurgeView[]>;
+  request(tenant: string, prepare?: (id: string) => Promise<unknown>): Promise<string>;
+  /** Carries out a purge that was requested. */
+  carryOut(id: string, how?: PurgeOptions): Promise<PurgeProgress>;
+  /** Purges that were requested and are not done, oldest first. */
+  list(): Promise<readonly PurgeView[]>;
 }
 
 const PURGE_KEYS: ReadonlySet<string> = new Set(["onProgress", "signal"] satisfies (keyof PurgeOptions)[]);
 
-export class StoredTenants extends StoredPolicies<"tenant", TenantView> implements LocalTenants {
+export class StoredTenants extends StoredPolicies<"tenant", TenantView> implements Tenants {
   constructor(
     store: Store,
     private readonly clock: Clock,
+    private readonly purges: Purges,
     private readonly depsOf: (tenant: string) => Omit<ExportDeps, "tenant" | "jobs" | "clock">,
   ) {
     super(store, "tenant", [], ({ name: tenant, paused, policy }) => ({ tenant, paused, policy }));
@@ -47,10 +49,17 @@ export class StoredTenants extends StoredPolicies<"tenant", TenantView> implemen
 
   async purge(tenant: string, how: PurgeOptions = {}): Promise<PurgeProgress> {
     checkHow(how);
-    return this.carryOutPurge(await this.requestPurge(tenant), how);
+    return this.purges.carryOut(await this.purges.request(tenant), how);
   }
+}
 
-  async requestPurge(tenant: string, prepare?: (id: string) => Promise<unknown>): Promise<string> {
+export class StoredPurges implements Purges {
+  constructor(
+    private readonly store: Store,
+    private readonly clock: Clock,
+  ) {}
+
+  async request(tenant: string, prepare?: (id: string) => Promise<unknown>): Promise<string> {
     if (checkName("tenant", tenant) === OWN_TENANT) throw invalid("tenant", "it is Pawl's own, and purges are its jobs");
     const existing = (await this.store.purges.list()).find((purge) => purge.tenant === tenant);
     if (existing !== undefined) return existing.id;
@@ -59,11 +68,11 @@ export class StoredTenants extends StoredPolicies<"tenant", TenantView> implemen
     return this.store.purges.begin(id, tenant);
   }
 
-  async carryOutPurge(id: string, how: PurgeOptions = {}): Promise<PurgeProgress> {
+  async carryOut(id: string, how: PurgeOptions = {}): Promise<PurgeProgress> {
     return carryOutPurge(this.store, this.clock, id, checkHow(how));
   }
 
-  async purges(): Promise<readonly PurgeView[]> {
+  async list(): Promise<readonly PurgeView[]> {
     return (await this.store.purges.list()).map(({ askedAt, ...purge }) => ({ ...purge, askedAt: new Date(askedAt) }));
   }
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { serviceOf } from "../../service-of.js";
 import { openTest, type TestPawl } from "../../testing/open.js";
 
 const REQUEST = { tenant: "acme", credential: "a", key: "k", hash: "h" };
@@ -11,19 +12,19 @@ beforeEach(async () => {
 afterEach(() => world.close());
 
 async function begun() {
-  const start = await world.pawl.replies.begin(REQUEST);
+  const start = await serviceOf(world.pawl).idempotency.begin(REQUEST);
   if (start.kind !== "begun") throw new Error(start.kind);
   return start;
 }
 
 test("a request with a key is carried out by one, and its answer kept for a day", async () => {
   const start = await begun();
-  expect(await world.pawl.replies.begin(REQUEST)).toEqual({ kind: "in_flight", retryIn: 60_000 });
-  expect(await world.pawl.replies.begin({ ...REQUEST, hash: "other" })).toEqual({ kind: "different" });
+  expect(await serviceOf(world.pawl).idempotency.begin(REQUEST)).toEqual({ kind: "in_flight", retryIn: 60_000 });
+  expect(await serviceOf(world.pawl).idempotency.begin({ ...REQUEST, hash: "other" })).toEqual({ kind: "different" });
   expect(await start.finish(REPLY)).toBe("kept");
-  expect(await world.pawl.replies.begin(REQUEST)).toEqual({ kind: "replied", reply: REPLY });
+  expect(await serviceOf(world.pawl).idempotency.begin(REQUEST)).toEqual({ kind: "replied", reply: REPLY });
   await world.advance("24h");
-  expect(await world.pawl.replies.begin(REQUEST)).toMatchObject({ kind: "begun" });
+  expect(await serviceOf(world.pawl).idempotency.begin(REQUEST)).toMatchObject({ kind: "begun" });
 });
 
 test("a request that did nothing can be sent again at once", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { task } from "../../core/jobs/task.js";
 import type { JsonSchema } from "../../core/values/json-schema.js";
-import { openTest } from "../../testing/index.js";
+import { openTest } from "../../testing.js";
 
 /** Knows one word: `{ "const": x }`. */
 const compileSchema = (schema: JsonSchema): StandardSchemaV1 => {

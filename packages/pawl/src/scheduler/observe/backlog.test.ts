@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { task } from "../../core/jobs/task.js";
+import { serviceOf } from "../../service-of.js";
 import { openTest } from "../../testing/open.js";
 
 const work = task<number, void>("work", () => {});
@@ -14,7 +15,7 @@ describe("depths", () => {
     await (await pawl.enqueue(work, 3)).pause();
     await pawl.queues.pause("mail");
     await world.advance("90s");
-    const { rows, waits, parked, tenants, paused } = await pawl.depths({ tenants: ["a", "b", "c"] });
+    const { rows, waits, parked, tenants, paused } = await serviceOf(pawl).backlog({ tenants: ["a", "b", "c"] });
     expect(rows.map(({ queue, task: name, counts }) => [queue, name, counts.ready, counts.parked])).toEqual([
       ["default", "serial", 1, 2],
       ["default", "work", 0, 1],
@@ -31,7 +32,7 @@ describe("depths", () => {
 
   test("of nothing are nothing", async () => {
     await using world = await openTest({ work: false });
-    expect(await world.pawl.depths()).toEqual({
+    expect(await serviceOf(world.pawl).backlog()).toEqual({
       rows: [],
       waits: [],
       parked: { paused: 0, concurrency: 0, serial: 0, rate: 0, key_paused: 0 },
@@ -46,7 +47,7 @@ describe("depths", () => {
       serial,
       Array.from({ length: 12_001 }, (_, n) => n),
     );
-    expect((await world.pawl.depths()).parked.serial).toBe(12_000);
+    expect((await serviceOf(world.pawl).backlog()).parked.serial).toBe(12_000);
   });
 
   test.each([
@@ -55,6 +56,6 @@ describe("depths", () => {
     ["too many tenants", { tenants: Array.from({ length: 101 }, (_, n) => `t${n}`) }, /of\.tenants.*101 are more than 100/],
   ])("refuse %s", async (_, of, says) => {
     await using world = await openTest({ work: false });
-    await expect(world.pawl.depths(of as object)).rejects.toThrow(says);
+    await expect(serviceOf(world.pawl).backlog(of as object)).rejects.toThrow(says);
   });
 });

@@ -5,7 +5,7 @@ import type { EventName } from "../../core/observe/event.js";
 import { Bus } from "../../runtime/process/bus.js";
 import { memoryStore } from "../../store/memory/index.js";
 import type { Store } from "../../store/port/index.js";
-import { virtualClock } from "../../testing/index.js";
+import { virtualClock } from "../../testing.js";
 import { ClusterEventRecorder } from "./event-recorder.js";
 import { clusterEvents, type EventBatch } from "./event-tail.js";
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { open, schedule, task } from "../../index.js";
 import type { Store } from "../../store/port/index.js";
-import { faultyStore, openTest, type TestOptions, type TestPawl } from "../../testing/index.js";
+import { faultyStore, openTest, type TestOptions, type TestPawl } from "../../testing.js";
 import type { ScheduleOptions } from "./schedule.js";
 import type { Schedules } from "./schedules.js";
 

@@ -6,6 +6,7 @@ import { type AnyTask, task } from "../../core/jobs/task.js";
 import { type PawlOptions, startPawl } from "../../pawl.js";
 import { idempotencyKeyOfBatch, idempotencyKeyOfJob } from "../../scheduler/enqueue/idempotency-key.js";
 import { schedule } from "../../scheduler/schedules/schedule.js";
+import { serviceOf } from "../../service-of.js";
 import { memoryStore } from "../memory/index.js";
 import type { Store } from "../port/index.js";
 import { inputContext, jobContext } from "./encrypter.js";
@@ -146,7 +147,7 @@ describe("a store in which what jobs hold is encrypted", () => {
     await pawl.enqueue(charge, { card: "1" });
     await using keyless = await start(store, undefined, [charge]);
     await expect(keyless.work()).rejects.toMatchObject({ code: "encryption_missing" });
-    expect(await keyless.encryption.status()).toMatchObject([{ count: 1, here: false }]);
+    expect(await serviceOf(keyless).encryption.status()).toMatchObject([{ count: 1, here: false }]);
     await using stranger = await start(store, [key()], [charge]);
     await expect(stranger.work()).rejects.toMatchObject({ code: "master_key_missing" });
   });
@@ -200,11 +201,11 @@ describe("a store in which what jobs hold is encrypted", () => {
     await using before = await start(store, [old], [charge]);
     const job = await before.enqueue(charge, { card: "1" });
     await using both = await start(store, [fresh, old]);
-    expect((await both.encryption.status()).map(({ count, here }) => [count, here])).toEqual([
+    expect((await serviceOf(both).encryption.status()).map(({ count, here }) => [count, here])).toEqual([
       [0, true],
       [1, true],
     ]);
-    expect(await both.encryption.rewrap()).toEqual({ rewrapped: 1, left: 0 });
+    expect(await serviceOf(both).encryption.rewrap()).toEqual({ rewrapped: 1, left: 0 });
     await using after = await start(store, [fresh], [charge]);
     await after.work();
     expect(await after.jobs.result(job)).toMatchObject({ charged: "1" });
@@ -214,7 +215,7 @@ describe("a store in which what jobs hold is encrypted", () => {
     const store = memoryStore();
     await using pawl = await start(store, [key()], [charge]);
     const first = await pawl.enqueue(charge, { card: "1" });
-    expect(await pawl.encryption.rotate("default")).toEqual({ version: 2 });
+    expect(await serviceOf(pawl).encryption.rotate("default")).toEqual({ version: 2 });
     const second = await pawl.enqueue(charge, { card: "2" });
     const keyIn = async (id: typeof first.id) => (await store.jobs.get(EVERYONE, id))?.input.split(":")[4];
     expect(await keyIn(first.id)).not.toBe(await keyIn(second.id));
@@ -307,8 +308,8 @@ describe("a store in which what jobs hold is encrypted", () => {
     const ids = async (keys: readonly string[], request: string) => {
       await using pawl = await start(watched, keys, [charge]);
       const jobs = await pawl.enqueueMany(charge, inputs, { idempotencyKey: request });
-      await pawl.encryption.rewrap();
-      await pawl.encryption.rotate("default");
+      await serviceOf(pawl).encryption.rewrap();
+      await serviceOf(pawl).encryption.rotate("default");
       return jobs.map(({ id }) => id);
     };
     const first = await ids([old], "r");
@@ -342,8 +343,8 @@ describe("a store in which what jobs hold is encrypted", () => {
       await using pawl = await start(watched, keys, [charge, fail]);
       const job = await pawl.enqueue(charge, { card }, { idempotencyKey: request });
       await expect(pawl.enqueue(fail, { card }, { idempotencyKey: request })).rejects.toMatchObject({ code: "idempotency_key_reused" });
-      await pawl.encryption.rewrap();
-      await pawl.encryption.rotate("default");
+      await serviceOf(pawl).encryption.rewrap();
+      await serviceOf(pawl).encryption.rotate("default");
       return job.id;
     };
     const first = await use([old], "r");

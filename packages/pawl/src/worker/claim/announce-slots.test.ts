@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { task } from "../../core/jobs/task.js";
+import { serviceOf } from "../../service-of.js";
 import { openTest, type TestOptions, type TestPawl } from "../../testing/open.js";
 
 let world: TestPawl;
@@ -65,7 +66,7 @@ describe("a worker tells the others how full it is", () => {
 
   test("what a worker elsewhere runs is told by its host", async () => {
     await open({ work: false });
-    const host = world.pawl.host({ name: "python", instance: "00000000-0000-4000-8000-00000000000a" });
+    const host = serviceOf(world.pawl).host({ name: "python", instance: "00000000-0000-4000-8000-00000000000a" });
     await world.pawl.enqueueMany("resize", many(3));
     const since = world.clock.now();
     const [lease] = await host.claim({ tasks: [{ name: "resize" }], limit: 2, concurrency: 2, wait: "1s" });

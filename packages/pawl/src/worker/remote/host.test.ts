@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { BOUNDS } from "../../core/values/bounds.js";
 import type { Pawl } from "../../pawl.js";
+import { serviceOf } from "../../service-of.js";
 import type { Store } from "../../store/port/index.js";
 import { faultyStore } from "../../testing/faulty.js";
 import { openTest, type TestPawl } from "../../testing/open.js";
@@ -11,7 +12,7 @@ const INSTANCE = "00000000-0000-4000-8000-00000000000a";
 const TASKS: readonly HostedTask[] = [{ name: "resize" }];
 
 function hostOf(pawl: Pawl, options: Partial<HostOptions> = {}): Host {
-  return pawl.host({ name: "python", instance: INSTANCE, ...options });
+  return serviceOf(pawl).host({ name: "python", instance: INSTANCE, ...options });
 }
 
 /** Lets time pass until the host has answered. */

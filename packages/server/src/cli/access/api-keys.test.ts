@@ -1,4 +1,4 @@
-import { parseApiKey } from "pawl";
+import { parseApiKey, serviceOf } from "pawl/service";
 import { describe, expect, test } from "vitest";
 import { CliFixture } from "../../../../../test/support/fixtures/cli-fixture.js";
 import { EXIT } from "../exit.js";
@@ -26,7 +26,7 @@ describe("pawl api-keys", () => {
     expect(exit).toBe(EXIT.done);
     const key = parseApiKey(out.trim());
     expect(err).toContain(`key ${key?.id} (ci) is shown this once`);
-    expect(await fixture.pawl.apiKeys.verify(out.trim())).toMatchObject({
+    expect(await serviceOf(fixture.pawl).apiKeys.verify(out.trim())).toMatchObject({
       ok: true,
       credential: {
         tenant: "acme",
@@ -53,10 +53,13 @@ describe("pawl api-keys", () => {
     await using fixture = await CliFixture.start(options);
     const first = (await fixture.run("api-keys", "create", "ci", "--role", "viewer")).out.trim();
     const id = parseApiKey(first)?.id as string;
-    const second = (await fixture.run("api-keys", "rotate", id, "--keep-old-for", "1h")).out.trim();
-    expect([(await fixture.pawl.apiKeys.verify(first)).ok, (await fixture.pawl.apiKeys.verify(second)).ok]).toEqual([true, true]);
-    expect((await fixture.run("api-keys", "revoke", id)).out).toContain(`revoked ${id} (ci)`);
-    const { entries } = await fixture.pawl.audit.list();
+    const second = (await fixture.run("keys", "rotate", id, "--keep-old-for", "1h")).out.trim();
+    expect([(await serviceOf(fixture.pawl).apiKeys.verify(first)).ok, (await serviceOf(fixture.pawl).apiKeys.verify(second)).ok]).toEqual([
+      true,
+      true,
+    ]);
+    expect((await fixture.run("keys", "revoke", id)).out).toContain(`revoked ${id} (ci)`);
+    const { entries } = await serviceOf(fixture.pawl).audit.list();
     expect(entries.map(({ action, outcome, subject }) => [action, outcome, subject])).toEqual([
       ["apiKeys.revoke", "allowed", `key:${id}`],
       ["apiKeys.rotate", "allowed", `key:${id}`],
@@ -83,7 +86,7 @@ describe("pawl api-keys", () => {
     expect((await fixture.run("audit", "list", "--before", "-1")).exit).toBe(EXIT.usage);
     expect((await fixture.run("audit", "verify", "--anchors", "x")).exit).toBe(EXIT.usage);
     expect((await fixture.run("audit", "verify", "--anchors", "/nowhere", "--key", "/nowhere")).err).toContain("cannot be read");
-    expect(await fixture.pawl.apiKeys.list()).toEqual({ keys: [] });
+    expect(await serviceOf(fixture.pawl).apiKeys.list()).toEqual({ keys: [] });
   });
 });
 

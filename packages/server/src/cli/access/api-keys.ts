@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type ApiKeyView, type ApiKeyWithSecret, type Grant, ROLES } from "pawl";
+import { type ApiKeyView, type ApiKeyWithSecret, type Grant, ROLES, serviceOf } from "pawl/service";
 import { gather, whole } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import type { Cell } from "../table.js";
@@ -44,7 +44,7 @@ export function build(command: Command, act: Act): void {
 }
 
 async function create({ out, pawl }: CommandSession, { role, tenant, task, queue, expiresIn }: CreateKeyFlags, name = ""): Promise<void> {
-  const { apiKeys } = await pawl();
+  const { apiKeys } = serviceOf(await pawl());
   const grants = role.map((one) => ({
     role: one,
     ...(task === undefined ? {} : { tasks: task }),
@@ -62,7 +62,7 @@ async function create({ out, pawl }: CommandSession, { role, tenant, task, queue
 
 async function list({ out, pawl }: CommandSession, { limit, after }: { limit: string; after?: string }): Promise<void> {
   const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
-  const listing = await (await pawl()).apiKeys.list(page);
+  const listing = await serviceOf(await pawl()).apiKeys.list(page);
   out.answer(listing, () => {
     out.table(["id", "name", "tenant", "may", "created", "used", "ends"], listing.keys.map(rowOf));
     if (listing.keys.length === 0) out.note("no keys");
@@ -71,12 +71,12 @@ async function list({ out, pawl }: CommandSession, { limit, after }: { limit: st
 }
 
 async function rotate({ out, pawl }: CommandSession, { keepOldFor }: { keepOldFor?: string }, id = ""): Promise<void> {
-  const { apiKeys } = await pawl();
+  const { apiKeys } = serviceOf(await pawl());
   show(out, await apiKeys.rotate(id, keepOldFor === undefined ? {} : { keepOldFor: keepOldFor as `${number}d` }));
 }
 
 async function revoke({ out, pawl }: CommandSession, _: object, id = ""): Promise<void> {
-  const key = await (await pawl()).apiKeys.revoke(id);
+  const key = await serviceOf(await pawl()).apiKeys.revoke(id);
   out.answer(key, () => out.line(`revoked ${key.id} (${key.name}); it is refused everywhere within 5 s`));
 }
 

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import type { Command } from "commander";
-import type { AuditOutcome, AuditView } from "pawl";
+import { type AuditOutcome, type AuditView, serviceOf } from "pawl/service";
 import { type AnchorReport, readAnchors } from "../../audit/anchor.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
 import { whole } from "../flags.js";
@@ -57,7 +57,7 @@ async function list({ out, pawl }: CommandSession, { limit, before, outcome, ...
     Object.entries({ tenant, actor, action, subject, since, until, outcome }).filter(([, value]) => value !== undefined),
   );
   const page = { limit: whole("--limit", limit, 1, 1_000), ...(before === undefined ? {} : { before: whole("--before", before) }) };
-  const listing = await (await pawl()).audit.list(filter as { outcome?: AuditOutcome }, page);
+  const listing = await serviceOf(await pawl()).audit.list(filter as { outcome?: AuditOutcome }, page);
   out.answer(listing, () => {
     out.table(["seq", "at", "who", "did", "to", "", "from"], listing.entries.map(rowOf));
     if (listing.entries.length === 0) out.note("no entries");
@@ -72,7 +72,7 @@ function rowOf({ seq, at, actor, action, subject, outcome, address }: AuditView)
 /** Exit code 1 where anything is wrong, so that a nightly job notices. */
 async function verify({ out, pawl }: CommandSession, { anchors: file, key }: VerifyAuditFlags): Promise<ExitCode> {
   const anchors = await anchorsOf(file, key);
-  const report = await (await pawl()).audit.verify({ anchors: anchors?.anchoredHeads ?? [] });
+  const report = await serviceOf(await pawl()).audit.verify({ anchors: anchors?.anchoredHeads ?? [] });
   const ok = report.ok && anchors?.brokenAt === undefined;
   const anchorReport = anchors === undefined ? {} : { anchors: { lines: anchors.lines, at: anchors.at, brokenAt: anchors.brokenAt } };
   out.answer({ ...report, ok, ...anchorReport }, () => {

@@ -1,5 +1,6 @@
 import { hostname, userInfo } from "node:os";
-import type { ApiKeyOptions, JobRef, NewAudit, Pawl, ScheduleReference, TargetReference } from "pawl";
+import type { JobRef, Pawl } from "pawl";
+import { type ApiKeyOptions, attachService, type NewAudit, type ScheduleReference, serviceOf, type TargetReference } from "pawl/service";
 
 /** What is told of an action: to what it is done, and in whose log; names and ids, never inputs. */
 export type AuditSubject = Pick<NewAudit, "subject" | "details" | "tenant">;
@@ -28,7 +29,10 @@ const target: DescribeAction = ([of, options]) => {
     typeof of === "string" ? { task: of, tenant: (options as { readonly tenant?: string } | undefined)?.tenant } : (of as TargetRef);
   return { subject: `target:${task}`, details: { target: task, ...(tenant === undefined ? {} : { tenant }) } };
 };
-const key: DescribeAction = async ([id], { apiKeys }) => ({ subject: `key:${id}`, tenant: (await apiKeys.get(id as string)).tenant });
+const key: DescribeAction = async ([id], pawl) => {
+  const { tenant } = await serviceOf(pawl).apiKeys.get(id as string);
+  return { subject: `key:${id}`, tenant };
+};
 
 /**
  * Everything that somebody may do to a store, by noun and verb, as the API names it. What is not here only reads: a test holds
@@ -44,9 +48,8 @@ export const AUDITED_ACTIONS: Readonly<Record<string, Readonly<Record<string, De
     resume: byName("tenant"),
     update: byName("tenant"),
     purge: byName("tenant"),
-    requestPurge: byName("tenant"),
-    carryOutPurge: byName("purge"),
   },
+  purges: { request: byName("tenant"), carryOut: byName("purge") },
   encryption: { rotate: byName("tenant"), rewrap: () => ({}) },
   breakers: { open: breaker, close: breaker, reset: breaker },
   schedules: {
@@ -76,12 +79,14 @@ const unauditedPawls = new WeakMap<Pawl, Pawl>();
  * not happen. A server tells its own.
  */
 export function auditActions(pawl: Pawl): Pawl {
-  const auditing = wrapProperties(pawl, (name, value) => {
-    const verbs = AUDITED_ACTIONS[name];
-    return verbs === undefined
-      ? value
-      : wrapProperties(value as object, (verb, method) => recordingMethod(`${name}.${verb}`, verbs[verb], method, pawl));
-  });
+  const recording = <T extends object>(nouns: T) =>
+    wrapProperties(nouns, (name, value) => {
+      const verbs = AUDITED_ACTIONS[name];
+      return verbs === undefined
+        ? value
+        : wrapProperties(value as object, (verb, method) => recordingMethod(`${name}.${verb}`, verbs[verb], method, pawl));
+    });
+  const auditing = attachService(recording(pawl), recording(serviceOf(pawl)));
   unauditedPawls.set(auditing, pawl);
   return auditing;
 }
@@ -104,7 +109,7 @@ function recordingMethod(action: string, describe: DescribeAction | undefined, m
 }
 
 async function record(pawl: Pawl, action: string, about: AuditSubject): Promise<void> {
-  await pawl.audit.record({ ...about, actor: `cli:${whoami()}`, action, outcome: "allowed" });
+  await serviceOf(pawl).audit.record({ ...about, actor: `cli:${whoami()}`, action, outcome: "allowed" });
 }
 
 /** As people and machines are known to each other; a user without a name, as in many containers, by number. */

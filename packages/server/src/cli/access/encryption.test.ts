@@ -1,3 +1,4 @@
+import { serviceOf } from "pawl/service";
 import { expect, test } from "vitest";
 import { CliFixture } from "../../../../../test/support/fixtures/cli-fixture.js";
 
@@ -12,7 +13,7 @@ test("pawl tenants purge asks first, says what is gone, and is audited", async (
   expect(lines.map((line) => JSON.parse(line).kind)).toEqual(["tenant", "job", "end"]);
   expect((await fixture.run("tenants", "purge", "acme", "--yes", "--json")).json).toMatchObject({ tenant: "acme", jobs: 1 });
   expect((await fixture.pawl.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
-  expect((await fixture.pawl.audit.list()).entries.map(({ action }) => action)).toEqual(["tenants.purge", "tenants.export"]);
+  expect((await serviceOf(fixture.pawl).audit.list()).entries.map(({ action }) => action)).toEqual(["tenants.purge", "tenants.export"]);
 });
 
 test("pawl encryption shows, rewraps and rotates keys, and says which setting is missing", async () => {

@@ -1,4 +1,5 @@
-import { bulkOutcomeOf, isFinished, type JobFilter, type JobView, type Pawl } from "pawl";
+import type { JobFilter, JobView, Pawl } from "pawl";
+import { bulkOutcomeOf, isFinished } from "pawl/service";
 import { recordAction } from "../access/audited-actions.js";
 import { confirm } from "../confirm.js";
 import { CliError, EXIT, type ExitCode, interrupted } from "../exit.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { DeadGroupsFilter } from "pawl";
+import type { DeadGroupsFilter } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import { whole } from "../flags.js";

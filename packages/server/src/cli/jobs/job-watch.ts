@@ -1,4 +1,5 @@
-import { type AttemptView, isFinished, type JobView, type LogPage, type LogView, type Pawl } from "pawl";
+import type { AttemptView, JobView, Pawl } from "pawl";
+import { isFinished, type Jobs, type LogView } from "pawl/service";
 import { EXIT, type ExitCode, interrupted } from "../exit.js";
 import type { Output } from "../output.js";
 import { pause } from "../pause.js";
@@ -64,7 +65,7 @@ export async function followLogs({ out, pawl, signal }: CommandSession, { follow
   for (;;) {
     const { state } = await jobs.get(id);
     for (let next: number | undefined = printed; next !== undefined; ) {
-      const page: LogPage = await jobs.logPage(id, { after: next });
+      const page: Awaited<ReturnType<Jobs["logPage"]>> = await jobs.logPage(id, { after: next });
       for (const line of page.lines) printLog(out, line);
       printed += page.lines.length;
       next = page.next;

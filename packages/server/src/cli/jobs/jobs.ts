@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { JobChange, JobView, Pawl } from "pawl";
+import type { JobView, Pawl } from "pawl";
+import type { JobChange } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { EXIT, interrupted } from "../exit.js";
 import { json, whole } from "../flags.js";

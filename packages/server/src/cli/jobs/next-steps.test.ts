@@ -1,4 +1,5 @@
-import type { Explanation, JobView, Reason } from "pawl";
+import type { Explanation, JobView } from "pawl";
+import type { Reason } from "pawl/service";
 import { describe, expect, test } from "vitest";
 import { nextSteps } from "./next-steps.js";
 

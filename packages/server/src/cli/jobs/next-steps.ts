@@ -1,4 +1,5 @@
-import type { Explanation, JobView, Reason } from "pawl";
+import type { Explanation, JobView } from "pawl";
+import type { Reason } from "pawl/service";
 
 /** What somebody who looks at a job may want to do: what lifts that which it waits for, or tells more of it. */
 export function nextSteps(job: JobView, explanation: Explanation | undefined): readonly string[] {

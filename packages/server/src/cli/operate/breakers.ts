@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { BreakerFilter, BreakerView } from "pawl";
+import type { BreakerFilter, BreakerView } from "pawl/service";
 import { parseCursor, whole } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import type { Cell } from "../table.js";

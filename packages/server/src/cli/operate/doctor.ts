@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { CHECKS, type Check, type Finding, isPawlError, type PawlError } from "pawl";
+import { isPawlError, type PawlError } from "pawl";
+import { CHECKS, type Check, type Finding } from "pawl/service";
 import { EXIT, type ExitCode } from "../exit.js";
 import type { Act, CommandSession } from "../session.js";
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { LimitListing, LimitsFilter, LimitView } from "pawl";
+import type { LimitsFilter, LimitsOperator, LimitView } from "pawl/service";
 import { usage } from "../exit.js";
 import { whole } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
@@ -14,7 +14,7 @@ interface LimitListFlags {
   readonly after?: string;
 }
 
-type LimitCursor = NonNullable<LimitListing["next"]>;
+type LimitCursor = NonNullable<Awaited<ReturnType<LimitsOperator["list"]>>["next"]>;
 
 export function build(command: Command, act: Act): void {
   const list = command

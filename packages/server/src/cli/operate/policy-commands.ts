@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { Pawl, PolicyChanges, PolicyKind, PolicyOperator, StateCounts } from "pawl";
+import type { Pawl } from "pawl";
+import type { PolicyChanges, PolicyKind, PolicyOperator, StateCounts } from "pawl/service";
 import { usage } from "../exit.js";
 import { rate, whole } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";

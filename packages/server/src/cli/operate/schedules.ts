@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import type { ScheduleReference, ScheduleView } from "pawl";
+import type { ScheduleView } from "pawl";
+import type { ScheduleReference } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { usage } from "../exit.js";
 import { instant, json, whole } from "../flags.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { GroupSeries, SeriesOptions, SeriesPointView, SeriesView } from "pawl";
+import type { GroupSeries, SeriesOptions, SeriesPointView, SeriesView } from "pawl/service";
 import { bars } from "../../terminal/bars.js";
 import { usage } from "../exit.js";
 import { instant, period } from "../flags.js";

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { TargetReference, TargetView, TargetWithSecret } from "pawl";
+import type { TargetReference, TargetView, TargetWithSecret } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { parseCursor, whole } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { open, type Pawl } from "pawl";
+import { serviceOf } from "pawl/service";
 import { openShop } from "../../demo/shop.js";
 import { shopTasks } from "../../demo/tasks.js";
 import { BulkTask } from "../../http/tasks/bulk-task.js";
@@ -53,7 +54,7 @@ export async function demo(store: string, options: DemoOptions): Promise<void> {
   stopShowing();
   const summary = await summaryLine(pawl, board);
   await pawl.close();
-  reportStopped(await pawl.unended(), print, summary);
+  reportStopped(await serviceOf(pawl).unended(), print, summary);
 }
 
 /** A word is a folder here, where the library would take it for a forgotten scheme. */

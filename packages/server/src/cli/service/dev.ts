@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { Command } from "commander";
-import { milliseconds } from "pawl";
+import { milliseconds, serviceOf } from "pawl/service";
 import { type Configuration, readConfiguration, type Sources } from "../../config/read.js";
 import { flagOf, type SettingName } from "../../config/settings.js";
 import { filesOf, folderOf, loadTaskFiles } from "../../run/load-tasks.js";
@@ -48,7 +48,7 @@ async function dev(sources: Sources): Promise<void> {
   stopPrinting();
   // Its worker has said how many.
   if (codes.includes(EXIT.unended)) process.exit(EXIT.unended);
-  reportStopped(await service.pawl.unended(), print);
+  reportStopped(await serviceOf(service.pawl).unended(), print);
   cancelForcedExit();
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { isPawlError, rolesScriptForPsql } from "pawl";
+import { isPawlError } from "pawl";
+import { rolesScriptForPsql } from "pawl/service";
 import { recordAction } from "../access/audited-actions.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import type { Act, CommandSession } from "../session.js";

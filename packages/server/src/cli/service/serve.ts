@@ -1,5 +1,6 @@
 import type { Command } from "commander";
-import { milliseconds, type Pawl } from "pawl";
+import type { Pawl } from "pawl";
+import { milliseconds, serviceOf } from "pawl/service";
 import { type Configuration, readConfiguration, type Sources } from "../../config/read.js";
 import { type Service, type ServiceEnvironment, startService } from "../../run/service.js";
 import { logTo } from "../../telemetry/logs/log.js";
@@ -45,7 +46,7 @@ async function serve(sources: Sources): Promise<void> {
   await service.stop();
   stopFollowing();
   if (stopReason === "stuck") process.exit(EXIT.stuck);
-  reportStopped(await service.pawl.unended(), writeLine);
+  reportStopped(await serviceOf(service.pawl).unended(), writeLine);
   cancelForcedExit();
   // Or the line to whoever started this would keep the process.
   if (process.connected) process.disconnect();

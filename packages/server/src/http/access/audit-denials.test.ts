@@ -1,4 +1,4 @@
-import type { NewAudit } from "pawl";
+import type { NewAudit } from "pawl/service";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { DenialAudit } from "./audit-denials.js";
 import { ANONYMOUS } from "./audit-request.js";

@@ -1,4 +1,4 @@
-import type { NewAudit } from "pawl";
+import type { NewAudit } from "pawl/service";
 import { ANONYMOUS, type AuditLog } from "./audit-request.js";
 
 /** ms */

@@ -1,4 +1,5 @@
-import { ACCESS, isPawlError, type NewAudit, type PawlError } from "pawl";
+import { isPawlError, type PawlError } from "pawl";
+import { ACCESS, type NewAudit } from "pawl/service";
 import type { AnyRoute } from "../contract/route.js";
 import type { RequestFields } from "../request/validate.js";
 import type { Principal } from "./principal.js";

@@ -1,10 +1,10 @@
-import type { JobView, PawlError, Scheduler, Subject } from "pawl";
-import { type Action, isOwnTask, isPawlError, pawlError, permit } from "pawl";
+import { isPawlError, type JobView, type Pawl, type PawlError, type Scheduler } from "pawl";
+import { type Action, isOwnTask, pawlError, permit, type Subject } from "pawl/service";
 import type { AnyRoute } from "../contract/route.js";
 import { tenantOf } from "../handler.js";
 import type { RequestFields } from "../request/validate.js";
 import { BULK_TASK } from "../tasks/bulk-task.js";
-import { isRestricted, type LaneReader, readableOf } from "./hidden-jobs.js";
+import { isRestricted, readableOf } from "./hidden-jobs.js";
 import type { Principal } from "./principal.js";
 
 export function refuseReserved(task: string): void {
@@ -16,7 +16,7 @@ export function refuseReserved(task: string): void {
  * about. Of a batch every item is checked, before anything is done. A job or schedule that a caller may not read is
  * answered as one that does not exist.
  */
-export function authorizer(route: AnyRoute): (caller: Principal, fields: RequestFields, scheduler: Scheduler, pawl: LaneReader) => Promise<void> {
+export function authorizer(route: AnyRoute): (caller: Principal, fields: RequestFields, scheduler: Scheduler, pawl: Pawl) => Promise<void> {
   const tenants = [...tenantPaths("params", route.params), ...tenantPaths("query", route.query), ...tenantPaths("body", route.body)];
   const { policy } = route;
   return async (caller, fields, scheduler, pawl) => {
@@ -80,7 +80,7 @@ interface DependentJob extends TaskAndQueue {
 type EnqueueBody = DependentJob & { readonly jobs?: readonly DependentJob[]; readonly options?: DependentJob };
 
 /** A job waits for those that its caller may read. Of another one, whether it exists and how it ends would be told by what becomes of this one. */
-async function checkParents(route: AnyRoute, caller: Principal, { jobs = [], options, ...one }: EnqueueBody, pawl: LaneReader): Promise<void> {
+async function checkParents(route: AnyRoute, caller: Principal, { jobs = [], options, ...one }: EnqueueBody, pawl: Pawl): Promise<void> {
   const shared = { task: one.task, dependsOn: options?.dependsOn };
   const fieldsWithParents = [
     { ...one, at: "/dependsOn" },

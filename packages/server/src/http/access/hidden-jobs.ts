@@ -1,20 +1,5 @@
-import {
-  type AttemptPage,
-  type DeadGroupView,
-  type Explanation,
-  type Failure,
-  type Grant,
-  isPawlError,
-  type JobPage,
-  type JobView,
-  type Pawl,
-  type PawlError,
-  pawlError,
-  permit,
-  type Reason,
-  reasonInWords,
-  type TickView,
-} from "pawl";
+import { type Explanation, type Failure, isPawlError, type JobView, type Pawl, type PawlError } from "pawl";
+import { type DeadGroupView, type Grant, type Jobs, pawlError, permit, type Reason, reasonInWords, serviceOf, type TickView } from "pawl/service";
 import type { EnqueuedAnswer } from "../contract/jobs/job-answer.js";
 import type { BatchItem } from "../contract/jobs/jobs.js";
 import type { AnyRoute } from "../contract/route.js";
@@ -31,12 +16,10 @@ function isUnrestricted({ tasks, queues }: Grant): boolean {
   return [tasks, queues].every((patterns) => patterns === undefined || patterns.includes("*"));
 }
 
-export type LaneReader = Pick<Pawl, "lanesOf">;
-
 /** Of jobs by their ids, those that a caller may read. One that is gone may have been anybody's. */
-export async function readableOf(ids: Iterable<string>, caller: Principal, pawl: LaneReader): Promise<(id: string) => boolean> {
+export async function readableOf(ids: Iterable<string>, caller: Principal, pawl: Pawl): Promise<(id: string) => boolean> {
   const { tenant } = caller;
-  const lanes = await pawl.lanesOf([...new Set(ids)], { tenant });
+  const lanes = await serviceOf(pawl).lanesOf([...new Set(ids)], { tenant });
   return (id) => {
     const lane = lanes.get(id.toLowerCase());
     return lane !== undefined && permit(caller, "jobs.read", { task: lane.task, queue: lane.queue }).allowed;
@@ -63,14 +46,14 @@ const HIDE_BY_ROUTE: Readonly<Record<string, HideJobs>> = {
 };
 
 /** An answer without the ids of jobs that its caller may not read. */
-export async function withoutHiddenJobs(answer: unknown, { id: route }: AnyRoute, caller: Principal, pawl: LaneReader): Promise<unknown> {
+export async function withoutHiddenJobs(answer: unknown, { id: route }: AnyRoute, caller: Principal, pawl: Pawl): Promise<unknown> {
   const hide = Object.hasOwn(HIDE_BY_ROUTE, route) && isRestricted(caller) ? HIDE_BY_ROUTE[route] : undefined;
   if (hide === undefined) return answer;
   if (answer instanceof RepeatedAnswer) return new RepeatedAnswer(await hideJobs(hideInRepeated, answer.answer, caller, pawl));
   return hideJobs(hide, answer, caller, pawl);
 }
 
-async function hideJobs(hide: HideJobs, answer: unknown, caller: Principal, pawl: LaneReader): Promise<unknown> {
+async function hideJobs(hide: HideJobs, answer: unknown, caller: Principal, pawl: Pawl): Promise<unknown> {
   const ids = new Set<string>();
   hide(answer as never, (job) => {
     ids.add(job);
@@ -80,7 +63,7 @@ async function hideJobs(hide: HideJobs, answer: unknown, caller: Principal, pawl
 }
 
 /** An error without the id of a job that its caller may not read. */
-export async function errorWithoutHiddenJobs(error: unknown, { id: route }: AnyRoute, caller: Principal, pawl: LaneReader): Promise<unknown> {
+export async function errorWithoutHiddenJobs(error: unknown, { id: route }: AnyRoute, caller: Principal, pawl: Pawl): Promise<unknown> {
   if (!isPawlError(error, "unique_key_taken") || typeof error.details.job !== "string" || !isRestricted(caller)) return error;
   const { job } = error.details;
   return (await readableOf([job], caller, pawl))(job) ? error : takenByHiddenJob(route);
@@ -133,11 +116,11 @@ function hideInJob(job: JobView, isVisible: IsVisible): JobView {
   };
 }
 
-function hideInJobs(page: JobPage, isVisible: IsVisible): JobPage {
+function hideInJobs(page: Awaited<ReturnType<Jobs["list"]>>, isVisible: IsVisible): Awaited<ReturnType<Jobs["list"]>> {
   return { ...page, jobs: page.jobs.map((job) => hideInJob(job, isVisible)) };
 }
 
-function hideInHistory(page: AttemptPage, isVisible: IsVisible): AttemptPage {
+function hideInHistory(page: Awaited<ReturnType<Jobs["historyPage"]>>, isVisible: IsVisible): Awaited<ReturnType<Jobs["historyPage"]>> {
   return {
     ...page,
     attempts: page.attempts.map((attempt) =>

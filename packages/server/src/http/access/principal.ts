@@ -1,4 +1,4 @@
-import type { Identity } from "pawl";
+import type { Identity } from "pawl/service";
 
 /** Who calls, as a credential told. */
 export interface Principal extends Identity {

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Readable } from "node:stream";
-import type { ExportEntry } from "pawl";
+import type { ExportEntry } from "pawl/service";
 import { expect, test } from "vitest";
 import { Exports } from "./exports.js";
 

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { type ExportEntry, pawlError } from "pawl";
+import { type ExportEntry, pawlError } from "pawl/service";
 import type { Principal } from "../access/principal.js";
 import { shareOwner } from "./fair-share.js";
 

@@ -1,4 +1,4 @@
-import { pawlError } from "pawl";
+import { pawlError } from "pawl/service";
 import type { Principal } from "../access/principal.js";
 import { ownerToEvict, shareOwner } from "./fair-share.js";
 

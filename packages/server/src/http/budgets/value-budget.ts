@@ -1,5 +1,5 @@
 import { getHeapStatistics } from "node:v8";
-import { pawlError } from "pawl";
+import { pawlError } from "pawl/service";
 
 export interface ValueLimits {
   /** bytes of heap for what is made of all bodies; what an owner has beside its first is bounded by a part of it */

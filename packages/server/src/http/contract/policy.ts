@@ -1,4 +1,4 @@
-import type { Action } from "pawl";
+import type { Action } from "pawl/service";
 
 /**
  * Who may call a route. With an action: whoever has a role for it (the library's table of access), each for the tenant

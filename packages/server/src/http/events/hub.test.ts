@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
-import type { Pawl } from "pawl";
+import type { ClusterEvents } from "pawl/service";
 import { expect, test } from "vitest";
 import { EventHub } from "./hub.js";
 
 const silent = {
-  events: { follow: async () => ({ position: { epoch: "e", batch: 0 }, stop: async () => {} }) },
-} as unknown as Pick<Pawl, "events">;
+  follow: async () => ({ position: { epoch: "e", batch: 0 }, stop: async () => {} }),
+} as unknown as ClusterEvents;
 
 test("one tenant's streams, of however many keys, leave room for those of another", async () => {
   const hub = new EventHub(silent, { perCredential: 2, streams: 4 });

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import { type EventBatch, type EventTail, type Pawl, pawlError, RECORDED_EVENTS } from "pawl";
+import { type ClusterEvents, type EventBatch, type EventTail, pawlError, RECORDED_EVENTS } from "pawl/service";
 import type { Principal } from "../access/principal.js";
 import { ownerToEvict, shareOwner } from "../budgets/fair-share.js";
 import type { StreamCall } from "../handler.js";
@@ -41,7 +41,7 @@ export class EventHub {
   #idleSince: number | undefined;
 
   constructor(
-    readonly pawl: Pick<Pawl, "events">,
+    readonly events: ClusterEvents,
     options: HubOptions = {},
   ) {
     this.#options = { ...DEFAULTS, ...options };
@@ -97,7 +97,7 @@ export class EventHub {
   #follow(): Promise<EventTail> {
     this.#idleSince = undefined;
     if (this.#tail !== undefined) return this.#tail;
-    this.#tail = this.pawl.events.follow((batch) => this.#onBatch(batch));
+    this.#tail = this.events.follow((batch) => this.#onBatch(batch));
     this.#tail.catch(() => {
       // The next one who comes tries again.
       this.#tail = undefined;
@@ -139,7 +139,7 @@ export class EventHub {
     const part = seen?.index === undefined ? undefined : { batch: seen.batch, index: seen.index };
     let position = { epoch: seen?.epoch ?? "", batch: (seen?.batch ?? 0) - (part === undefined ? 0 : 1) };
     while (!stream.out.destroyed) {
-      const { gap, batches, end } = await this.pawl.events.since(position);
+      const { gap, batches, end } = await this.events.since(position);
       if (gap) stream.out.push(GAP_EVENT);
       const events = batches.flatMap(streamEventsOf).filter((event) => event.batch !== part?.batch || event.index > part.index || gap);
       send(stream, events);

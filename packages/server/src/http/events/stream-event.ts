@@ -1,4 +1,4 @@
-import { type EventBatch, type EventPosition, permit, type RecordedEvent } from "pawl";
+import { type EventBatch, type EventPosition, permit, type RecordedEvent } from "pawl/service";
 import type { Principal } from "../access/principal.js";
 
 /** One event as it is told to streams: its text is made once, for all who hear it. */

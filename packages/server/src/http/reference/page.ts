@@ -1,4 +1,4 @@
-import { errorTable } from "pawl";
+import { errorTable } from "pawl/service";
 import type { AnyRoute } from "../contract/route.js";
 import { CODES, nounOf } from "./openapi.js";
 import { STYLE } from "./style.js";

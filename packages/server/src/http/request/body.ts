@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { MessageChannel } from "node:worker_threads";
-import { type PawlError, pawlError } from "pawl";
+import type { PawlError } from "pawl";
+import { pawlError } from "pawl/service";
 import { BodyBudget, type BodyCaller, type Upload } from "../budgets/body-budget.js";
 
 export interface BodyLimits {

@@ -1,6 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { ServerResponse } from "node:http";
-import { pawlError } from "pawl";
+import { pawlError } from "pawl/service";
 
 /** For the signal that the service stops. As many listen as callers wait, which Node would take for a leak from the eleventh on. */
 export function stopController(): AbortController {

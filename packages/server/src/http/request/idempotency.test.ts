@@ -1,4 +1,4 @@
-import { apiKeyText } from "pawl";
+import { apiKeyText, serviceOf } from "pawl/service";
 import { openTest, type TestPawl } from "pawl/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { handleOnce } from "./idempotency.js";
@@ -13,7 +13,7 @@ const principal = { name: "key:a", tenant: "acme", grants: [] };
 const request = { principal, key: "k", method: "POST", url: "/v1/api-keys", body: { name: "ci" } };
 
 test("an answer is kept for whoever sends the same request with the same key, and nobody else", async () => {
-  const { replies } = world.pawl;
+  const { idempotency: replies } = serviceOf(world.pawl);
   const answer = async () => ({ status: 201, body: "{}" });
   const never = () => Promise.reject(new Error("it was done before"));
   expect(await handleOnce(replies, request, answer)).toEqual({ status: 201, body: "{}" });
@@ -23,7 +23,7 @@ test("an answer is kept for whoever sends the same request with the same key, an
 });
 
 test("while it is being answered, a second one is told to wait", async () => {
-  const { replies } = world.pawl;
+  const { idempotency: replies } = serviceOf(world.pawl);
   await handleOnce(replies, request, async () => {
     await expect(handleOnce(replies, request, () => Promise.reject(new Error("twice")))).rejects.toMatchObject({ code: "idempotency_in_flight" });
     return { status: 204, body: "" };
@@ -33,14 +33,14 @@ test("while it is being answered, a second one is told to wait", async () => {
 test("an API key in an answer is not kept with it (S2)", async () => {
   const text = apiKeyText({ env: "live", id: "a".repeat(16), secret: "s".repeat(43) });
   const body = JSON.stringify({ text });
-  const first = await handleOnce(world.pawl.replies, request, async () => ({ status: 201, body }));
+  const first = await handleOnce(serviceOf(world.pawl).idempotency, request, async () => ({ status: 201, body }));
   expect(first.body).toBe(body);
-  const again = await handleOnce(world.pawl.replies, request, () => Promise.reject(new Error("twice")));
+  const again = await handleOnce(serviceOf(world.pawl).idempotency, request, () => Promise.reject(new Error("twice")));
   expect(again).toEqual({ status: 201, body: '{"text":"(shown once)"}', replayed: true });
 });
 
 test("a request that failed may be sent again at once", async () => {
-  const { replies } = world.pawl;
+  const { idempotency: replies } = serviceOf(world.pawl);
   await expect(handleOnce(replies, request, () => Promise.reject(new Error("no room")))).rejects.toThrow("no room");
   expect(await handleOnce(replies, request, async () => ({ status: 200, body: "1" }))).toEqual({ status: 200, body: "1" });
 });

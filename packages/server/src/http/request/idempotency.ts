@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { pawlError, type Replies, type Reply } from "pawl";
+import { pawlError, type Replies, type Reply } from "pawl/service";
 import type { Principal } from "../access/principal.js";
 
 const KEY_SYNTAX = /^[\x21-\x7e]{1,255}$/;

@@ -1,4 +1,4 @@
-import { pawlError } from "pawl";
+import { pawlError } from "pawl/service";
 
 /**
  * Strict JSON: UTF-8, no deeper than 64, no keys that reach for a prototype, no text that a store could not hold.

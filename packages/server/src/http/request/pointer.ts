@@ -1,4 +1,5 @@
-import { isPawlError, type PawlError, pawlError } from "pawl";
+import { isPawlError, type PawlError } from "pawl";
+import { pawlError } from "pawl/service";
 import type { AnyRoute } from "../contract/route.js";
 
 /** Where a problem is, as far as the error knows: a field by the library's name for it. */

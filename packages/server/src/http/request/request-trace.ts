@@ -1,6 +1,7 @@
 import { finished } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type EnqueueAllOptions, type EnqueueItem, isSampled, type Scheduler, type TraceContext, traceOfHeaders } from "pawl";
+import type { EnqueueItem, Scheduler } from "pawl";
+import { type EnqueueAllOptions, isSampled, type TraceContext, traceOfHeaders } from "pawl/service";
 import type { AnyRoute } from "../contract/route.js";
 
 /** What follows requests. The API knows no tracer, as the library knows none: `telemetry/traces/request-span.ts` has one. */

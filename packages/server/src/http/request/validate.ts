@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import formats from "ajv-formats";
-import { type PawlError, pawlError } from "pawl";
+import type { PawlError } from "pawl";
+import { pawlError } from "pawl/service";
 import type { TObject } from "typebox";
 import type { AnyRoute } from "../contract/route.js";
 import { closedObject } from "../contract/schemas.js";

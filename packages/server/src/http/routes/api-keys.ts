@@ -1,4 +1,5 @@
-import type { ApiKeys, Duration, Grant, Pawl } from "pawl";
+import type { Duration, Pawl } from "pawl";
+import { type ApiKeys, type Grant, serviceOf } from "pawl/service";
 import type { Principal } from "../access/principal.js";
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from "../contract/access/api-keys.js";
 import { on } from "../handler.js";
@@ -6,7 +7,7 @@ import { on } from "../handler.js";
 /** The keys a caller may see and make: those of its tenant, or all. */
 function keysOf({ pawl, principal }: { readonly pawl: Pawl; readonly principal: Principal }, requested?: string): ApiKeys {
   const tenant = principal.tenant ?? requested;
-  return tenant === undefined ? pawl.apiKeys : pawl.apiKeys.as({ tenant });
+  return tenant === undefined ? serviceOf(pawl).apiKeys : serviceOf(pawl).apiKeys.as({ tenant });
 }
 
 export const keys = [

@@ -1,16 +1,16 @@
-import type { AnchoredHead } from "pawl";
+import { type AnchoredHead, serviceOf } from "pawl/service";
 import { listAudit, verifyAudit } from "../contract/access/audit.js";
 import type { BodyOf } from "../contract/route.js";
 import { on } from "../handler.js";
 
 export const audit = [
   on(listAudit, ({ pawl, principal, query: { tenant, limit, before, ...filter } }) =>
-    pawl.audit.list(
+    serviceOf(pawl).audit.list(
       { ...filter, tenant: principal.tenant ?? tenant },
       { ...(limit === undefined ? {} : { limit }), ...(before === undefined ? {} : { before }) },
     ),
   ),
-  on(verifyAudit, ({ pawl, body }) => pawl.audit.verify({ anchors: anchoredHeadsOf(body?.anchors ?? []) })),
+  on(verifyAudit, ({ pawl, body }) => serviceOf(pawl).audit.verify({ anchors: anchoredHeadsOf(body?.anchors ?? []) })),
 ];
 
 type AnchorBody = NonNullable<NonNullable<BodyOf<typeof verifyAudit>>["anchors"]>;

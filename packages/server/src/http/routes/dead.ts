@@ -1,4 +1,5 @@
-import { type BulkReport, isPawlError } from "pawl";
+import { isPawlError } from "pawl";
+import type { BulkReport } from "pawl/service";
 import { type BulkAnswer, countDead, deadGroups, deleteDead, listDead, redriveDead } from "../contract/jobs/dead.js";
 import { on } from "../handler.js";
 

@@ -1,4 +1,5 @@
-import { type EnqueueAllResult, type EnqueueItem, type EnqueueOptions, isPawlError, pawlError } from "pawl";
+import { type EnqueueAllResult, type EnqueueItem, type EnqueueOptions, isPawlError } from "pawl";
+import { pawlError } from "pawl/service";
 import { type BatchItem, enqueueBatch } from "../contract/jobs/jobs.js";
 import type { BodyOf } from "../contract/route.js";
 import { on, RepeatedAnswer } from "../handler.js";

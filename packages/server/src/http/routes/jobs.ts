@@ -1,4 +1,5 @@
-import { type Duration, type EnqueueOptions, isPawlError, type Job, type JobView, milliseconds, pawlError } from "pawl";
+import { type Duration, type EnqueueOptions, isPawlError, type Job, type JobView } from "pawl";
+import { milliseconds, pawlError } from "pawl/service";
 import type { EnqueuedAnswer } from "../contract/jobs/job-answer.js";
 import {
   cancelJob,

@@ -1,17 +1,17 @@
+import { isPawlError } from "pawl";
 import {
   type AttemptOutcome,
   checkAttemptOutcome,
   type HeldJobs,
   type Host,
   type HostedTask,
-  isPawlError,
   milliseconds,
   pawlError,
   permit,
   type RemoteClaimRequest,
   type RemoteLease,
   type ReportedOutcome,
-} from "pawl";
+} from "pawl/service";
 import { claimAnswer } from "../../pull/claim-answer.js";
 import { refuseReserved } from "../access/authorize.js";
 import type { Principal } from "../access/principal.js";

@@ -1,4 +1,5 @@
-import type { ScheduleChanges, ScheduleOptions } from "pawl";
+import type { ScheduleOptions } from "pawl";
+import type { ScheduleChanges } from "pawl/service";
 import {
   backfillSchedule,
   deleteSchedule,

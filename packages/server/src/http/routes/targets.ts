@@ -1,4 +1,5 @@
-import type { Duration, TargetOptions } from "pawl";
+import type { Duration } from "pawl";
+import type { TargetOptions } from "pawl/service";
 import { deleteTarget, getTarget, listTargets, putTarget, rotateTarget } from "../contract/jobs/targets.js";
 import { on, type RouteCall, tenantOf } from "../handler.js";
 

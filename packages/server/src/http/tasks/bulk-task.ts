@@ -1,18 +1,5 @@
-import {
-  type AnyTask,
-  bulkOutcomeOf,
-  type Context,
-  checkJobsFilter,
-  checkPeriod,
-  type Jobs,
-  type JobView,
-  milliseconds,
-  NonRetryable,
-  type Pawl,
-  pawlError,
-  type Scheduler,
-  task,
-} from "pawl";
+import { type AnyTask, type Context, type JobView, NonRetryable, type Pawl, type Scheduler, task } from "pawl";
+import { bulkOutcomeOf, checkJobsFilter, checkPeriod, type Jobs, milliseconds, pawlError } from "pawl/service";
 import { ANONYMOUS, type AuditLog } from "../access/audit-request.js";
 import { type BulkVerb, startBulk } from "../contract/jobs/bulk.js";
 import type { BodyOf } from "../contract/route.js";

@@ -1,15 +1,5 @@
-import {
-  type AnyTask,
-  type Context,
-  type EnqueueOptions,
-  isPawlError,
-  type Job,
-  NonRetryable,
-  OWN_TENANT,
-  type Pawl,
-  type PurgeProgress,
-  task,
-} from "pawl";
+import { type AnyTask, type Context, type EnqueueOptions, isPawlError, type Job, NonRetryable, type Pawl, task } from "pawl";
+import { OWN_TENANT, type PurgeProgress, serviceOf } from "pawl/service";
 import { BULK_QUEUE } from "./bulk-task.js";
 
 export const PURGE_TASK = "pawl.purge";
@@ -26,7 +16,7 @@ export async function enqueuePurge(pawl: Pawl, tenant: string): Promise<Job> {
   const own = pawl.as({ tenant: OWN_TENANT });
   const jobOf = (purge: string, options: EnqueueOptions = {}) => own.enqueue(PURGE_TASK, { purge }, { ...options, key: purge });
   const made = new Map<string, Job>();
-  const purge = await pawl.tenants.requestPurge(tenant, async (id) => made.set(id, await jobOf(id, { delay: RECORD_GRACE })));
+  const purge = await serviceOf(pawl).purges.request(tenant, async (id) => made.set(id, await jobOf(id, { delay: RECORD_GRACE })));
   // By its key: one that was asked for before has its job, or gets another if that one died.
   const job = made.get(purge) ?? (await jobOf(purge));
   try {
@@ -56,7 +46,7 @@ export class PurgeTask {
     const purge = (input as { readonly purge?: unknown } | null)?.purge;
     if (typeof purge !== "string" || !/^[0-9a-f-]{36}$/.test(purge)) throw new NonRetryable("the input is no purge");
     try {
-      return await this.#pawl.tenants.carryOutPurge(purge, { signal: ctx.signal, onProgress: (so) => ctx.progress(so) });
+      return await serviceOf(this.#pawl).purges.carryOut(purge, { signal: ctx.signal, onProgress: (so) => ctx.progress(so) });
     } catch (error) {
       // Killed between the end of the purge and its own: what is no longer known is done.
       if (isPawlError(error, "purge_unknown")) return { jobs: 0, running: 0, rest: 0 };

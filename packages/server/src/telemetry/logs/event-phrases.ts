@@ -1,4 +1,5 @@
-import type { ErrorCode, EventName, Events } from "pawl";
+import type { ErrorCode, Events } from "pawl";
+import type { EventName } from "pawl/service";
 import { duration, plural } from "../../text/amounts.js";
 import { messageOf } from "../../text/error-message.js";
 

@@ -1,4 +1,5 @@
-import { isPawlError, pawlError, task } from "pawl";
+import { isPawlError, task } from "pawl";
+import { pawlError } from "pawl/service";
 import { faultyStore, openTest } from "pawl/testing";
 import { describe, expect, test } from "vitest";
 import { type LogOptions, logTo } from "./log.js";

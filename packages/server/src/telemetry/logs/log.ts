@@ -1,4 +1,5 @@
-import { type EventName, type Events, type Pawl, type PawlError, pawlError } from "pawl";
+import type { Events, Pawl, PawlError } from "pawl";
+import { type EventName, pawlError } from "pawl/service";
 import picocolors from "picocolors";
 import pino from "pino";
 import type { RequestFacts } from "../../http/request/request-facts.js";

@@ -1,4 +1,5 @@
-import type { Events, Lane, OutcomeKind } from "pawl";
+import type { Events } from "pawl";
+import type { Lane, OutcomeKind } from "pawl/service";
 import { BoundedNames, DurationHistogram, type Sample } from "./samples.js";
 
 interface TaskTimes {

@@ -1,9 +1,10 @@
-import { type PawlError, pawlError } from "pawl";
+import type { Pawl, PawlError } from "pawl";
+import { pawlError } from "pawl/service";
 import { collectDefaultMetrics, type Metric, Registry } from "prom-client";
 import { BusCounters } from "./bus-counters.js";
 import { METRICS, type MetricName } from "./metric-table.js";
 import type { Sample } from "./samples.js";
-import { type MeasuredPawl, StoreGauges } from "./store-gauges.js";
+import { StoreGauges } from "./store-gauges.js";
 
 export interface MetricsOptions {
   /** how many tenants have numbers of their own: those that most is seen of (default 20, at most 100; 0: none) */
@@ -30,7 +31,7 @@ const MAX_TENANTS = 100;
 const STORE_TIMEOUT_MS = 3_000;
 
 /** Metrics of a pawl: what its events add up to from now on, and what its store says when it is asked. */
-export function metricsOf(pawl: MeasuredPawl, options: MetricsOptions = {}): Metrics {
+export function metricsOf(pawl: Pawl, options: MetricsOptions = {}): Metrics {
   const { tenants, fresh, objectives, process } = checkOptions(options);
   const bus = new BusCounters(pawl, tenants, Date.now);
   const store = new StoreGauges(pawl, fresh, STORE_TIMEOUT_MS, () => bus.tenants?.elect() ?? []);
@@ -75,7 +76,7 @@ function family(name: MetricName, read: () => Iterable<Sample>) {
 
 /** Complete by its type: a metric of the table that nobody reads does not compile. */
 function readers(
-  pawl: MeasuredPawl,
+  pawl: Pawl,
   bus: BusCounters,
   store: StoreGauges,
   objectives: Readonly<Record<string, number>>,
@@ -134,4 +135,4 @@ function readers(
   };
 }
 
-type WorkerStatus = ReturnType<ReturnType<MeasuredPawl["localWorkers"]>[number]["status"]>;
+type WorkerStatus = ReturnType<ReturnType<Pawl["localWorkers"]>[number]["status"]>;

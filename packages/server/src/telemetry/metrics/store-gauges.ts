@@ -1,8 +1,6 @@
-import { type Backlog, type BreakerView, JOB_STATES, type JobState, type LiveWorkerView, type Pawl } from "pawl";
+import { JOB_STATES, type JobState, type Pawl } from "pawl";
+import { type Backlog, type BreakerView, type LiveWorkerView, serviceOf } from "pawl/service";
 import { LabelledNumbers, type Sample } from "./samples.js";
-
-/** What metrics need of a pawl. */
-export type MeasuredPawl = Pick<Pawl, "on" | "depths" | "breakers" | "workers" | "localWorkers">;
 
 /** What the store said when it was last read. */
 interface StoreSnapshot {
@@ -26,7 +24,7 @@ export class StoreGauges {
   #isLate = false;
 
   constructor(
-    private readonly pawl: MeasuredPawl,
+    private readonly pawl: Pawl,
     private readonly fresh: number,
     private readonly timeoutMs: number,
     private readonly tenants: () => readonly string[],
@@ -103,7 +101,7 @@ export class StoreGauges {
   async #read(): Promise<void> {
     try {
       const [depths, { breakers }, workers] = await Promise.all([
-        this.pawl.depths({ tenants: this.tenants() }),
+        serviceOf(this.pawl).backlog({ tenants: this.tenants() }),
         this.pawl.breakers.list({}, { limit: MAX_BREAKERS }),
         this.pawl.workers(),
       ]);

@@ -1,5 +1,6 @@
 import { type Attributes, context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
-import { type Context, type EnqueueSpan, type PawlError, pawlError, type TracedEnqueue, type Tracing } from "pawl";
+import type { Context, PawlError } from "pawl";
+import { type EnqueueSpan, pawlError, type TracedEnqueue, type Tracing } from "pawl/service";
 import { contextOf, traceContextOf } from "./w3c.js";
 
 export interface OtelOptions {

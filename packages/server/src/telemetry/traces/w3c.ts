@@ -1,5 +1,5 @@
 import { type Context, createTraceState, ROOT_CONTEXT, type SpanContext, trace } from "@opentelemetry/api";
-import type { TraceContext } from "pawl";
+import type { TraceContext } from "pawl/service";
 
 /**
  * OpenTelemetry's contexts as W3C Trace Context writes them. The API has no such thing, and the application's own

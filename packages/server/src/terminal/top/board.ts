@@ -1,5 +1,6 @@
 import type { ReadStream, WriteStream } from "node:tty";
-import type { Pawl, QueueView } from "pawl";
+import type { Pawl } from "pawl";
+import type { QueueView } from "pawl/service";
 import { messageOf } from "../../text/error-message.js";
 import { keysOf } from "../keys.js";
 import { paintOn } from "../painter.js";

@@ -1,4 +1,5 @@
-import type { AttemptView, Explanation, JobView, LiveLaneView, LiveWorkerView, LogView, PawlInfo, QueueView } from "pawl";
+import type { AttemptView, Explanation, JobView } from "pawl";
+import type { LiveLaneView, LiveWorkerView, LogView, PawlInfo, QueueView } from "pawl/service";
 
 /** What `top` knows, as of its last look. Only what the view in hand needs is looked up. */
 export interface TopData {

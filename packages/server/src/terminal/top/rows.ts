@@ -1,4 +1,4 @@
-import type { StateCounts } from "pawl";
+import type { StateCounts } from "pawl/service";
 import { duration, fromNow } from "../../text/amounts.js";
 import { slotsText } from "../../text/worker-slots.js";
 import type { TextStyle } from "../demo-screen.js";

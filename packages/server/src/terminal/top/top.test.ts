@@ -1,4 +1,5 @@
-import type { JobView, LiveLaneView, LiveWorkerView, QueueView, StateCounts } from "pawl";
+import type { JobView } from "pawl";
+import type { LiveLaneView, LiveWorkerView, QueueView, StateCounts } from "pawl/service";
 import { describe, expect, test } from "vitest";
 import type { StyledLine } from "../demo-screen.js";
 import { keysOf } from "../keys.js";

@@ -1,4 +1,4 @@
-import { type ApiKeyListing, type ApiKeyView, type ApiKeyWithSecret, BOUNDS, ROLES } from "pawl";
+import { type ApiKeys, type ApiKeyView, type ApiKeyWithSecret, BOUNDS, ROLES } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -58,7 +58,10 @@ export const listKeys = route({
   policy: READ,
   query: closedObject({ tenant: optional(TenantName), limit: optional(Limit), after: optional(KeyId) }),
   status: 200,
-  answer: { means: "A page of keys.", body: openObject<ApiKeyListing>({ keys: list(KeySchema), next: optional(Type.String()) }) },
+  answer: {
+    means: "A page of keys.",
+    body: openObject<Awaited<ReturnType<ApiKeys["list"]>>>({ keys: list(KeySchema), next: optional(Type.String()) }),
+  },
 });
 export const getKey = route({
   id: "apiKeys.get",

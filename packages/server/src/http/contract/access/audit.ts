@@ -1,4 +1,4 @@
-import { AUDIT_OUTCOMES, type AuditListing, type AuditReport, type AuditView } from "pawl";
+import { AUDIT_OUTCOMES, type Audit, type AuditReport, type AuditView } from "pawl/service";
 import Type from "typebox";
 import { route } from "../route.js";
 import { as, closedObject, Instant, Limit, list, openObject, optional, TenantName, Time, text } from "../schemas.js";
@@ -39,7 +39,10 @@ export const listAudit = route({
     before: optional(Type.Integer({ minimum: 1, description: "the `next` of the page before" })),
   }),
   status: 200,
-  answer: { means: "A page of entries.", body: openObject<AuditListing>({ entries: list(AuditEntry), next: optional(Type.Integer()) }) },
+  answer: {
+    means: "A page of entries.",
+    body: openObject<Awaited<ReturnType<Audit["list"]>>>({ entries: list(AuditEntry), next: optional(Type.Integer()) }),
+  },
 });
 
 export const verifyAudit = route({

@@ -1,4 +1,4 @@
-import type { BulkReport, DeadGroupView } from "pawl";
+import type { BulkReport, DeadGroupView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";

@@ -1,5 +1,5 @@
-import type { AttemptPage, Explanation, JobChange, JobPage, JobView, LogPage } from "pawl";
-import { JOB_STATES } from "pawl";
+import { type Explanation, JOB_STATES, type JobView } from "pawl";
+import type { JobChange, Jobs } from "pawl/service";
 import Type from "typebox";
 import { Anything, as, JobId, list, openObject, optional, Time } from "../schemas.js";
 
@@ -56,13 +56,16 @@ export const Job = openObject<JobView>(
   "A job. Durations are ms.",
 );
 
-export const JobsPage = openObject<JobPage>({ jobs: list(Job), next: optional(JobId) }, "`next` is the `after` of the following page.");
+export const JobsPage = openObject<Awaited<ReturnType<Jobs["list"]>>>(
+  { jobs: list(Job), next: optional(JobId) },
+  "`next` is the `after` of the following page.",
+);
 export const Change = openObject<JobChange>(
   { from: State, to: Text },
   "From which state to which. They are equal where a worker holds the job and was asked to see to it.",
 );
 const Next = optional(Count);
-export const History = openObject<AttemptPage>({
+export const History = openObject<Awaited<ReturnType<Jobs["historyPage"]>>>({
   next: Next,
   attempts: list(
     Type.Object({
@@ -77,7 +80,7 @@ export const History = openObject<AttemptPage>({
     }),
   ),
 });
-export const Logs = openObject<LogPage>({
+export const Logs = openObject<Awaited<ReturnType<Jobs["logPage"]>>>({
   next: Next,
   lines: list(Type.Object({ at: Time, level: Text, message: Text, data: optional(Anything) })),
 });

@@ -1,4 +1,5 @@
-import type { EnqueueOptions, JobDefaults, RetryPolicy, ScheduledJobOptions, TaskDefinition } from "pawl";
+import type { EnqueueOptions, JobDefaults, RetryPolicy } from "pawl";
+import type { ScheduledJobOptions, TaskDefinition } from "pawl/service";
 import Type from "typebox";
 import { Anything, as, closedObject, Duration, Instant, JobId, optional, QueueName, TaskName, TenantName, text } from "../schemas.js";
 

@@ -1,4 +1,5 @@
-import { BOUNDS, type JobState as StateName } from "pawl";
+import type { JobState as StateName } from "pawl";
+import { BOUNDS } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { type ProblemDetails, ProblemShape } from "../problem.js";

@@ -1,7 +1,7 @@
+import type { JobId as OwnJobId, RetryPolicy } from "pawl";
 import {
   BOUNDS,
   type LeaseId,
-  type JobId as OwnJobId,
   type PulledIntents,
   type PulledLease,
   type PulledRecord,
@@ -9,8 +9,7 @@ import {
   type PulledResults,
   REPORTED_FAILURE_KINDS,
   type ReportedFailureKind,
-  type RetryPolicy,
-} from "pawl";
+} from "pawl/service";
 import Type, { type Static } from "typebox";
 import type { Policy } from "../policy.js";
 import { type ProblemDetails, ProblemShape } from "../problem.js";

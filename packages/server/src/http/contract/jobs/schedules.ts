@@ -1,4 +1,5 @@
-import type { BackfillReport, PreviewedTick, ScheduleListing, ScheduleView, TickView } from "pawl";
+import type { ScheduleView } from "pawl";
+import type { BackfillReport, PreviewedTick, Schedules, TickView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -135,7 +136,10 @@ export const listSchedules = route({
   status: 200,
   answer: {
     means: "A page of schedules. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<ScheduleListing>({ schedules: list(Schedule), next: optional(Type.Object({ tenant: Type.String(), name: Type.String() })) }),
+    body: openObject<Awaited<ReturnType<Schedules["list"]>>>({
+      schedules: list(Schedule),
+      next: optional(Type.Object({ tenant: Type.String(), name: Type.String() })),
+    }),
   },
 });
 

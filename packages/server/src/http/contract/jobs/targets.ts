@@ -1,4 +1,4 @@
-import { BOUNDS, type TargetListing, type TargetView, type TargetWithSecret } from "pawl";
+import { BOUNDS, type Targets, type TargetView, type TargetWithSecret } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -57,7 +57,10 @@ export const listTargets = route({
   status: 200,
   answer: {
     means: "A page of targets. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<TargetListing>({ targets: list(TargetSchema), next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })) }),
+    body: openObject<Awaited<ReturnType<Targets["list"]>>>({
+      targets: list(TargetSchema),
+      next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })),
+    }),
   },
 });
 export const getTarget = route({

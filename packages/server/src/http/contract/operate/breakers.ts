@@ -1,4 +1,4 @@
-import type { BreakerListing, BreakerState, BreakerView } from "pawl";
+import type { BreakerState, BreakersOperator, BreakerView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -37,7 +37,10 @@ export const listBreakers = route({
   status: 200,
   answer: {
     means: "A page of breakers. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<BreakerListing>({ breakers: list(Breaker), next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })) }),
+    body: openObject<Awaited<ReturnType<BreakersOperator["list"]>>>({
+      breakers: list(Breaker),
+      next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })),
+    }),
   },
 });
 

@@ -1,5 +1,5 @@
-import type { JsonSchema, PolicyChanges, QueueView, StateCounts, TaskDefinition, TaskView, TenantView } from "pawl";
 import { JOB_STATES } from "pawl";
+import type { JsonSchema, PolicyChanges, QueueView, StateCounts, TaskDefinition, TaskView, TenantView } from "pawl/service";
 import Type, { type TProperties } from "typebox";
 import { TASK_DEFAULTS } from "../jobs/job-body.js";
 import type { Policy } from "../policy.js";

@@ -1,4 +1,4 @@
-import type { Finding, JobCounts, LiveLaneView, LiveWorkerView, PawlInfo, SeriesView, UnservedLane } from "pawl";
+import type { Finding, JobCounts, LiveLaneView, LiveWorkerView, PawlInfo, SeriesView, UnservedLane } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
