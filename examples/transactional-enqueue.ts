@@ -1,7 +1,7 @@
 /**
  * A job enqueued in your own transaction exists exactly if that commits: no order without its confirmation, no
  * confirmation without its order. With `pg` the client itself is passed; for others there are `fromDrizzle`,
- * `fromKysely`, `fromKnex` and `fromPrisma`.
+ * `fromKysely`, `fromKnex` and `fromPrisma` of `pawl/adapters`.
  *
  *   node --import tsx examples/transactional-enqueue.ts postgres://localhost/app
  */

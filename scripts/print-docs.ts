@@ -139,7 +139,7 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
     keepOldFor: ["how long the secret before signs beside a new one", "`pawl.targets.rotate(task, { keepOldFor })`"],
   },
   apiKeys: {
-    keepOldFor: ["how long the secret before is good beside a new one", "`pawl.apiKeys.rotate(id, { keepOldFor })`"],
+    keepOldFor: ["how long the secret before is good beside a new one", "`serviceOf(pawl).apiKeys.rotate(id, { keepOldFor })`"],
   },
   replies: {
     keep: ["how long an answer is kept for the same request again", "fixed"],

@@ -47,6 +47,8 @@ describe("the published package", () => {
       "output: attempt 1",
       "history: succeeded",
       `engine: ${engine === "native" ? "embedded" : "pglite"}`,
+      "waiting: 0",
+      "doors: function, memory, 0",
       expect.stringMatching(/^error: true no task is registered as "?blok"?\. Pass it in open/),
     ]);
   });
@@ -61,6 +63,7 @@ describe("the published package", () => {
     };
     const named = Object.values(exports).flatMap((entry) => (typeof entry === "string" ? [entry] : Object.values(entry)));
     expect(named.filter((file) => !existsSync(join(packed, file)))).toEqual([]);
+    expect(Object.keys(exports)).toEqual([".", "./worker", "./adapters", "./testing", "./service", "./store", "./package.json"]);
     const migrations = (folder: string) => readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sql"));
     const built = migrations(join(packed, "dist/store/postgres/migrations"));
     expect(built.length).toBeGreaterThan(0);
@@ -72,14 +75,15 @@ describe("the published package", () => {
     const { stdout } = await run("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], { cwd: folder, maxBuffer: MAX_OUTPUT });
     const [{ files }] = JSON.parse(stdout) as [{ files: readonly { path: string }[] }];
     const code = files.map(({ path }) => path).filter((path) => /\.[jt]s$/.test(path));
-    expect(code).toContain("src/index.ts");
+    const doors = name === "pawl" ? ["index", "worker", "adapters", "testing", "service", "store"] : ["index"];
+    expect(code).toEqual(expect.arrayContaining(doors.map((door) => `src/${door}.ts`)));
     expect(code.filter((path) => /\.test\.|conformance/.test(path) || importsVitest(join(folder, path)))).toEqual([]);
   });
 
   test("is built without them", () => {
     const dist = join(packed, "dist");
     const built = readdirSync(dist, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".js"));
-    expect(built).toContain("index.js");
+    expect(built).toEqual(expect.arrayContaining(["index.js", "worker.js", "adapters.js", "testing.js", "service.js", "store.js"]));
     expect(built.filter((file) => importsVitest(join(dist, file)))).toEqual([]);
   });
 
