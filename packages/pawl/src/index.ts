@@ -5,7 +5,7 @@
 export { open } from "./open.js";
 /** An open store: enqueue, work, look at jobs, operate. */
 export type { Pawl } from "./pawl.js";
-/** What `open` takes besides the URL. */
+/** Options of `open`, beside the URL. */
 export type { OpenOptions } from "./open.js";
 /** Defines a task: a name, options and a handler. */
 export { task } from "./core/jobs/task.js";
@@ -51,7 +51,7 @@ export type { JobState } from "./core/jobs/job.js";
 export type { Context } from "./core/jobs/context.js";
 /** Code around every attempt. */
 export type { Middleware } from "./core/jobs/context.js";
-/** What can be done for one tenant, or for all. */
+/** Enqueues, reads and verbs for one tenant, or for all. */
 export type { Scheduler } from "./scheduler/scheduler.js";
 /** Your own transaction: anything with `query(text, values)`. */
 export type { Transaction } from "./store/port/index.js";
@@ -89,7 +89,7 @@ export type { JobView } from "./scheduler/jobs/view.js";
 export type { AttemptView } from "./scheduler/jobs/view.js";
 /** Which jobs a list or a bulk call is about. */
 export type { JobFilter } from "./scheduler/scheduler.js";
-/** What went wrong in an attempt, as recorded. */
+/** The recorded failure of an attempt. */
 export type { Failure } from "./core/jobs/failure.js";
 /** The kinds of failures. */
 export type { FailureKind } from "./core/jobs/failure.js";

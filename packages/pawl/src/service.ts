@@ -15,7 +15,7 @@ export { permit } from "./core/access/roles.js";
 export { ROLES } from "./core/access/roles.js";
 /** A role of API keys. */
 export type { Role } from "./core/access/roles.js";
-/** What an action is about: task, queue, tenant. */
+/** The subject of an action: task, queue, tenant. */
 export type { Subject } from "./core/access/roles.js";
 /** The text of an API key. */
 export { apiKeyText } from "./core/access/api-key.js";
@@ -31,9 +31,9 @@ export type { AuditOutcome } from "./core/access/audit-entry.js";
 export { BOUNDS } from "./core/values/bounds.js";
 /** The states of a breaker. */
 export type { BreakerState } from "./core/limits/breaker.js";
-/** What the error of one job means for a bulk operation. */
+/** The meaning of one job's error for a bulk operation. */
 export { bulkOutcomeOf } from "./core/access/bulk-outcome.js";
-/** What the doctor checks. */
+/** The checks of the doctor. */
 export { CHECKS } from "./core/observe/doctor.js";
 /** One check of the doctor. */
 export type { Check } from "./core/observe/doctor.js";
@@ -111,7 +111,7 @@ export { traceOfHeaders } from "./core/observe/trace.js";
 export type { Waiting } from "./store/postgres/open.js";
 /** Certificates and keys as PEM. */
 export type { CertificateTexts } from "./runtime/io/certificates.js";
-/** What is wrong with certificates. */
+/** Finds the faults of certificates. */
 export { certificateFaults } from "./runtime/io/certificates.js";
 /** Exit codes of a process whose handlers do not end. */
 export { LOST_HANDLER_EXIT_CODES } from "./runtime/process/signals.js";
@@ -139,7 +139,7 @@ export type { BreakerFilter } from "./store/port/breakers.js";
 export type { JobCounts } from "./scheduler/observe/counts.js";
 /** Jobs by state. */
 export type { StateCounts } from "./scheduler/observe/counts.js";
-/** What waits: how much, how long, of which tenant. */
+/** Waiting jobs: how many, how long, of which tenant. */
 export type { Backlog } from "./scheduler/observe/backlog.js";
 /** The keys that jobs are encrypted with. */
 export type { Encryption } from "./scheduler/access/encryption.js";
@@ -163,7 +163,7 @@ export type { LocalApiKeys } from "./scheduler/access/api-keys.js";
 export type { ApiKeys } from "./scheduler/access/api-keys.js";
 /** An API key as read, without its secret. */
 export type { ApiKeyView } from "./scheduler/access/api-keys.js";
-/** What an API key to create may do. */
+/** Name, tenant and grants of an API key to create. */
 export type { ApiKeyOptions } from "./scheduler/access/api-keys.js";
 /** An API key with its secret, shown once. */
 export type { ApiKeyWithSecret } from "./scheduler/access/api-keys.js";
@@ -195,7 +195,7 @@ export type { CodeSchedule } from "./scheduler/schedules/schedule.js";
 export type { ScheduledJobOptions } from "./scheduler/schedules/schedule.js";
 /** A tick of a schedule as read. */
 export type { TickView } from "./scheduler/schedules/schedule-view.js";
-/** What a bulk operation did. */
+/** The result of a bulk operation. */
 export type { BulkReport } from "./scheduler/scheduler.js";
 /** Which dead jobs to group. */
 export type { DeadGroupsFilter } from "./scheduler/scheduler.js";
@@ -213,7 +213,7 @@ export type { Jobs } from "./scheduler/scheduler.js";
 export type { Dead } from "./scheduler/scheduler.js";
 /** Pauses and changes queues, tasks or tenants. */
 export type { PolicyOperator } from "./scheduler/scheduler.js";
-/** What can be done for the whole store. */
+/** Reads and verbs for the whole store. */
 export type { Operator } from "./scheduler/scheduler.js";
 /** A queue as read. */
 export type { QueueView } from "./scheduler/scheduler.js";
@@ -221,7 +221,7 @@ export type { QueueView } from "./scheduler/scheduler.js";
 export type { TaskView } from "./scheduler/scheduler.js";
 /** A tenant as read. */
 export type { TenantView } from "./scheduler/scheduler.js";
-/** What a backfill did. */
+/** The result of a backfill. */
 export type { BackfillReport } from "./scheduler/schedules/schedules.js";
 /** A tick to come. */
 export type { PreviewedTick } from "./scheduler/schedules/schedules.js";
@@ -309,7 +309,7 @@ export type { HeldJobs } from "./worker/remote/reported-outcome.js";
 export { REPORTED_FAILURE_KINDS } from "./worker/remote/reported-outcome.js";
 /** The outcome of one attempt, as reported. */
 export type { AttemptOutcome } from "./worker/remote/reported-outcome.js";
-/** What was thrown in a remote worker. */
+/** An error thrown in a remote worker. */
 export type { ReportedFailure } from "./worker/remote/reported-outcome.js";
 /** A failure kind a remote worker may report. */
 export type { ReportedFailureKind } from "./worker/remote/reported-outcome.js";
@@ -341,7 +341,7 @@ export type { Delivery } from "./worker/push/pusher.js";
 export type { Pusher } from "./worker/push/pusher.js";
 /** The parts of an open Pawl for a service on top of it: API keys, audit log, events, pushes, pulls, purges and others. */
 export { serviceOf } from "./service-of.js";
-/** What `serviceOf` answers. */
+/** The answer of `serviceOf`. */
 export type { PawlService } from "./service-of.js";
 /** Says what `serviceOf` answers for a wrapper of a Pawl. */
 export { attachService } from "./service-of.js";

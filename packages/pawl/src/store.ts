@@ -53,11 +53,11 @@ export type { TargetStore } from "./store/port/targets.js";
 export type { TaskStore } from "./store/port/tasks.js";
 /** A noun of the port. Live workers. */
 export type { WorkerStore } from "./store/port/workers.js";
-/** Whose jobs a call of the port may see, and what wakes those who wait. */
+/** The jobs that a call of the port may see, and the wakeups of those who wait. */
 export type { Scope, Wakeup } from "./store/port/index.js";
 /** The store in memory, which is also the specification. */
 export { memoryStore } from "./store/memory/index.js";
-/** What a store says of itself: engine, version, schema. */
+/** Engine, version, schema and durability of a store. */
 export type { StoreInfo } from "./store/port/index.js";
 /** A finished job with its history, as `exportFinished` receives it and `jobs.restore` takes it. */
 export type { ExportedJob } from "./store/port/duties.js";

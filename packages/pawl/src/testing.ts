@@ -15,7 +15,7 @@ export type { VirtualClock } from "./testing/clock.js";
 export type { VirtualClockOptions } from "./testing/clock.js";
 /** A store whose calls fail as planned. */
 export { faultyStore } from "./testing/faulty.js";
-/** What goes wrong with one call of a store. */
+/** The planned fault of one call of a store. */
 export type { Fault } from "./testing/faulty.js";
 /** Decides, before every call, whether and how it fails. */
 export type { FaultPlan } from "./testing/faulty.js";

@@ -3,7 +3,7 @@
 
 /** Claims jobs and runs them in this process. */
 export type { Worker } from "./worker/worker.js";
-/** What `pawl.work` takes. */
+/** Options of `pawl.work`. */
 export type { WorkOptions } from "./worker/options.js";
 /** Options of a worker. */
 export type { WorkerOptions } from "./worker/options.js";
@@ -13,7 +13,7 @@ export type { WorkerStatus } from "./worker/status.js";
 export type { RunningJob } from "./worker/status.js";
 /** Slots that only jobs of a priority or tenant may take. */
 export type { Reservation } from "./worker/options.js";
-/** What a task needs of its worker: capabilities, and resources while a handler runs. */
+/** Needs of a task: capabilities of its worker, and resources while a handler runs. */
 export type { Needs } from "./core/limits/capacity.js";
 /** When the breakers of a task open, and when they try again. */
 export type { BreakerOptions } from "./core/limits/breaker-check.js";

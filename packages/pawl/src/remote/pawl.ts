@@ -74,7 +74,7 @@ export class RemotePawl extends RemoteScheduler {
   readonly tenants: RemoteTenants;
   readonly breakers: RemoteBreakers;
   readonly limits: RemoteLimits;
-  /** What `serviceOf` answers; the rest of it is refused. */
+  /** The answer of `serviceOf`, whose other parts are refused. */
   readonly service: { readonly apiKeys: LocalApiKeys; readonly audit: Audit; unended(): Promise<number> };
   readonly #transport: HttpTransport;
   readonly #registry: TaskRegistry;
