@@ -16,7 +16,7 @@ import type { Host, HostOptions } from "./worker/remote/host.js";
 export interface PawlService {
   /** API keys: a service lets its callers in by them. */
   readonly apiKeys: LocalApiKeys;
-  /** Who did what, and who was refused. */
+  /** The audit log: actions with their actors, and refusals. */
   readonly audit: Audit;
   /** Events of every process on the store; `pawl.on` hears those of this process alone. */
   readonly events: ClusterEvents;
@@ -30,7 +30,7 @@ export interface PawlService {
   host(worker: HostOptions): Host;
   /** Delivers the jobs of tasks that have a target. A worker of this process must run beside it: it polls for targets. */
   push(deliver: Deliver, options?: WorkerOptions): Promise<Pusher>;
-  /** What waits: how much, for what, how long, and of whom. It scans nothing, so dashboards and alerts may call it often. */
+  /** Waiting jobs: how many, for what, how long, and of whom. It scans nothing, so dashboards and alerts may call it often. */
   backlog(options?: BacklogOptions): Promise<Backlog>;
   /** Task, queue, priority and tenant of each job, of one tenant or all. Unknown jobs are left out. */
   lanesOf(jobs: readonly string[], options?: { readonly tenant?: string | undefined }): Promise<ReadonlyMap<string, Lane>>;

@@ -1,7 +1,7 @@
 /** `pawl/store`: the port that every store implements, and the store in memory. */
 // biome-ignore-all assist/source/organizeImports: grouped by hand
 
-/** The port: all that a store must be able to do, by noun. What a verb takes and answers are its parameters and its result. */
+/** The port: all that a store must be able to do, by noun. Requests and answers are the parameters and results of its verbs. */
 export type { Store } from "./store/port/index.js";
 /** A noun of the port. API keys. */
 export type { ApiKeyStore } from "./store/port/access/api-keys.js";
