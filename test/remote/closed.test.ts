@@ -135,6 +135,13 @@ const CALLS: Calls<Pawl, CallBefore> = {
   [Symbol.asyncDispose]: ({ pawl }) => pawl[Symbol.asyncDispose](),
 };
 
+/** Calls that would ask the store nothing. */
+const OF_NOTHING: Readonly<Record<string, Call>> = {
+  "enqueueMany of no inputs": ({ pawl }) => pawl.enqueueMany("greet", []),
+  "enqueueStream of no inputs": ({ pawl }) => pawl.enqueueStream("greet", []),
+  "enqueueMany of no inputs, for a tenant": ({ pawl }) => pawl.as(SOMEBODY).enqueueMany("greet", []),
+};
+
 const OF_A_SERVICE: Calls<PawlService, CallBefore> = {
   apiKeys: {
     create: ({ pawl }) => serviceOf(pawl).apiKeys.create({ name: "k", grants: [{ role: "viewer" }] }),

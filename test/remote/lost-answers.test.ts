@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { open, type Pawl, task } from "pawl";
-import type { Waiting } from "pawl/service";
+import type { OpenWait } from "pawl/service";
 import { afterEach, describe, expect, test } from "vitest";
 import { HttpConnections } from "../../packages/pawl/src/runtime/io/http.js";
 import { createApp } from "../../packages/server/src/http/app.js";

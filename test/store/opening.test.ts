@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Waiting } from "../../packages/pawl/src/service.js";
+import type { OpenWait } from "../../packages/pawl/src/service.js";
 import { DriverError } from "../../packages/pawl/src/store/postgres/connection/errors.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
 import { finish, type PostgresOptions } from "../../packages/pawl/src/store/postgres/open.js";

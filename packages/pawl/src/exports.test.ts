@@ -136,7 +136,7 @@ describe("all doors together", () => {
       BOUNDS BreakerState bulkOutcomeOf CHECKS Check Finding DEFAULTS milliseconds errorTable pawlError EventName Reason
       reasonInWords blockOf GuessLimit isFinished CheckOptions JsonSchema SchemaCompiler Lane allowed applies LIFECYCLE
       lifecycleTable VERBS Verb checkPeriod nearest OutcomeKind PolicyChanges PolicyKind QueueDefaults unseenIn isOwnTask
-      OWN_TENANT RECORDED_EVENTS RecordedEvent isSampled TraceContext traceOfHeaders Waiting CertificateTexts
+      OWN_TENANT RECORDED_EVENTS RecordedEvent isSampled TraceContext traceOfHeaders OpenWait CertificateTexts
       certificateFaults LOST_HANDLER_EXIT_CODES spawnThread Audit AnchoredHead AuditReport AuditView NewAudit AuditHead
       BreakersOperator BreakerView BreakerFilter JobCounts StateCounts Backlog Encryption EncryptionOptions MasterKeyView
       checkJobsFilter ClusterEvents EventBatch EventPosition EventTail LocalApiKeys ApiKeys ApiKeyView ApiKeyOptions
@@ -149,7 +149,9 @@ describe("all doors together", () => {
       LiveWorkerView UnservedLane LogView rolesScript rolesScriptForPsql isMasterKey RemoteClaimRequest LeasedJob RemoteLease
       Host HostedTask HostOptions HostRenewal checkAttemptOutcome HeldJobs REPORTED_FAILURE_KINDS AttemptOutcome
       ReportedFailure ReportedFailureKind AttemptReport ReportedOutcome TaskRunOptions PulledResults PulledOutcome PulledJob
-      PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService
+      PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService JobPage
+      AttemptPage LogPage ApiKeyListing AuditListing ScheduleListing TargetListing BreakerListing LimitListing LimitKeyValue
+      IngestOptions PriorityLevel
       ",
         "pawl/store": "Store ApiKeyStore AuditStore DataKeyStore PurgeStore ReplyStore BatchStore BreakerStore DeadStore DirectHandoff
       DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore EventStore ExplainStore SeriesStore

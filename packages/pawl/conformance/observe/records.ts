@@ -34,7 +34,12 @@ export function recordTests(test: Test): void {
     const messages = Array.from({ length: 1_200 }, (_, n) => `line ${n} ${"x".repeat((n * 7_919) % 1_800)}`);
     const entries = messages.map((message) => line(held, message));
     // A worker writes in batches, and a batch may end within a millisecond.
-    for (const [from, to] of [[0, 1_000], [1_000, 1_100], [1_100, 1_200]] as const) await w.store.records.log(ANA, entries.slice(from, to));
+    for (const [from, to] of [
+      [0, 1_000],
+      [1_000, 1_100],
+      [1_100, 1_200],
+    ] as const)
+      await w.store.records.log(ANA, entries.slice(from, to));
     expect((await w.store.jobs.logs("everyone", id)).map(({ message }) => message)).toEqual(messages);
     const page = await w.store.jobs.logs("everyone", id, { after: 990, limit: 20, bytes: Number.POSITIVE_INFINITY });
     expect(page.map(({ message }) => message)).toEqual(messages.slice(990, 1_010));

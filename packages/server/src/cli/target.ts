@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Pawl } from "pawl";
-import type { Waiting } from "pawl/service";
+import type { OpenWait } from "pawl/service";
 import { auditActions } from "./access/audited-actions.js";
 import { CliError, EXIT, usage } from "./exit.js";
 import type { OpenTarget, OpenTargetOptions, StoreFlags } from "./session.js";

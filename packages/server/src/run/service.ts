@@ -1,5 +1,5 @@
 import { type Duration, open, type Pawl } from "pawl";
-import { milliseconds, type Pusher, serviceOf, type Waiting } from "pawl/service";
+import { milliseconds, type OpenWait, type Pusher, serviceOf } from "pawl/service";
 import type { Worker, WorkOptions } from "pawl/worker";
 import { startAnchorWriter } from "../audit/configured-anchors.js";
 import { reasonOf } from "../config/problem.js";

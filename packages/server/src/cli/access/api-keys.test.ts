@@ -53,12 +53,12 @@ describe("pawl api-keys", () => {
     await using fixture = await CliFixture.start(options);
     const first = (await fixture.run("api-keys", "create", "ci", "--role", "viewer")).out.trim();
     const id = parseApiKey(first)?.id as string;
-    const second = (await fixture.run("keys", "rotate", id, "--keep-old-for", "1h")).out.trim();
+    const second = (await fixture.run("api-keys", "rotate", id, "--keep-old-for", "1h")).out.trim();
     expect([(await serviceOf(fixture.pawl).apiKeys.verify(first)).ok, (await serviceOf(fixture.pawl).apiKeys.verify(second)).ok]).toEqual([
       true,
       true,
     ]);
-    expect((await fixture.run("keys", "revoke", id)).out).toContain(`revoked ${id} (ci)`);
+    expect((await fixture.run("api-keys", "revoke", id)).out).toContain(`revoked ${id} (ci)`);
     const { entries } = await serviceOf(fixture.pawl).audit.list();
     expect(entries.map(({ action, outcome, subject }) => [action, outcome, subject])).toEqual([
       ["apiKeys.revoke", "allowed", `key:${id}`],
