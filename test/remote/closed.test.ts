@@ -153,6 +153,7 @@ const OF_A_SERVICE: Calls<PawlService, CallBefore> = {
     verify: ({ pawl }) => serviceOf(pawl).apiKeys.verify(apiKeyText({ env: "live", id: "A".repeat(16), secret: "B".repeat(43) })),
     recall: ({ pawl }) => serviceOf(pawl).apiKeys.recall("nonsense"),
     remembered: ({ pawl }) => serviceOf(pawl).apiKeys.remembered("nonsense"),
+    status: ({ pawl }) => serviceOf(pawl).apiKeys.status(),
   },
   audit: {
     record: ({ pawl }) => serviceOf(pawl).audit.record({ tenant: undefined, actor: "a", action: "b", outcome: "allowed" }),

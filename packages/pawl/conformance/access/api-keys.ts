@@ -6,7 +6,7 @@ const [FIRST, SECOND, THIRD] = ["1", "2", "3"].map((digit) => digit.repeat(64)) 
 const MINE = { tenant: "acme" };
 const THEIRS = { tenant: "umbrella" };
 
-async function make(w: World, id: string, more: { tenant?: string; digest?: string; expiresIn?: number } = {}): Promise<void> {
+async function make(w: World, id: string, more: { tenant?: string; digest?: string; pepper?: string; expiresIn?: number } = {}): Promise<void> {
   const { tenant = "acme", digest = FIRST, ...rest } = more;
   const key = { id, name: `the key ${id}`, tenant, grants: [{ role: "producer", tasks: ["mail.*"] }], digest, ...rest } as const;
   expect(await w.store.apiKeys.create(key)).toBe("created");
@@ -139,5 +139,23 @@ export function apiKeyTests(test: Test): void {
     await w.store.apiKeys.touch([]);
     expect((await w.store.apiKeys.get(MINE, "a"))?.lastUsedAt).toBe(START + HOUR);
     expect((await w.store.apiKeys.get(MINE, "b"))?.lastUsedAt).toBeUndefined();
+  });
+
+  test("the peppers are told that the newest secrets of good keys were made with, and how many each", async (w) => {
+    expect(await w.store.apiKeys.peppers()).toEqual([]);
+    await make(w, "a", { pepper: "p1" });
+    await make(w, "b", { pepper: "p1", tenant: "umbrella" });
+    await make(w, "c", { pepper: "p2" });
+    await make(w, "d", { pepper: "p3", expiresIn: HOUR });
+    await make(w, "e");
+    expect(await w.store.apiKeys.peppers()).toEqual([
+      { pepper: "p1", count: 2 },
+      { pepper: "p2", count: 1 },
+      { pepper: "p3", count: 1 },
+    ]);
+    await w.store.apiKeys.rotate("everyone", "a", { digest: SECOND, pepper: "p2", keepOldFor: HOUR });
+    await w.store.apiKeys.revoke("everyone", "b");
+    w.clock.advance(HOUR);
+    expect(await w.store.apiKeys.peppers()).toEqual([{ pepper: "p2", count: 2 }]);
   });
 }

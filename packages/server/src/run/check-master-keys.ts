@@ -39,7 +39,7 @@ export async function checkMasterKeysFit(configuration: Configuration, pawl: Paw
 }
 
 /** The store answered a moment ago. If it goes away just now, this waits for it, as the rest of the start does. */
-async function readWhenReachable<T>(read: () => Promise<T>): Promise<T> {
+export async function readWhenReachable<T>(read: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await read();

@@ -16,6 +16,7 @@ import type { Level } from "../telemetry/logs/event-phrases.js";
 import type { MetricsOptions } from "../telemetry/metrics/metrics.js";
 import { accessOf } from "./access.js";
 import { checkMasterKeysFit } from "./check-master-keys.js";
+import { checkPepperFits } from "./check-pepper.js";
 import { type OpenedListener, openListener } from "./open-listener.js";
 import { targetRules } from "./open-store.js";
 import { prepare } from "./prepare.js";
@@ -73,6 +74,7 @@ export async function startService(configuration: Configuration, environment: Se
     });
     const { audit, idempotency: replies } = serviceOf(pawl);
     await checkMasterKeysFit(configuration, pawl, writeLine);
+    await checkPepperFits(configuration, pawl, writeLine);
     bulk.attach(pawl, audit);
     purges.attach(pawl);
     const anchors = await startAnchorWriter(configuration, anchorKey, pawl, (error) =>

@@ -9,7 +9,7 @@ import type { Scope, Store } from "../../store/port/index.js";
 import { checkDuration, checkKeys, checkObject, checkPageKeys, checkPeriod, checkWhole, invalid, shortened, show } from "../check.js";
 import type { Environment } from "../deps.js";
 import { ApiKeyVerifier, digestOf } from "./api-key-verifier.js";
-import { Pepper, type PepperSource } from "./pepper.js";
+import { nameOfPepper, Pepper, type PepperSource } from "./pepper.js";
 
 export interface PepperOptions {
   /**
@@ -70,6 +70,16 @@ export interface ApiKeyListing {
   readonly next?: string;
 }
 
+/** A pepper that keys were made with. */
+export interface PepperUse {
+  /** tells it from others, and nothing of it */
+  readonly pepper: string;
+  /** keys whose newest secret was made with it, and which are neither revoked nor expired */
+  readonly count: number;
+  /** whether it is the one that keys are checked with here */
+  readonly here: boolean;
+}
+
 /** Where the store is, keys can also be checked. */
 export interface LocalApiKeys extends ApiKeys {
   /** Who a key stands for, or why it is not good; whoever asked is told no more than that. */
@@ -81,6 +91,8 @@ export interface LocalApiKeys extends ApiKeys {
    * to be answered while the store is away, such as metrics: a key that was revoked meanwhile is still good by it.
    */
   remembered(text: string): Promise<Verified | undefined>;
+  /** Which peppers the keys were made with: those of another one than this process has are all refused. */
+  status(): Promise<readonly PepperUse[]>;
 }
 
 const OPTION_KEYS: ReadonlySet<string> = new Set(["pepper", "env"] satisfies (keyof PepperOptions)[]);
@@ -100,6 +112,10 @@ export async function createApiKeys(store: Store, surroundings: Environment, key
     verify: async (text) => (await ready()).verify(text),
     recall: async (text) => (await ready()).recall(text),
     remembered: async (text) => (await ready()).remembered(text),
+    status: async () => {
+      const here = options && nameOfPepper(await options.pepper.read());
+      return (await store.apiKeys.peppers()).map((use) => ({ ...use, here: use.pepper === here }));
+    },
   };
 }
 
@@ -113,15 +129,16 @@ function apiKeysInScope(store: Store, surroundings: Environment, options: ApiKey
   const secretOf = async (id?: string) => {
     if (options === undefined) throw pawlError("pepper_missing");
     const made = newApiKey(options.env, surroundings.randomBytes, id);
-    return { id: made.id, text: apiKeyText(made), digest: digestOf(await options.pepper.read(), made) };
+    const pepper = await options.pepper.read();
+    return { id: made.id, text: apiKeyText(made), stored: { digest: digestOf(pepper, made), pepper: nameOfPepper(pepper) } };
   };
 
   return {
     async create(newKey) {
       const { expiresIn, ...facts } = checkNew(newKey, scope);
       for (;;) {
-        const { id, text, digest } = await secretOf();
-        const made = await store.apiKeys.create({ id, ...facts, digest, ...(expiresIn === undefined ? {} : { expiresIn }) });
+        const { id, text, stored } = await secretOf();
+        const made = await store.apiKeys.create({ id, ...facts, ...stored, ...(expiresIn === undefined ? {} : { expiresIn }) });
         if (made === "created") return { key: await this.get(id), secret: text };
       }
     },
@@ -141,8 +158,8 @@ function apiKeysInScope(store: Store, surroundings: Environment, options: ApiKey
     async rotate(id, how = {}) {
       checkKeys(checkObject("how", how), new Set(["keepOldFor"]));
       const keepOldFor = checkDuration("keepOldFor", how.keepOldFor ?? DEFAULTS.apiKeys.keepOldFor);
-      const { text, digest } = await secretOf(id);
-      return { key: viewAfterChange(id, await store.apiKeys.rotate(scope, id, { digest, keepOldFor })), secret: text };
+      const { text, stored } = await secretOf(id);
+      return { key: viewAfterChange(id, await store.apiKeys.rotate(scope, id, { ...stored, keepOldFor })), secret: text };
     },
     async revoke(id) {
       return viewAfterChange(id, await store.apiKeys.revoke(scope, id));

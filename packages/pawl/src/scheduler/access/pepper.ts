@@ -1,12 +1,15 @@
+import { hmacSha256 } from "../../runtime/io/digest.js";
 import { invalid } from "../check.js";
 
-type PepperValue = string | Uint8Array;
+export type PepperValue = string | Uint8Array;
 
 /** The pepper, or a function that answers it as it is now. */
 export type PepperSource = PepperValue | (() => PepperValue | Promise<PepperValue>);
 
 /** bytes */
 export const MIN_PEPPER_BYTES = 16;
+
+const PEPPER_NAME_LENGTH = 16;
 
 /** What is mixed into digests of secrets. Read for every key, so that it may be changed while this runs. */
 export class Pepper {
@@ -29,6 +32,11 @@ export class Pepper {
     if (isPepper(now)) this.last = now;
     return this.last;
   }
+}
+
+/** Tells which pepper it is, and nothing of it: stored with what was made with it, so that another one is told from a wrong secret. */
+export function nameOfPepper(pepper: PepperValue): string {
+  return hmacSha256(pepper, "pawl: the name of this pepper").slice(0, PEPPER_NAME_LENGTH);
 }
 
 function isPepper(value: unknown): value is PepperValue {

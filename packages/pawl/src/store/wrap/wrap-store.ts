@@ -84,10 +84,17 @@ const OPERATIONS = {
   events: { watch: true, watched: true, append: true, read: true, trim: true } satisfies Record<keyof EventStore, true>,
   series: { read: true, trim: true } satisfies Record<keyof SeriesStore, true>,
   targets: { put: true, get: true, list: true, rotate: true, delete: true, gone: true, open: true } satisfies Record<keyof TargetStore, true>,
-  apiKeys: { create: true, check: true, version: true, get: true, list: true, rotate: true, revoke: true, touch: true } satisfies Record<
-    keyof ApiKeyStore,
-    true
-  >,
+  apiKeys: {
+    create: true,
+    check: true,
+    version: true,
+    get: true,
+    list: true,
+    rotate: true,
+    revoke: true,
+    peppers: true,
+    touch: true,
+  } satisfies Record<keyof ApiKeyStore, true>,
   audit: { record: true, list: true, read: true, heads: true } satisfies Record<keyof AuditStore, true>,
   replies: { begin: true, finish: true, abandon: true } satisfies Record<keyof ReplyStore, true>,
   dataKeys: { add: true, newest: true, get: true, masterKeys: true, notBy: true, rewrap: true } satisfies Record<keyof DataKeyStore, true>,

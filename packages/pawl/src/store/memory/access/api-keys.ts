@@ -7,7 +7,7 @@ import type { Tables } from "../state.js";
 export interface MemoryApiKey {
   facts: ApiKeyFacts;
   /** newest first: one that is good, and one that is good until its time */
-  secrets: readonly { readonly digest: string; readonly until?: number }[];
+  secrets: readonly { readonly digest: string; readonly pepper?: string; readonly until?: number }[];
 }
 
 export function memoryApiKeys(tables: Tables): ApiKeyStore {
@@ -26,12 +26,12 @@ export function memoryApiKeys(tables: Tables): ApiKeyStore {
     });
 
   return {
-    create: ({ id, name, tenant, grants, digest, expiresIn }) =>
+    create: ({ id, name, tenant, grants, digest, pepper, expiresIn }) =>
       tables.step(() => {
         const existing = rows.get(id);
         if (existing !== undefined) return existing.secrets[0]?.digest === digest ? "created" : "taken";
         const expires = expiresIn === undefined ? {} : { expiresAt: tables.now + expiresIn };
-        rows.set(id, { facts: { id, name, tenant, grants, createdAt: tables.now, ...expires }, secrets: [{ digest }] });
+        rows.set(id, { facts: { id, name, tenant, grants, createdAt: tables.now, ...expires }, secrets: [secretOf(digest, pepper)] });
         return "created";
       }),
 
@@ -60,11 +60,11 @@ export function memoryApiKeys(tables: Tables): ApiKeyStore {
         return after !== undefined && start === 0 ? [] : sorted.slice(start, start + limit);
       }),
 
-    rotate: (scope, id, { digest, keepOldFor }) =>
+    rotate: (scope, id, { digest, pepper, keepOldFor }) =>
       change(scope, id, (row) => {
         if (row.facts.revokedAt !== undefined) return { kind: "revoked" };
         const [newest] = row.secrets;
-        if (newest !== undefined && newest.digest !== digest) row.secrets = [{ digest }, { digest: newest.digest, until: tables.now + keepOldFor }];
+        if (newest !== undefined && newest.digest !== digest) row.secrets = [secretOf(digest, pepper), { ...newest, until: tables.now + keepOldFor }];
         return undefined;
       }),
 
@@ -72,6 +72,17 @@ export function memoryApiKeys(tables: Tables): ApiKeyStore {
       change(scope, id, (row) => {
         row.facts = { ...row.facts, revokedAt: row.facts.revokedAt ?? tables.now };
         return undefined;
+      }),
+
+    peppers: () =>
+      tables.step(() => {
+        const counts = new Map<string, number>();
+        for (const { facts, secrets } of rows.values()) {
+          const pepper = secrets[0]?.pepper;
+          const isGood = facts.revokedAt === undefined && (facts.expiresAt ?? Number.POSITIVE_INFINITY) > tables.now;
+          if (isGood && pepper !== undefined) counts.set(pepper, (counts.get(pepper) ?? 0) + 1);
+        }
+        return [...counts].map(([pepper, count]) => ({ pepper, count })).sort((a, b) => compareText(a.pepper, b.pepper));
       }),
 
     touch: (ids) =>
@@ -82,4 +93,8 @@ export function memoryApiKeys(tables: Tables): ApiKeyStore {
         }
       }),
   };
+}
+
+function secretOf(digest: string, pepper: string | undefined): MemoryApiKey["secrets"][number] {
+  return pepper === undefined ? { digest } : { digest, pepper };
 }

@@ -16,19 +16,26 @@ export interface ApiKeyStore {
    * Gives the key a new secret. The one before is good for `overlap` ms more, and any older one no longer. Again with
    * the same digest changes nothing.
    */
-  rotate(scope: Scope, id: string, how: { readonly digest: string; readonly keepOldFor: number }): Promise<ApiKeyChange>;
+  rotate(scope: Scope, id: string, how: NewSecret & { readonly keepOldFor: number }): Promise<ApiKeyChange>;
   /** for good; again changes nothing */
   revoke(scope: Scope, id: string): Promise<ApiKeyChange>;
+  /** Which peppers the newest secrets of the keys were made with that are neither revoked nor expired, and how many each. */
+  peppers(): Promise<readonly { readonly pepper: string; readonly count: number }[]>;
   /** They were used about now. */
   touch(ids: readonly string[]): Promise<void>;
 }
 
-export interface NewApiKey {
+export interface NewSecret {
+  readonly digest: string;
+  /** tells which pepper it was made with; left out: nobody can tell */
+  readonly pepper?: string;
+}
+
+export interface NewApiKey extends NewSecret {
   readonly id: string;
   readonly name: string;
   readonly tenant: string | undefined;
   readonly grants: ApiKeyFacts["grants"];
-  readonly digest: string;
   /** ms from now */
   readonly expiresIn?: number;
 }

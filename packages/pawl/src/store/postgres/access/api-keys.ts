@@ -17,7 +17,7 @@ const CREATE = statement(
      insert into pawl.api_key (id, tenant, name, grants, created_at, expires_at)
      values ($2, $3, $4, $5::json, ${NOW}, ${NOW} + $7::float8 * interval '1 millisecond') on conflict (id) do nothing returning id
    )
-   insert into pawl.api_secret (key, digest) select id, $6 from made returning key`,
+   insert into pawl.api_secret (key, digest, pepper) select id, $6, $8 from made returning key`,
 );
 const HAS_SECRET = statement("has_api_secret", "select 1 as one from pawl.is_api_secret_valid($1, $2)");
 const VERSION = "coalesce((select version from pawl.api_key_version), 0)::text";
@@ -45,12 +45,18 @@ const ROTATE = statement(
   "rotate_api_key",
   `with gone as (delete from pawl.api_secret where key = $2 and until is not null),
    old as (update pawl.api_secret set until = ${NOW} + $4::float8 * interval '1 millisecond' where key = $2 and until is null)
-   insert into pawl.api_secret (key, digest) values ($2, $3)`,
+   insert into pawl.api_secret (key, digest, pepper) values ($2, $3, $5)`,
 );
 const REVOKE = statement("revoke_api_key", `update pawl.api_key k set revoked_at = coalesce(k.revoked_at, ${NOW}) where k.id = $2`);
 const RAISE_VERSION = statement(
   "raise_api_key_version",
   "insert into pawl.api_key_version as m (version) values (1) on conflict (only_one) do update set version = m.version + 1",
+);
+const PEPPERS = statement(
+  "api_key_peppers",
+  `select s.pepper, count(*)::int as count from pawl.api_secret s join pawl.api_key k on k.id = s.key
+   where s.pepper is not null and s.until is null and k.revoked_at is null and (k.expires_at is null or k.expires_at > ${NOW})
+   group by s.pepper order by s.pepper`,
 );
 const TOUCH = statement("touch_api_keys", `update pawl.api_key set last_used_at = ${NOW} where id = any($2::text[])`);
 
@@ -84,8 +90,9 @@ export function postgresApiKeys(db: Db): ApiKeyStore {
     });
 
   return {
-    async create({ id, tenant, name, grants, digest, expiresIn }) {
-      const made = await db.query(CREATE, [db.now(), id, tenant ?? null, name, JSON.stringify(grants), digest, expiresIn ?? null]);
+    async create({ id, tenant, name, grants, digest, pepper, expiresIn }) {
+      const values = [id, tenant ?? null, name, JSON.stringify(grants), digest, expiresIn ?? null, pepper ?? null];
+      const made = await db.query(CREATE, [db.now(), ...values]);
       if (made.length > 0) return "created";
       return (await db.query(HAS_SECRET, [id, digest])).length > 0 ? "created" : "taken";
     },
@@ -110,10 +117,10 @@ export function postgresApiKeys(db: Db): ApiKeyStore {
     async list(scope, { limit, after }) {
       return (await readFor(db, scope, (on) => on.query<ApiKeyRow>(LIST, [tenantOf(scope), after ?? null, limit]))).map(factsOf);
     },
-    rotate: (scope, id, { digest, keepOldFor }) =>
+    rotate: (scope, id, { digest, pepper, keepOldFor }) =>
       change(scope, id, async (tx, revoked) => {
         if (revoked) return "revoked";
-        if ((await tx.query(HAS_SECRET, [id, digest])).length === 0) await tx.query(ROTATE, [db.now(), id, digest, keepOldFor]);
+        if ((await tx.query(HAS_SECRET, [id, digest])).length === 0) await tx.query(ROTATE, [db.now(), id, digest, keepOldFor, pepper ?? null]);
         return undefined;
       }),
     revoke: (scope, id) =>
@@ -121,6 +128,7 @@ export function postgresApiKeys(db: Db): ApiKeyStore {
         await tx.query(REVOKE, [db.now(), id]);
         return undefined;
       }),
+    peppers: () => db.query<{ pepper: string; count: number }>(PEPPERS, [db.now()]),
     async touch(ids) {
       if (ids.length > 0) await db.query(TOUCH, [db.now(), textArray([...ids].sort())]);
     },

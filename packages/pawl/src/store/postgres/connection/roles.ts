@@ -146,7 +146,7 @@ function digests(schema: string, engine: string, readonly: string): readonly str
   const secrets = `${schema}.api_secret`;
   return [
     `revoke all on ${secrets} from ${engine}, ${readonly}`,
-    `grant select (key, until), insert, update (until), delete on ${secrets} to ${engine}`,
+    `grant select (key, until, pepper), insert, update (until), delete on ${secrets} to ${engine}`,
     `revoke execute on function ${schema}.is_api_secret_valid(text, text) from public`,
     `grant execute on function ${schema}.is_api_secret_valid(text, text) to ${engine}`,
   ];

@@ -13,10 +13,12 @@ create table pawl.api_key (
 ) with (fillfactor = 80);
 create index api_key_tenant on pawl.api_key (tenant, created_at desc, id desc);
 
--- Apart from the keys, so that a role can read those without these. `until` null: the newest one.
+-- Apart from the keys, so that a role can read those without these. `until` null: the newest one. `pepper` tells which pepper the digest was
+-- made with, and nothing of it.
 create table pawl.api_secret (
   key text collate "C" not null,
   digest text collate "C" not null,
+  pepper text collate "C",
   until timestamptz,
   primary key (key, digest)
 );
