@@ -13,6 +13,41 @@ const integer = (value: unknown): ThreadQuestion => ({ key: "integer", schema: '
 /** Of a machine that is busy with others. ms */
 const PATIENT = { deadline: 20_000, maxWait: 60_000 };
 
+/** ms that the quickest of some checks takes from its question to its verdict or refusal. Others on the machine make it longer, never shorter. */
+async function quickest(threads: CheckThreads, question: ThreadQuestion): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 4; round++) {
+    // A thread that was ended is replaced before the time is taken.
+    await threads.check("a", integer(1));
+    const before = performance.now();
+    await expect(threads.check("a", question)).rejects.toThrow(expect.objectContaining({ name: "CheckStopped", reason: "steps" }));
+    least = Math.min(least, performance.now() - before);
+  }
+  return least;
+}
+
+/** Of a value that takes some hundred megabytes and seconds to read, during which nothing looks at the clock. */
+const large = (): ThreadQuestion => ({ key: "any", schema: "{}", value: `[${"[[1]],".repeat(5_000_000)}1]` });
+/** So much more than the limits allow fails: ten times is more. */
+const MARGIN = 5;
+
+describe("threads that check inputs, by the limits that a service has,", () => {
+  test("end a check that looks at the clock within 250 ms", async () => {
+    const { deadline, maxWait } = PATIENT;
+    expect(await quickest(new CheckThreads({ threads: 1, deadline, maxWait, allowance: 1e9 }), endless())).toBeLessThan(MARGIN * 250);
+  });
+
+  test("end what does not look at the clock within 250 ms", async () => {
+    const { maxWait } = PATIENT;
+    expect(await quickest(new CheckThreads({ threads: 1, maxWait, allowance: 1e9, memory: 4_000 }), large())).toBeLessThan(MARGIN * 250);
+  });
+
+  test("end what takes more than 256 MB", async () => {
+    const threads = new CheckThreads({ threads: 1, deadline: 60_000, maxWait: 60_000 });
+    await expect(threads.check("a", large())).rejects.toThrow(expect.objectContaining({ reason: "memory" }));
+  });
+});
+
 describe("threads that check inputs", () => {
   test("answer with a verdict and what it took", async () => {
     const threads = new CheckThreads(PATIENT);
