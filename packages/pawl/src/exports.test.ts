@@ -140,7 +140,7 @@ describe("all doors together", () => {
       certificateFaults LOST_HANDLER_EXIT_CODES spawnThread Audit AnchoredHead AuditReport AuditView NewAudit AuditHead
       BreakersOperator BreakerView BreakerFilter JobCounts StateCounts Backlog Encryption EncryptionOptions MasterKeyView
       checkJobsFilter ClusterEvents EventBatch EventPosition EventTail LocalApiKeys ApiKeys ApiKeyView ApiKeyOptions
-      ApiKeyWithSecret PepperOptions unknownLimitPaths LimitsOperator LimitsFilter LimitView EnqueueAllOptions
+      ApiKeyWithSecret PepperOptions unknownLimitPaths LimitsOperator LimitsFilter LimitView EnqueueAllOptions LimitKeyValue
       MIN_PEPPER_BYTES Replies IdempotentRequest IdempotentRequestStart Reply CodeSchedule ScheduledJobOptions TickView
       BulkReport DeadGroupsFilter DeadGroupView PawlInfo LeaseId JobChange Jobs Dead PolicyOperator Operator QueueView
       TaskView TenantView BackfillReport PreviewedTick ScheduleChanges ScheduleReference Schedules GroupSeries SeriesOptions

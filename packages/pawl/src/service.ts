@@ -179,6 +179,8 @@ export type { LimitsFilter } from "./scheduler/limits/limits-view.js";
 export type { LimitView } from "./scheduler/limits/limits-view.js";
 /** Options of `enqueueAll`. */
 export type { EnqueueAllOptions } from "./scheduler/options.js";
+/** The value of a limit key, as `limitKeys` takes it. */
+export type { LimitKeyValue } from "./core/limits/limit-options.js";
 /** Fewest bytes of a pepper. */
 export { MIN_PEPPER_BYTES } from "./scheduler/access/pepper.js";
 /** Answers kept for requests with an idempotency key. */

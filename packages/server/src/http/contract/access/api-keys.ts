@@ -1,4 +1,4 @@
-import { type ApiKeys, type ApiKeyView, type ApiKeyWithSecret, BOUNDS, ROLES } from "pawl/service";
+import { type ApiKeyView, type ApiKeyWithSecret, BOUNDS, ROLES } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -60,7 +60,7 @@ export const listKeys = route({
   status: 200,
   answer: {
     means: "A page of keys.",
-    body: openObject<Awaited<ReturnType<ApiKeys["list"]>>>({ keys: list(KeySchema), next: optional(Type.String()) }),
+    body: openObject<{ readonly keys: readonly ApiKeyView[]; readonly next?: string }>({ keys: list(KeySchema), next: optional(Type.String()) }),
   },
 });
 export const getKey = route({

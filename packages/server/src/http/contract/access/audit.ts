@@ -1,4 +1,4 @@
-import { AUDIT_OUTCOMES, type Audit, type AuditReport, type AuditView } from "pawl/service";
+import { AUDIT_OUTCOMES, type AuditReport, type AuditView } from "pawl/service";
 import Type from "typebox";
 import { route } from "../route.js";
 import { as, closedObject, Instant, Limit, list, openObject, optional, TenantName, Time, text } from "../schemas.js";
@@ -41,7 +41,10 @@ export const listAudit = route({
   status: 200,
   answer: {
     means: "A page of entries.",
-    body: openObject<Awaited<ReturnType<Audit["list"]>>>({ entries: list(AuditEntry), next: optional(Type.Integer()) }),
+    body: openObject<{ readonly entries: readonly AuditView[]; readonly next?: number }>({
+      entries: list(AuditEntry),
+      next: optional(Type.Integer()),
+    }),
   },
 });
 

@@ -1,5 +1,5 @@
-import { type Explanation, JOB_STATES, type JobView } from "pawl";
-import type { JobChange, Jobs } from "pawl/service";
+import { type AttemptView, type Explanation, JOB_STATES, type JobView } from "pawl";
+import type { JobChange, LogView } from "pawl/service";
 import Type from "typebox";
 import { Anything, as, JobId, list, openObject, optional, Time } from "../schemas.js";
 
@@ -56,7 +56,7 @@ export const Job = openObject<JobView>(
   "A job. Durations are ms.",
 );
 
-export const JobsPage = openObject<Awaited<ReturnType<Jobs["list"]>>>(
+export const JobsPage = openObject<{ readonly jobs: readonly JobView[]; readonly next?: JobView["id"] }>(
   { jobs: list(Job), next: optional(JobId) },
   "`next` is the `after` of the following page.",
 );
@@ -65,7 +65,7 @@ export const Change = openObject<JobChange>(
   "From which state to which. They are equal where a worker holds the job and was asked to see to it.",
 );
 const Next = optional(Count);
-export const History = openObject<Awaited<ReturnType<Jobs["historyPage"]>>>({
+export const History = openObject<{ readonly attempts: readonly AttemptView[]; readonly next?: number }>({
   next: Next,
   attempts: list(
     Type.Object({
@@ -80,7 +80,7 @@ export const History = openObject<Awaited<ReturnType<Jobs["historyPage"]>>>({
     }),
   ),
 });
-export const Logs = openObject<Awaited<ReturnType<Jobs["logPage"]>>>({
+export const Logs = openObject<{ readonly lines: readonly LogView[]; readonly next?: number }>({
   next: Next,
   lines: list(Type.Object({ at: Time, level: Text, message: Text, data: optional(Anything) })),
 });

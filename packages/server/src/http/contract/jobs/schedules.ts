@@ -1,5 +1,5 @@
 import type { ScheduleView } from "pawl";
-import type { BackfillReport, PreviewedTick, Schedules, TickView } from "pawl/service";
+import type { BackfillReport, PreviewedTick, TickView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -136,7 +136,7 @@ export const listSchedules = route({
   status: 200,
   answer: {
     means: "A page of schedules. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<Awaited<ReturnType<Schedules["list"]>>>({
+    body: openObject<{ readonly schedules: readonly ScheduleView[]; readonly next?: { readonly tenant: string; readonly name: string } }>({
       schedules: list(Schedule),
       next: optional(Type.Object({ tenant: Type.String(), name: Type.String() })),
     }),

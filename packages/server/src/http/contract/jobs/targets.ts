@@ -1,4 +1,4 @@
-import { BOUNDS, type Targets, type TargetView, type TargetWithSecret } from "pawl/service";
+import { BOUNDS, type TargetView, type TargetWithSecret } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -57,7 +57,7 @@ export const listTargets = route({
   status: 200,
   answer: {
     means: "A page of targets. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<Awaited<ReturnType<Targets["list"]>>>({
+    body: openObject<{ readonly targets: readonly TargetView[]; readonly next?: { readonly tenant: string; readonly task: string } }>({
       targets: list(TargetSchema),
       next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })),
     }),

@@ -1,4 +1,4 @@
-import type { BreakerState, BreakersOperator, BreakerView } from "pawl/service";
+import type { BreakerState, BreakerView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -37,7 +37,7 @@ export const listBreakers = route({
   status: 200,
   answer: {
     means: "A page of breakers. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<Awaited<ReturnType<BreakersOperator["list"]>>>({
+    body: openObject<{ readonly breakers: readonly BreakerView[]; readonly next?: { readonly tenant: string; readonly task: string } }>({
       breakers: list(Breaker),
       next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })),
     }),

@@ -1,4 +1,4 @@
-import type { LimitsOperator, LimitView } from "pawl/service";
+import type { LimitView } from "pawl/service";
 import Type from "typebox";
 import { route } from "../route.js";
 import { as, closedObject, Limit, list, openObject, optional, TenantName, Time, text } from "../schemas.js";
@@ -45,6 +45,9 @@ export const listLimits = route({
   status: 200,
   answer: {
     means: "A page of keys. `next` is where the following one begins: `after` (its key), `afterName` (its limit) and `afterTenant`.",
-    body: openObject<Awaited<ReturnType<LimitsOperator["list"]>>>({ limits: list(View), next: optional(Type.Object(Ref)) }),
+    body: openObject<{ readonly limits: readonly LimitView[]; readonly next?: Pick<LimitView, "tenant" | "limit" | "key"> }>({
+      limits: list(View),
+      next: optional(Type.Object(Ref)),
+    }),
   },
 });

@@ -20,6 +20,19 @@ const byPriority = { type: "object", maxProperties: 10, additionalProperties: { 
 const LIMITS = { concurrency: optional(orNull({ type: "integer", minimum: 1 })), rate: optional(orNull(Rate)) };
 const INGEST = { ingest: optional(orNull(closedObject({ rate: optional(Rate), depth: optional(Type.Integer({ minimum: 1 })) }))) };
 
+type QueueChanges = PolicyChanges["queue"];
+type TaskChanges = PolicyChanges["task"];
+type TenantChanges = PolicyChanges["tenant"];
+/** Interfaces, since declarations name them: an alias would be spelled out, down to names that the library does not export. */
+interface ChangesByKind {
+  queue: QueueUpdate;
+  task: TaskUpdate;
+  tenant: TenantUpdate;
+}
+interface QueueUpdate extends QueueChanges {}
+interface TaskUpdate extends TaskChanges {}
+interface TenantUpdate extends TenantChanges {}
+
 const routesFor = <Kind extends "queue" | "task" | "tenant", P extends TProperties>(
   kind: Kind,
   one: P,
@@ -62,7 +75,7 @@ const routesFor = <Kind extends "queue" | "task" | "tenant", P extends TProperti
       description: "What is left out stays as it is, null takes it away. Limits hold for every claim from the answer on.",
       policy: WRITE,
       params,
-      body: as<PolicyChanges[Kind]>(closedObject(schemas.changes)),
+      body: as<ChangesByKind[Kind]>(closedObject(schemas.changes)),
       status: 200,
       answer: { means: "Its policy, as it is now.", body: as<object>({ type: "object" }) },
     }),
