@@ -149,9 +149,7 @@ describe("all doors together", () => {
       LiveWorkerView UnservedLane LogView rolesScript rolesScriptForPsql isMasterKey RemoteClaimRequest LeasedJob RemoteLease
       Host HostedTask HostOptions HostRenewal checkAttemptOutcome HeldJobs REPORTED_FAILURE_KINDS AttemptOutcome
       ReportedFailure ReportedFailureKind AttemptReport ReportedOutcome TaskRunOptions PulledResults PulledOutcome PulledJob
-      PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService JobPage
-      AttemptPage LogPage ApiKeyListing AuditListing ScheduleListing TargetListing BreakerListing LimitListing LimitKeyValue
-      IngestOptions PriorityLevel
+      PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService
       ",
         "pawl/store": "Store ApiKeyStore AuditStore DataKeyStore PurgeStore ReplyStore BatchStore BreakerStore DeadStore DirectHandoff
       DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore EventStore ExplainStore SeriesStore

@@ -347,27 +347,3 @@ export { serviceOf } from "./service-of.js";
 export type { PawlService } from "./service-of.js";
 /** Says what `serviceOf` answers for a wrapper of a Pawl. */
 export { attachService } from "./service-of.js";
-/** A page of jobs. */
-export type { JobPage } from "./scheduler/scheduler.js";
-/** A page of a job's attempts. */
-export type { AttemptPage } from "./scheduler/scheduler.js";
-/** A page of a job's log lines. */
-export type { LogPage } from "./scheduler/scheduler.js";
-/** A page of API keys. */
-export type { ApiKeyListing } from "./scheduler/access/api-keys.js";
-/** A page of the audit log. */
-export type { AuditListing } from "./scheduler/access/audit.js";
-/** A page of schedules. */
-export type { ScheduleListing } from "./scheduler/schedules/schedules.js";
-/** A page of push targets. */
-export type { TargetListing } from "./scheduler/access/targets.js";
-/** A page of breakers. */
-export type { BreakerListing } from "./scheduler/limits/breakers.js";
-/** A page of limit keys at which jobs wait. */
-export type { LimitListing } from "./scheduler/limits/limits-view.js";
-/** The key of a limit: a text, a number or several of them. */
-export type { LimitKeyValue } from "./core/limits/limit-options.js";
-/** A limit on enqueues. */
-export type { IngestOptions } from "./core/limits/ingest-limit.js";
-/** The number of a priority, from 0 to 9. */
-export type { Priority as PriorityLevel } from "./core/jobs/job.js";
