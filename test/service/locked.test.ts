@@ -77,7 +77,7 @@ test("a service whose pepper is not the one that its keys were made with is refu
 
   // Whoever has lost the pepper makes a key with a new one: then it is no mistake any more.
   await using other = await open(database.url, { apiKeys: { pepper: env.WRONG } });
-  await other.apiKeys.create({ name: "third", grants });
+  await serviceOf(other).apiKeys.create({ name: "third", grants });
   await using anew = serve(database.url, ["--auth", "keys", "--api-keys-pepper", "env:WRONG"], env);
   await anew.up();
   expect(await anew.line(/^keys +/)).toContain("1 API key made with another pepper will be refused");

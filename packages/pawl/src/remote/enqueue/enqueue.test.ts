@@ -10,7 +10,7 @@ function enqueuer(error: PawlError): RemoteEnqueuer {
   const call = async () => {
     throw error;
   };
-  return new RemoteEnqueuer({ json: call, call, clock: virtualClock() } as unknown as HttpTransport, {});
+  return new RemoteEnqueuer({ json: call, call, checkOpen: () => {}, clock: virtualClock() } as unknown as HttpTransport, {});
 }
 
 test("jobs that nothing was heard of may be stored, and the error says how to repeat them", async () => {
@@ -31,7 +31,7 @@ test("many are sent in bodies that the service takes, counted in bytes", async (
     const answers = (JSON.parse(body) as { inputs: unknown[] }).inputs.map(() => ({ enqueued: "created" }));
     return { status: 200, headers: {}, text: JSON.stringify({ results: answers }) };
   };
-  const remote = new RemoteEnqueuer({ call, clock: virtualClock() } as unknown as HttpTransport, {});
+  const remote = new RemoteEnqueuer({ call, checkOpen: () => {}, clock: virtualClock() } as unknown as HttpTransport, {});
   // Three bytes each: few characters, many bytes.
   expect(await remote.many(task, undefined, new Array<string>(10).fill("€".repeat(300_000)))).toHaveLength(10);
   expect(Math.max(...sizes)).toBeLessThan(5 * 1_048_576);

@@ -75,7 +75,7 @@ describe("what somebody does at a store", () => {
     limits: ["list"],
     schedules: ["get", "list", "preview", "ticks"],
     targets: ["get", "list"],
-    apiKeys: ["get", "list", "as", "verify", "recall", "remembered"],
+    apiKeys: ["get", "list", "as", "verify", "recall", "remembered", "status"],
   };
 
   /** What the classes behind them keep to themselves. */
