@@ -20,7 +20,8 @@ function slowStore() {
   return { calls, store };
 }
 
-const job = (idSuffix: string, rest: Partial<NewJob> = {}) => ({ idSuffix, input: "", ...rest }) as unknown as NewJob;
+const LANE = { queue: "q", priority: 5, tenant: "a", task: "t" };
+const job = (idSuffix: string, rest: Partial<NewJob> = {}) => ({ idSuffix, input: "", lane: LANE, ...rest }) as unknown as NewJob;
 const sizes = (calls: readonly { jobs: readonly unknown[] }[]) => calls.map(({ jobs }) => jobs.length);
 
 describe("single enqueues", () => {
@@ -34,6 +35,25 @@ describe("single enqueues", () => {
     expect(sizes(calls)).toEqual([3]);
     calls[0]?.answer();
     expect((await Promise.all(answers)).map((answer) => (answer as { id: string }).id)).toEqual(["a", "b", "c"]);
+  });
+
+  test("do not go out with large inputs of other tenants, and those of one tenant keep together", async () => {
+    const { calls, store } = slowStore();
+    const clock = virtualClock();
+    const batcher = new Batcher(store, clock);
+    const of = (tenant: string) => ({ lane: { ...LANE, tenant } });
+    const large = "x".repeat(700_000);
+    void batcher.add(job("small before", of("a")));
+    void batcher.add(job("large", { ...of("a"), input: large }));
+    const others = batcher.add(job("of another", of("b")));
+    void batcher.add(job("large too", { ...of("c"), input: large }));
+    void batcher.add(job("small after", of("a")));
+    await clock.quiet();
+    const ids = calls.map(({ jobs }) => jobs.map(({ idSuffix }) => idSuffix));
+    expect(ids).toEqual([["small before", "large", "large too", "small after"], ["of another"]]);
+    // The large ones are still on their way.
+    calls[1]?.answer();
+    expect(await others).toMatchObject({ id: "of another" });
   });
 
   test("gather while two batches are on their way, and go out together when one comes back", async () => {

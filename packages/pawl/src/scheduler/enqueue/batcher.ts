@@ -16,6 +16,8 @@ type StoreJobs = (jobs: readonly NewJob[]) => Promise<readonly (Enqueued | PawlE
 const MAX_RECENT_SENDS = 2;
 /** ms after which a batch holds up no other: the disk, or a standby, stands still */
 const MAX_RECENT_MS = 10;
+/** characters of an input that keeps a statement and its commit from being short */
+const LARGE_INPUT = 65_536;
 /** All that may be on their way at once. */
 const MAX_SENDS_IN_FLIGHT = 64;
 
@@ -83,10 +85,10 @@ export class Batcher {
   }
 
   async #send(): Promise<void> {
-    const all = this.#waiting;
+    const [all, rest] = withoutOthersLarge(this.#waiting);
     const count = batchLength(all, this.limit);
     const batch = count === all.length ? all : all.slice(0, count);
-    this.#waiting = count === all.length ? [] : all.slice(count);
+    this.#waiting = count === all.length ? rest : [...all.slice(count), ...rest];
     const endSend = this.#startSend();
     try {
       const answers = await this.store(batch.map(({ job }) => job));
@@ -102,6 +104,20 @@ export class Batcher {
       if (this.#waiting.length === 0 && this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve();
     }
   }
+}
+
+/**
+ * What may go out with the first one, and what may not: a small job does not wait for a statement with large inputs of other tenants. Jobs of one
+ * tenant stay together, in their order.
+ */
+function withoutOthersLarge(waiting: WaitingEnqueue[]): readonly [all: WaitingEnqueue[], rest: WaitingEnqueue[]] {
+  const large = new Set<string>();
+  for (const { job } of waiting) if (job.input.length > LARGE_INPUT) large.add(job.lane.tenant);
+  if (large.size === 0) return [waiting, []];
+  const isOfLarge = ({ job }: WaitingEnqueue) => large.has(job.lane.tenant);
+  const [first] = waiting;
+  const firstIsOfLarge = first !== undefined && isOfLarge(first);
+  return [waiting.filter((one) => isOfLarge(one) === firstIsOfLarge), waiting.filter((one) => isOfLarge(one) !== firstIsOfLarge)];
 }
 
 /** One at least, whatever its size. */
