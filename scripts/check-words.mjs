@@ -127,7 +127,7 @@ const POSTGRES_ALLOWED = [
   `${LIBRARY}testing/`,
   // The service's configuration says which store to open, and for people what it is.
   /^packages\/server\/src\/(?:config|cli|live|terminal|text|words)\//,
-  /^packages\/server\/src\/(?:serve|run)\/(?:store|open-store)\.ts$/,
+  /^packages\/server\/src\/(?:serve|run)\/(?:open-store|compare-with-store)\.ts$/,
   // Names the versions of Postgres that it knows, and writes down what to do about a server.
   /\/(?:postgres-versions|doctor-versions|doctor|checkup|error)\.ts$/,
   // A transaction of the user's own, by the libraries they use.

@@ -71,7 +71,7 @@ test("inputs that cost all time and memory are checked or refused, and others ar
         const [task, , input] = ATTACKS[round % ATTACKS.length] as (typeof ATTACKS)[number];
         const { status, code, id } = await send("POST", "/v1/jobs", `{"task":"${nameOf(task)}","delay":"1h","input":${input}}`);
         statuses.add(`${nameOf(task)}: ${status} ${code}`);
-        // What is kept would fill the heap, which is no fault of a check.
+        // Kept jobs would fill the heap, which is no fault of a check.
         if (id !== undefined) await send("DELETE", `/v1/jobs/${id}`);
       }
     };

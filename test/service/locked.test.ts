@@ -75,7 +75,7 @@ test("a service whose pepper is not the one that its keys were made with is refu
   const answer = await fetch(`${await good.up()}/v1/counts`, { headers: { authorization: `Bearer ${secret}` } });
   expect(answer.status).toBe(200);
 
-  // Whoever has lost the pepper makes a key with a new one: then it is no mistake any more.
+  // An operator who has lost the pepper makes a key with a new one: then it is no mistake any more.
   await using other = await open(database.url, { apiKeys: { pepper: env.WRONG } });
   await serviceOf(other).apiKeys.create({ name: "third", grants });
   await using anew = serve(database.url, ["--auth", "keys", "--api-keys-pepper", "env:WRONG"], env);

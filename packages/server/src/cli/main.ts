@@ -9,20 +9,20 @@ const { stdin, stdout, stderr, env } = process;
 
 const abort = new AbortController();
 const end = (exit: number) => {
-  // Asked again, it does not wait for the store to be closed. What it started ends with it all the same.
+  // A second request does not wait for the store to be closed. The embedded server that this process started ends all the same.
   if (abort.signal.aborted) process.exit(exit);
   abort.abort(new RunAborted(exit));
 };
 onUnhandledStop(end);
 
-// Whoever reads us has gone (`| head`): there is nobody left to tell. A command that can be stopped stops as it does.
+// The reader of the output has gone (`| head`). A command that can be stopped stops as it does for a signal.
 let readerGone = false;
 stdout.on("error", () => {
   if (readerGone) return;
   readerGone = true;
   requestStopOr(() => end(EXIT.unread));
 });
-// What is said beside the answer may go unheard.
+// Notes beside the answer may be lost.
 stderr.on("error", () => {});
 
 const exit = await run(process.argv.slice(2), {
@@ -34,7 +34,7 @@ const exit = await run(process.argv.slice(2), {
   ),
   openTarget: targetsOf(env, process.cwd()),
 });
-// What says where it stopped ends as if it was interrupted, and nobody interrupted it.
+// A command that says where it stopped ends as if it was interrupted, but nobody interrupted it.
 process.exitCode = readerGone && exit === EXIT.interrupted ? EXIT.unread : exit;
 // Its work may be under way still, and nobody waits for it.
 if (abort.signal.aborted) process.exit((abort.signal.reason as RunAborted).exit);

@@ -10,7 +10,7 @@ const MAX_WAIT_MS = 3_000;
 
 /**
  * Whether the secrets of the configuration are those of its store, for a look that changes nothing there. Only of a Postgres: in a folder a
- * server would have to be started. What is wrong is a `ConfigError`; the answer says what could not be looked at.
+ * server would have to be started. A wrong secret is a `ConfigError`; the answer says which could not be looked at.
  */
 export async function compareWithStore(configuration: Configuration, { url, options }: StoreToOpen): Promise<readonly string[]> {
   const { "apiKeys.pepper": pepper, "encryption.masterKeys": masterKeys } = configuration.settings;
@@ -18,8 +18,8 @@ export async function compareWithStore(configuration: Configuration, { url, opti
   const notes: string[] = [];
   let pawl: Pawl;
   try {
-    const postgres = { ...options.postgres, startupWait: MAX_WAIT_MS };
-    pawl = await open(url, { ...options, postgres, migrate: false, maintenance: false, allowUnknownTasks: true });
+    const patient = { ...options.postgres, startupWait: MAX_WAIT_MS };
+    pawl = await open(url, { ...options, postgres: patient, migrate: false, maintenance: false, allowUnknownTasks: true });
   } catch (error) {
     if (!isPawlError(error)) throw error;
     return [`the secrets were not compared with those of the store: ${reasonOf(error)}`];

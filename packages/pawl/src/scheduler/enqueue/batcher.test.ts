@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Enqueued, NewJob } from "../../core/jobs/job.js";
+import type { Lane } from "../../core/jobs/lane.js";
 import { pawlError } from "../../core/values/error.js";
 import { virtualClock } from "../../testing/clock.js";
 import { faultyStore } from "../../testing/faulty.js";
@@ -20,7 +21,7 @@ function slowStore() {
   return { calls, store };
 }
 
-const LANE = { queue: "q", priority: 5, tenant: "a", task: "t" };
+const LANE: Lane = { queue: "q", priority: 5, tenant: "a", task: "t" };
 const job = (idSuffix: string, rest: Partial<NewJob> = {}) => ({ idSuffix, input: "", lane: LANE, ...rest }) as unknown as NewJob;
 const sizes = (calls: readonly { jobs: readonly unknown[] }[]) => calls.map(({ jobs }) => jobs.length);
 

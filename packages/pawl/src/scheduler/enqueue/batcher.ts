@@ -17,7 +17,7 @@ const MAX_RECENT_SENDS = 2;
 /** ms after which a batch holds up no other: the disk, or a standby, stands still */
 const MAX_RECENT_MS = 10;
 /** characters of an input that keeps a statement and its commit from being short */
-const LARGE_INPUT = 65_536;
+const LARGE_INPUT_CHARS = 65_536;
 /** All that may be on their way at once. */
 const MAX_SENDS_IN_FLIGHT = 64;
 
@@ -29,7 +29,7 @@ const MAX_SENDS_IN_FLIGHT = 64;
 export class Batcher {
   #waiting: WaitingEnqueue[] = [];
   #inFlight = 0;
-  /** of those, the ones that the next batch waits for */
+  /** sends in flight that the next batch waits for */
   #recentSends = 0;
   #planned = false;
   #idle: (() => void)[] = [];
@@ -107,12 +107,12 @@ export class Batcher {
 }
 
 /**
- * What may go out with the first one, and what may not: a small job does not wait for a statement with large inputs of other tenants. Jobs of one
+ * The jobs that may go out with the first one, and the others: a small job does not wait for a statement with large inputs of other tenants. Jobs of one
  * tenant stay together, in their order.
  */
 function withoutOthersLarge(waiting: WaitingEnqueue[]): readonly [all: WaitingEnqueue[], rest: WaitingEnqueue[]] {
   const large = new Set<string>();
-  for (const { job } of waiting) if (job.input.length > LARGE_INPUT) large.add(job.lane.tenant);
+  for (const { job } of waiting) if (job.input.length > LARGE_INPUT_CHARS) large.add(job.lane.tenant);
   if (large.size === 0) return [waiting, []];
   const isOfLarge = ({ job }: WaitingEnqueue) => large.has(job.lane.tenant);
   const [first] = waiting;

@@ -81,7 +81,7 @@ async function eventually(what: string, check: () => boolean, ms = 5_000): Promi
 }
 
 interface Child {
-  /** what startEmbedded answered in the child */
+  /** the answer of startEmbedded in the child */
   readonly server: Promise<{ pid: number; started: boolean; connection: EmbeddedConnection }>;
   release(): Promise<void>;
   /** it ends by itself, and does not leave before */
@@ -348,7 +348,7 @@ describe.skipIf(!native.ok)("the embedded server", () => {
     it("is ended at the next open, and started again, with all that it held", { timeout: 90_000 }, async () => {
       const pid = await leftStopping(async (server) => {
         const checkpointer = await query(server.connection, "select pid from pg_stat_activity where backend_type = 'checkpointer'");
-        // What it is asked for at the end it never does.
+        // The server asks it for a last checkpoint, which it never makes.
         signal(checkpointer as number, "SIGSTOP");
       });
       const server = await start();
