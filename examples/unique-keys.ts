@@ -10,8 +10,8 @@ const remind = task<{ items: number }, string>("cart.remind", ({ items }) => `re
 const pawl = await open(process.argv[2] ?? "./data", { tasks: [remind] });
 
 // By default a key is held until its job has finished, and a second enqueue answers with the first job.
-const first = await pawl.enqueue(remind, { items: 1 }, { key: "cart-42", delay: "1h" });
-const second = await pawl.enqueue(remind, { items: 2 }, { key: "cart-42", delay: "1h" });
+const first = await pawl.enqueue(remind, { items: 1 }, { unique: "cart-42", delay: "1h" });
+const second = await pawl.enqueue(remind, { items: 2 }, { unique: "cart-42", delay: "1h" });
 console.log(`second: ${second.enqueued}, ${second.id === first.id ? "the same job" : "another job"}`);
 
 // Debounce: the newcomer takes the place of one that has not started.
@@ -30,7 +30,7 @@ try {
 // Finished, the key is free again; `for: "1h"` would hold it for an hour from its enqueue, whatever becomes of it.
 await pawl.work();
 console.log(await newer.result());
-const again = await pawl.enqueue(remind, { items: 5 }, { key: "cart-42" });
+const again = await pawl.enqueue(remind, { items: 5 }, { unique: "cart-42" });
 console.log(`again: ${again.enqueued}`);
 await again.result();
 

@@ -53,7 +53,7 @@ async function fill(url: string, more: OpenOptions, bulk = 1_500): Promise<void>
   await mine.schedules.put("nightly", work, { every: "1d", input: { card: MARKER } });
   const worker = await pawl.work();
   for (const card of [MARKER, `${MARKER}!`])
-    await pawl.jobs.wait(await mine.enqueue(work, { card }, { key: card, idempotencyKey: `r ${card}`, tags: [card] }));
+    await pawl.jobs.wait(await mine.enqueue(work, { card }, { unique: card, idempotencyKey: `r ${card}`, tags: [card] }));
   await pawl.jobs.wait(await mine.schedules.trigger("nightly"));
   await worker.stop();
   const parent = await mine.enqueue(work, { card: MARKER });

@@ -89,7 +89,7 @@ export function adapterSuite({ name, connect }: DatabaseLibrary): void {
     });
 
     test("has a key that is free again after a rollback, and held after a commit", async () => {
-      const options = { key: "cart-1", delay: "1h" } as const;
+      const options = { unique: "cart-1", delay: "1h" } as const;
       const enqueue = (tx?: Transaction) => pawl.enqueue(remind, { cart: "keyed" }, { ...options, ...(tx === undefined ? {} : { tx }) });
       await expect(
         application.transaction(async ({ tx }) => {
@@ -151,7 +151,7 @@ export function adapterSuite({ name, connect }: DatabaseLibrary): void {
             await saveCart(cart);
             // Two by two, one plain and one that meets the guarded way in: both must follow the transaction.
             await pawl.enqueueMany(remind, [{ cart }], { tx });
-            const keyed = await pawl.enqueue(remind, { cart: `${cart}-keyed` }, { key: cart, tx });
+            const keyed = await pawl.enqueue(remind, { cart: `${cart}-keyed` }, { unique: cart, tx });
             if (!committed.includes(cart)) throw new PaymentDeclined();
             return keyed;
           }),

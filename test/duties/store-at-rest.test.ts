@@ -45,7 +45,7 @@ describeOn("embedded18", () => {
       const keyed = task("keyed", { limits: [{ key: "key", concurrency: 2 }] }, (_: { key: string }) => {});
       await using pawl = await open(database.url, { tasks: [quick, doomed, keyed], maintenance: BUSY });
       await using _worker = await pawl.work({ pollInterval: "20ms" });
-      const parent = await pawl.enqueue(quick, {}, { key: "once" });
+      const parent = await pawl.enqueue(quick, {}, { unique: "once" });
       await pawl.enqueue(quick, {}, { dependsOn: parent, tags: ["last"], finishWithin: "1m" });
       await pawl.enqueueMany(
         quick,

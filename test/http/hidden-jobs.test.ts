@@ -67,7 +67,7 @@ describe("a key for some tasks or queues", () => {
     const elsewhere = { ...LATER, queue: "money" };
     const [first, second] = [
       await api.pawl.enqueue("mail.send", 1, { ...elsewhere, idempotencyKey: "shared" }),
-      await api.pawl.enqueue("mail.send", 1, { ...elsewhere, key: "shared" }),
+      await api.pawl.enqueue("mail.send", 1, { ...elsewhere, unique: "shared" }),
     ];
     const batched = { task: "mail.send", input: 1, delay: "1h" };
     const batch = await api.pawl
@@ -77,7 +77,7 @@ describe("a key for some tasks or queues", () => {
     const unique = (onConflict: string) => ({ unique: { key: "shared", onConflict } });
     const request = (path: string, body: object) => api.request("POST", path, { key: "mail-room", body });
     const seen = [];
-    for (const more of [{ idempotencyKey: "shared" }, { key: "shared" }, unique("existing"), unique("reject")]) {
+    for (const more of [{ idempotencyKey: "shared" }, { unique: "shared" }, unique("existing"), unique("reject")]) {
       const alone = await request("/v1/jobs", { ...batched, queue: "mail", ...more });
       expect([more, alone.json()]).toMatchObject([more, { status: 403, code: "forbidden" }]);
       const among = await request("/v1/jobs/many", { jobs: [{ ...batched, queue: "mail", ...more }] });
@@ -91,7 +91,7 @@ describe("a key for some tasks or queues", () => {
     for (const body of [...seen, repeated.body, replacing.body]) for (const id of theirs) expect(body).not.toContain(id);
     // Of its own it is told all.
     const own = replacing.json().id;
-    expect((await request("/v1/jobs", { ...batched, queue: "mail", key: "shared" })).json()).toMatchObject({ id: own, enqueued: "existing" });
+    expect((await request("/v1/jobs", { ...batched, queue: "mail", unique: "shared" })).json()).toMatchObject({ id: own, enqueued: "existing" });
   });
 
   test.each(LIMITED)("is told of another's job and schedule what it would be told if there were none, on every route (%s)", async (key) => {

@@ -37,7 +37,7 @@ describe("jobs over HTTP", () => {
 
   test("a batch has an answer for each, in order, and those that can be stored are", async () => {
     const jobs = [
-      { task: "batched", input: 1, key: "a" },
+      { task: "batched", input: 1, unique: "a" },
       { task: "batched", input: 2, delay: "not a time" },
       { task: "else", input: 3 },
     ];

@@ -65,7 +65,7 @@ describe("a problem over HTTP", () => {
       "/limits/0/key",
     ],
     ["a field that is missing in a body", () => enqueued({ input: 1 }), "field_invalid", "/task"],
-    ["a field inside a field", () => enqueued({ task: "any", throttle: { key: "k", per: "soon" } }), "duration_invalid", "/throttle/per"],
+    ["a field inside a field", () => enqueued({ task: "any", unique: { key: "k", for: "soon" } }), "duration_invalid", "/unique/for"],
     ["a duration in a URL", () => api.request("GET", `/v1/jobs/${NOBODY}/wait?timeout=soon`), "duration_invalid", "query/timeout"],
     ["what the library knows by a longer name", () => api.request("GET", "/v1/series?step=90s"), "option_invalid", "query/step"],
     ["a filter in a URL", () => api.request("GET", "/v1/jobs?since=soon"), "option_invalid", "query/since"],

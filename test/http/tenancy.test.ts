@@ -73,7 +73,7 @@ describe("tenants over HTTP", () => {
 
   test("S14: names and keys of another tenant are free", async () => {
     for (const key of ["other-admin", "acme-admin"]) {
-      const job = { task: "same", key: "same", idempotencyKey: "same", delay: "1h" };
+      const job = { task: "same", unique: "same", idempotencyKey: "same", delay: "1h" };
       const made = await api.request("POST", "/v1/jobs", { key, body: job, headers: { "idempotency-key": "same" } });
       expect([made.statusCode, made.json().enqueued]).toEqual([201, "created"]);
       expect((await api.request("PUT", "/v1/schedules/same", { key, body: { task: "same", every: "1h" } })).json()).toEqual({ result: "created" });

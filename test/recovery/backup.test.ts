@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)(`a backup${missing === undefined ? "" : `
     {
       await using pawl = await open(cluster.url(server, "jobs"), { tasks: TASKS, maintenance: PACE });
       await pawl.work(WORK);
-      const dead = await pawl.enqueue(doomed, undefined, { key: "k" });
+      const dead = await pawl.enqueue(doomed, undefined, { unique: "k" });
       await pawl.jobs.wait(dead, WAIT);
       const delayed = await pawl.enqueue(quick, undefined, { delay: "1s" });
       const jobs = await pawl.enqueueMany(slow, Array.from({ length: 400 }));

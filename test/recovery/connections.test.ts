@@ -40,7 +40,7 @@ describeOn("embedded18", () => {
       const { proxy } = proxied;
       const ways = [
         { options: { idempotencyKey: "r-1" }, lose: /commit\0/ },
-        { options: { key: "k-1" }, lose: /commit\0/ },
+        { options: { unique: "k-1" }, lose: /commit\0/ },
       ];
       for (const { options, lose } of ways) {
         const lost = proxy.loseAnswer(lose);

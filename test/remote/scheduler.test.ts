@@ -8,7 +8,7 @@ const UNKNOWN = "0197a0c0-7d1e-7000-8000-000000000000";
 describeBoth("a scheduler", (opening) => {
   test("stores a job and shows it as it is", async () => {
     const { pawl } = await opening();
-    const job = await pawl.enqueue("mail", { to: "ann" }, { priority: "high", tags: ["a"], delay: "1h", key: "k" });
+    const job = await pawl.enqueue("mail", { to: "ann" }, { priority: "high", tags: ["a"], delay: "1h", unique: "k" });
     expect(job).toMatchObject({ task: "mail", enqueued: "created" });
     const view = await job.get();
     expect(view).toMatchObject({
@@ -43,15 +43,15 @@ describeBoth("a scheduler", (opening) => {
 
   test("answers a second enqueue of a key with the first job, or refuses it", async () => {
     const { pawl } = await opening();
-    const first = await pawl.enqueue("mail", 1, { key: "k" });
-    expect(await pawl.enqueue("mail", 2, { key: "k" })).toMatchObject({ id: first.id, enqueued: "existing" });
+    const first = await pawl.enqueue("mail", 1, { unique: "k" });
+    expect(await pawl.enqueue("mail", 2, { unique: "k" })).toMatchObject({ id: first.id, enqueued: "existing" });
     const refused = await pawl.enqueue("mail", 3, { unique: { key: "k", onConflict: "reject" } }).catch((error: unknown) => error);
     expect(isPawlError(refused, "unique_key_taken") && refused.details).toMatchObject({ key: "k", task: "mail", job: first.id });
   });
 
   test("stores the jobs of one turn together, and tells each caller its own error", async () => {
     const { pawl } = await opening();
-    await pawl.enqueue("mail", 0, { key: "k" });
+    await pawl.enqueue("mail", 0, { unique: "k" });
     const answers = await Promise.allSettled([
       pawl.enqueue("mail", 1),
       pawl.enqueue("mail", 2, { unique: { key: "k", onConflict: "reject" } }),
@@ -75,7 +75,7 @@ describeBoth("a scheduler", (opening) => {
 
   test("stores a batch of several tasks in one step, and answers for each", async () => {
     const { pawl } = await opening();
-    const held = await pawl.enqueue("mail", 0, { key: "k" });
+    const held = await pawl.enqueue("mail", 0, { unique: "k" });
     const jobs = [
       { task: "mail", input: 1, options: { priority: 9 } },
       { task: "report", input: 2, options: { delay: "?" } },
@@ -209,7 +209,7 @@ describeBoth("a scheduler", (opening) => {
     ["a priority that is none", { priority: 11 }, "option_invalid"],
     ["a duration that is none", { delay: "soon" }, "duration_invalid"],
     ["a queue with a control character", { queue: "a\u0001" }, "name_invalid"],
-    ["two ways to be the only one", { key: "a", throttle: { key: "b", per: "1s" } }, "option_invalid"],
+    ["two ways to be the only one", { unique: "a", debounce: { key: "b", wait: "1s" } }, "option_invalid"],
     ["a parent that is no job", { dependsOn: "x" }, "option_invalid"],
   ])("refuses %s", async (_, options, code) => {
     const { pawl } = await opening();

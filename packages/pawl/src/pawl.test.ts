@@ -12,7 +12,7 @@ const double = task("double", { input: z.number() }, (n) => n * 2);
 describe("a pawl", () => {
   test("is the README's shape: open, enqueue, work, result", async () => {
     const pawl = await open("memory:", { tasks: [double], queues: { mail: { retry: 5, timeout: "1m" } } });
-    const job = await pawl.enqueue(double, 21, { queue: "mail", priority: 7, tenant: "acme", key: "answer" });
+    const job = await pawl.enqueue(double, 21, { queue: "mail", priority: 7, tenant: "acme", unique: "answer" });
     {
       await using worker = await pawl.work({ concurrency: 50 });
       expect(await job.result()).toBe(42);

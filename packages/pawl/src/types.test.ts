@@ -91,7 +91,7 @@ describe("the types of the public API", () => {
       // @ts-expect-error one of them is wrong
       await pawl.enqueueMany(bare, [{ id: "x" }, { id: 7 }]);
       // @ts-expect-error all of them would share the key
-      await pawl.enqueueMany(bare, [{ id: "x" }], { key: "k" });
+      await pawl.enqueueMany(bare, [{ id: "x" }], { unique: "k" });
       // @ts-expect-error the iterable yields something else
       await pawl.enqueueStream(bare, [1, 2]);
     });

@@ -16,11 +16,8 @@ export interface EnqueueOptions extends JobDefaults {
   readonly runAt?: Date | number | string;
   readonly tenant?: string;
   readonly tags?: readonly string[];
-  /** one unfinished job per tenant, task and key: a second enqueue answers with the first job. `unique` says more. */
-  readonly key?: string;
-  readonly unique?: UniqueOptions;
-  /** at most one job of this key per time: a second enqueue within it answers with the first job */
-  readonly throttle?: ThrottleOptions;
+  /** one unfinished job per tenant, task and key: a second enqueue answers with the first job. A text is short for `{ key }`. */
+  readonly unique?: string | UniqueOptions;
   /** the last of several enqueues of this key counts: it runs after a time of quiet, and the others are cancelled */
   readonly debounce?: DebounceOptions;
   /** keys of the task's limits, by their names, in place of what its code computes; null: not limited */
@@ -48,11 +45,6 @@ export interface UniqueOptions {
   readonly onConflict?: "reject" | "existing" | "replace";
 }
 
-export interface ThrottleOptions {
-  readonly key: string;
-  readonly per: Duration;
-}
-
 export interface DebounceOptions {
   readonly key: string;
   /** of quiet, after which it runs */
@@ -62,7 +54,7 @@ export interface DebounceOptions {
 }
 
 /** What makes a job the only one of its kind cannot be shared by many; `each` gives every one its own. */
-type PerJobOptions = "key" | "unique" | "throttle" | "debounce" | "idempotencyKey";
+type PerJobOptions = "unique" | "debounce" | "idempotencyKey";
 
 /** How many jobs are enqueued: what they share, and what each has of its own. */
 export interface EnqueueManyOptions<In> extends Omit<EnqueueOptions, PerJobOptions> {

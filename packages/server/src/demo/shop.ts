@@ -11,7 +11,7 @@ type Step = (pawl: Pawl, number: number) => Promise<unknown>;
 const STEPS: readonly Step[] = [
   (pawl, n) => Promise.all([pawl.enqueue(welcome, { to: `customer-${n}@example.com` }), pawl.enqueue(charge, { order: n, timeouts: 0 })]),
   (pawl, n) => pawl.enqueue(encode, { video: n, seconds: 4 + (n % 3) }),
-  (pawl, n) => pawl.enqueue(remind, { cart: n }, { delay: 8_000 + (n % 7) * 6_000, key: `cart-${n}` }),
+  (pawl, n) => pawl.enqueue(remind, { cart: n }, { delay: 8_000 + (n % 7) * 6_000, unique: `cart-${n}` }),
   (pawl, n) => pawl.enqueue(charge, { order: n, timeouts: 1 + (n % 2) }),
   async (pawl, n) => {
     const pages = await pawl.enqueueMany(

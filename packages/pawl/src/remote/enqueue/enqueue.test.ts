@@ -17,7 +17,7 @@ test("jobs that nothing was heard of may be stored, and the error says how to re
   const remote = enqueuer(pawlError("store_unreachable", { store: "s", reason: "it broke", uncertain: true }));
   const [named, keyed] = await Promise.allSettled([
     remote.one(task, undefined, 1, { idempotencyKey: "r" }),
-    remote.one(task, undefined, 2, { key: "k" }),
+    remote.one(task, undefined, 2, { unique: "k" }),
   ]);
   expect(named).toMatchObject({ reason: { code: "enqueue_uncertain", details: { count: 1, idempotencyKey: "r" } } });
   expect(keyed).toMatchObject({ reason: { code: "enqueue_uncertain", details: { count: 1, key: "k" } } });

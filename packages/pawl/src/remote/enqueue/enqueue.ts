@@ -58,7 +58,8 @@ export class RemoteEnqueuer {
     const text = encodeInput(task.name, task.schema, input);
     const body = jobText(task.name, typeof text === "string" ? text : await text, fields);
     return new Promise((resolve, reject) => {
-      const { unique, key = unique?.key, idempotencyKey } = options;
+      const { unique, idempotencyKey } = options;
+      const key = typeof unique === "object" ? unique.key : unique;
       this.#unsent.push({ body, task: task.name, key, idempotencyKey, resolve, reject });
       this.#scheduleSend();
     });

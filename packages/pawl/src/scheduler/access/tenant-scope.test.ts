@@ -47,7 +47,7 @@ describe("a scheduler for one tenant", () => {
   test("has keys and idempotency keys of its own", async () => {
     const { scheduler } = bareScheduler();
     const enqueued = await Promise.all(
-      ["acme", "other"].map((tenant) => scheduler.as({ tenant }).enqueue("t", 1, { key: "k", idempotencyKey: "r" })),
+      ["acme", "other"].map((tenant) => scheduler.as({ tenant }).enqueue("t", 1, { unique: "k", idempotencyKey: "r" })),
     );
     expect(enqueued.map(({ enqueued }) => enqueued)).toEqual(["created", "created"]);
   });

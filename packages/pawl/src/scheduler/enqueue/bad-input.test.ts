@@ -32,10 +32,14 @@ const cases: readonly [string, AnyTask | string, unknown, unknown, ErrorCode, Re
   ["a queue with a NUL", plain, {}, { queue: "a\u0000" }, "name_invalid", /queue/],
   ["a queue that is too long", plain, {}, { queue: "q".repeat(129) }, "name_invalid", /128/],
   ["an empty tenant", plain, {}, { tenant: " " }, "name_invalid", /tenant/],
-  ["an empty key", plain, {}, { key: "" }, "name_invalid", /key/],
-  ["a key that is too long", plain, {}, { key: "k".repeat(513) }, "name_invalid", /512/],
-  ["a key with half of a surrogate pair", plain, {}, { key: "\udc00" }, "name_invalid", /key/],
-  ["a key that is no text", plain, {}, { key: 7 }, "name_invalid", /key/],
+  ["an empty key", plain, {}, { unique: "" }, "name_invalid", /key/],
+  ["a key that is too long", plain, {}, { unique: "k".repeat(513) }, "name_invalid", /512/],
+  ["a key with half of a surrogate pair", plain, {}, { unique: "\udc00" }, "name_invalid", /key/],
+  ["a unique key that is no text", plain, {}, { unique: 7 }, "option_invalid", /7 is neither a key nor an object/],
+  ["unique options whose key is no text", plain, {}, { unique: { key: 7 } }, "name_invalid", /key/],
+  ["unique options without a key", plain, {}, { unique: { for: "1h" } }, "name_invalid", /key/],
+  ["the key option of earlier versions", plain, {}, { key: "k" }, "option_invalid", /key.*write unique: "text"/],
+  ["the throttle option of earlier versions", plain, {}, { throttle: { key: "k", per: 1 } }, "option_invalid", /write unique: { key, for: "1h" }/],
   ["an idempotency key that is empty", plain, {}, { idempotencyKey: "" }, "name_invalid", /idempotency/],
   ["a tag that is empty", plain, {}, { tags: [""] }, "name_invalid", /tag/],
   ["tags that are no array", plain, {}, { tags: "a" }, "option_invalid", /tags/],
@@ -109,7 +113,7 @@ describe("enqueueMany stores nothing of a batch in which one is bad:", () => {
     expect(await records()).toEqual([]);
   });
 
-  test.each([{ key: "k" }, { unique: { key: "k" } }, { debounce: { key: "k", wait: 1 } }])("%o, which all would share", async (options) => {
+  test.each([{ unique: "k" }, { unique: { key: "k" } }, { debounce: { key: "k", wait: 1 } }])("%o, which all would share", async (options) => {
     const { scheduler } = bareScheduler({ tasks });
     await expect(scheduler.enqueueMany(plain, [1], options as object)).rejects.toMatchObject({
       code: "option_invalid",

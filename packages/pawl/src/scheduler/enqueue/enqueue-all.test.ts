@@ -36,7 +36,7 @@ describe("enqueueAll", () => {
 
   test("what is wrong with one is its answer, and the others are stored", async () => {
     const { scheduler, records } = bareScheduler({ tasks });
-    await scheduler.enqueue(number, 0, { key: "k" });
+    await scheduler.enqueue(number, 0, { unique: "k" });
     const { results } = await scheduler.enqueueAll([
       { task: number, input: "one" },
       { task: "number", input: 1 },

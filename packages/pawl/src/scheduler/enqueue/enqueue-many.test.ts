@@ -28,7 +28,7 @@ describe("enqueueMany", () => {
     const { scheduler } = bareScheduler();
     const jobs = await scheduler.enqueueMany(number, [1, 2, 3], {
       tags: ["import"],
-      each: (input, index) => (input === 2 ? undefined : { key: `k${index}`, delay: input * 1_000 }),
+      each: (input, index) => (input === 2 ? undefined : { unique: `k${index}`, delay: input * 1_000 }),
     });
     const views = await Promise.all(jobs.map((job) => job.get()));
     expect(views.map(({ uniqueKey, state, tags }) => [uniqueKey, state, tags])).toEqual([
@@ -47,7 +47,7 @@ describe("enqueueMany", () => {
 
   test("tells existing and rejected ones apart, as values", async () => {
     const { scheduler } = bareScheduler();
-    const first = await scheduler.enqueue(number, 1, { key: "k" });
+    const first = await scheduler.enqueue(number, 1, { unique: "k" });
     const jobs = await scheduler.enqueueMany(number, [2, 3, 4], {
       each: (input) => (input === 4 ? {} : { unique: { key: "k", onConflict: input === 2 ? "existing" : "reject" } }),
     });
@@ -127,8 +127,8 @@ describe("enqueueMany", () => {
 describe("enqueueStream", () => {
   test("takes any iterable, and sums up", async () => {
     const { scheduler } = bareScheduler();
-    await scheduler.enqueue(number, 0, { key: "0" });
-    const summary = await scheduler.enqueueStream(number, new Set([0, 1, 2]), { each: (input) => ({ key: String(input) }) });
+    await scheduler.enqueue(number, 0, { unique: "0" });
+    const summary = await scheduler.enqueueStream(number, new Set([0, 1, 2]), { each: (input) => ({ unique: String(input) }) });
     expect(summary).toEqual({ count: 3, created: 2, existing: 1, rejected: 0, dependencyUnknown: 0, idempotencyKeyReused: 0 });
   });
 

@@ -248,7 +248,7 @@ function inCallOrder(answers: readonly Enqueued[], order: readonly number[] | un
 type SendWithRetry = (send: () => Promise<readonly Enqueued[]>) => Promise<readonly Enqueued[]>;
 const sendOnce: SendWithRetry = (send) => send();
 
-const PER_JOB_OPTIONS = ["key", "unique", "throttle", "debounce"] as const;
+const PER_JOB_OPTIONS = ["unique", "debounce"] as const;
 
 export function checkSharedOptions(shared: object): void {
   for (const name of PER_JOB_OPTIONS)

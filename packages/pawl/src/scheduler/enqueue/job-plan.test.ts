@@ -42,7 +42,7 @@ describe("the lane of a job", () => {
   });
 
   test("treats an option that is undefined as left out", () => {
-    const given = { queue: undefined, delay: undefined, key: undefined } as unknown as EnqueueOptions;
+    const given = { queue: undefined, delay: undefined, unique: undefined } as unknown as EnqueueOptions;
     expect(planned(given)).toEqual(planned(undefined));
   });
 });
@@ -92,7 +92,7 @@ describe("time", () => {
 
 describe("a key", () => {
   test("alone means one unfinished job, and the existing one for who comes second", () => {
-    expect(planned({ key: "k" })).toMatchObject({ unique: { key: "k", hold: "unfinished", onConflict: "existing" }, options: { uniqueKey: "k" } });
+    expect(planned({ unique: "k" })).toMatchObject({ unique: { key: "k", hold: "unfinished", onConflict: "existing" }, options: { uniqueKey: "k" } });
   });
 
   test("can be held until the start or for a period, and refuse or replace", () => {
@@ -133,9 +133,9 @@ describe("the plan of no options", () => {
   test("is never shared between two objects of options, even if they are one object changed", () => {
     const planner = new JobPlanner({});
     const mail = task("mail.send", () => {});
-    const options: { key: string } = { key: "one" };
+    const options: { unique: string } = { unique: "one" };
     expect(planner.plan(mail, options).plan.extras?.unique?.key).toBe("one");
-    options.key = "two";
+    options.unique = "two";
     expect(planner.plan(mail, options).plan.extras?.unique?.key).toBe("two");
   });
 });

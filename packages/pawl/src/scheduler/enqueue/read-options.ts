@@ -6,6 +6,7 @@ import type { UniqueRule } from "../../core/jobs/unique-key.js";
 import type { LimitKeyValue } from "../../core/limits/limit-options.js";
 import { checkTrace } from "../../core/observe/trace.js";
 import { BOUNDS } from "../../core/values/bounds.js";
+import type { PawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import type { Transaction } from "../../store/port/index.js";
 import {
@@ -81,20 +82,11 @@ const OPTION_READERS: { readonly [K in keyof Required<EnqueueOptions>]: (value: 
   runAt(value, draft) {
     draft.extras.runAt = checkInstant("runAt", value);
   },
-  key(value, draft, options) {
-    checkOnlyKeyOption("key", options);
-    setUnique(draft, { key: checkName("key", value), hold: "unfinished", onConflict: "existing" });
-  },
-  unique(value, draft, options) {
-    checkOnlyKeyOption("unique", options);
+  unique(value, draft) {
     setUnique(draft, checkUnique(value));
   },
-  throttle(value, draft, options) {
-    checkOnlyKeyOption("throttle", options);
-    setUnique(draft, checkThrottle(value));
-  },
   debounce(value, draft, options) {
-    checkOnlyKeyOption("debounce", options);
+    if (options.unique !== undefined) throw invalid("debounce", "unique is given too: choose one");
     for (const name of ["delay", "runAt"] as const)
       if (options[name] !== undefined) throw invalid("debounce", `${name} is given too: debounce says when it runs`);
     const rule = checkDebounce(value);
@@ -127,32 +119,27 @@ export function readOptions(options: EnqueueOptions): JobDraft {
   checkObject("options", options);
   const draft: JobDraft = { options: {}, extras: {} };
   for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(OPTION_READERS, name)) throw unknownOption(name, Object.keys(OPTION_READERS));
+    if (!Object.hasOwn(OPTION_READERS, name)) throw replacedOption(name) ?? unknownOption(name, Object.keys(OPTION_READERS));
     const value = options[name as keyof EnqueueOptions];
     if (value !== undefined) OPTION_READERS[name as keyof EnqueueOptions](value, draft, options);
   }
   return draft;
 }
 
+/** Options of earlier versions, and what to write in their place. */
+const REPLACED_OPTIONS: ReadonlyMap<string, string> = new Map([
+  ["key", 'unique: "text"'],
+  ["throttle", 'unique: { key, for: "1h" }'],
+]);
+
+function replacedOption(name: string): PawlError | undefined {
+  const replacement = REPLACED_OPTIONS.get(name);
+  return replacement === undefined ? undefined : invalid(name, `there is no such option: write ${replacement}`);
+}
+
 function setUnique(draft: JobDraft, unique: UniqueRule): void {
   draft.extras.unique = unique;
   draft.options.uniqueKey = unique.key;
-}
-
-const KEY_OPTIONS = ["key", "unique", "throttle", "debounce"] as const;
-
-/** Each of them makes the job the only one of a key, in another way. */
-function checkOnlyKeyOption(name: (typeof KEY_OPTIONS)[number], options: EnqueueOptions): void {
-  const other = KEY_OPTIONS.find((one) => one !== name && options[one] !== undefined);
-  if (other !== undefined) throw invalid(name, `${other} is given too: choose one`);
-}
-
-const THROTTLE_KEYS = new Set(["key", "per"]);
-
-function checkThrottle(value: unknown): UniqueRule {
-  const fields = checkObject("throttle", value) as { key?: unknown; per?: unknown };
-  checkKeys(fields, THROTTLE_KEYS, "throttle.");
-  return { key: checkName("key", fields.key), hold: checkPeriod("throttle.per", fields.per), onConflict: "existing" };
 }
 
 const DEBOUNCE_KEYS = new Set(["key", "wait", "maxWait"]);
@@ -170,7 +157,9 @@ function checkDebounce(value: unknown): UniqueRule & Required<Pick<UniqueRule, "
 const UNIQUE_KEYS = new Set(["key", "for", "onConflict"]);
 
 function checkUnique(value: unknown): UniqueRule {
-  const fields = checkObject("unique", value) as { key?: unknown; for?: unknown; onConflict?: unknown };
+  if (typeof value === "string") return { key: checkName("key", value), hold: "unfinished", onConflict: "existing" };
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("unique", `${show(value)} is neither a key nor an object`);
+  const fields = value as { key?: unknown; for?: unknown; onConflict?: unknown };
   checkKeys(fields, UNIQUE_KEYS, "unique.");
   const hold = fields.for ?? "unfinished";
   return {

@@ -12,7 +12,7 @@ const done = { kind: "succeeded", output: '{"sent":true}' } as const;
 describe("a view of a job", () => {
   test("has its lane, its options, its values decoded and its times as dates", async () => {
     const { scheduler, clock } = bareScheduler({ tasks: [mail] });
-    const job = await scheduler.enqueue(mail, { to: "ann" }, { priority: "high", tenant: "acme", tags: ["a"], key: "k", delay: "1h", timeout: "5s" });
+    const job = await scheduler.enqueue(mail, { to: "ann" }, { priority: "high", tenant: "acme", tags: ["a"], unique: "k", delay: "1h", timeout: "5s" });
     const due = new Date(clock.now() + 3_600_000);
     expect(await job.get()).toEqual({
       id: job.id,
@@ -127,7 +127,7 @@ describe("redrive", () => {
 describe("rerun", () => {
   test("makes a new job like the finished one, which keeps its key", async () => {
     const { scheduler, attempt } = bareScheduler({ tasks: [mail] });
-    const job = await scheduler.enqueue(mail, { to: "ann" }, { priority: 8, tenant: "acme", key: "k", tags: ["x"], retry: 1 });
+    const job = await scheduler.enqueue(mail, { to: "ann" }, { priority: 8, tenant: "acme", unique: "k", tags: ["x"], retry: 1 });
     await attempt(done);
     const again = await scheduler.jobs.rerun(job);
     expect(again.id).not.toBe(job.id);

@@ -113,13 +113,13 @@ describe("limits of a task", () => {
   });
 });
 
-describe("throttle and debounce", () => {
+describe("unique for a time, and debounce", () => {
   const call = task("call", (_: LimitedCall) => {});
 
   it("answer with the existing job, or take its place", async () => {
     await using world = await openTest({ tasks: [call], work: false });
-    const first = await world.pawl.enqueue(call, { account: "a" }, { throttle: { key: "t", per: "1m" } });
-    const second = await world.pawl.enqueue(call, { account: "b" }, { throttle: { key: "t", per: "1m" } });
+    const first = await world.pawl.enqueue(call, { account: "a" }, { unique: { key: "t", for: "1m" } });
+    const second = await world.pawl.enqueue(call, { account: "b" }, { unique: { key: "t", for: "1m" } });
     expect([second.id, second.enqueued]).toEqual([first.id, "existing"]);
     const early = await world.pawl.enqueue(call, { account: "a" }, { debounce: { key: "d", wait: "1s" } });
     const late = await world.pawl.enqueue(call, { account: "b" }, { debounce: { key: "d", wait: "1s" } });
@@ -129,12 +129,12 @@ describe("throttle and debounce", () => {
   });
 
   it.each([
-    ["throttle with key", { key: "k", throttle: { key: "k", per: 1 } }],
-    ["debounce with throttle", { debounce: { key: "k", wait: 1 }, throttle: { key: "k", per: 1 } }],
+    ["debounce with a unique key", { debounce: { key: "k", wait: 1 }, unique: "k" }],
+    ["debounce with a unique key for a time", { unique: { key: "k", for: 1 }, debounce: { key: "k", wait: 1 } }],
     ["debounce with a delay", { debounce: { key: "k", wait: 1 }, delay: 1 }],
     ["debounce with less than its wait", { debounce: { key: "k", wait: "2s", maxWait: "1s" } }],
-    ["a throttle per nothing", { throttle: { key: "k", per: 0 } }],
-    ["a misspelt option", { throttle: { key: "k", perr: 1 } as never }],
+    ["a unique key for no time", { unique: { key: "k", for: 0 } }],
+    ["a misspelt option", { unique: { key: "k", forr: 1 } as never }],
   ])("refuse %s", async (_, options) => {
     await using world = await openTest({ tasks: [call], work: false });
     await expect(world.pawl.enqueue(call, { account: "a" }, options)).rejects.toMatchObject({ code: "option_invalid" });
@@ -142,7 +142,7 @@ describe("throttle and debounce", () => {
 
   it("refuse to be shared by many", async () => {
     await using world = await openTest({ tasks: [call], work: false });
-    const shared = { throttle: { key: "k", per: 1 } } as never;
+    const shared = { unique: { key: "k", for: 1 } } as never;
     await expect(world.pawl.enqueueMany(call, [{ account: "a" }], shared)).rejects.toMatchObject({ code: "option_invalid" });
   });
 });

@@ -60,7 +60,7 @@ export interface MissedOptions {
 /** What each of its jobs is enqueued with; the tick says the rest. */
 export type ScheduledJobOptions = Omit<
   EnqueueOptions,
-  "delay" | "runAt" | "tenant" | "idempotencyKey" | "dependsOn" | "onDependencyDeath" | "trace" | "tx" | "throttle" | "debounce"
+  "delay" | "runAt" | "tenant" | "idempotencyKey" | "dependsOn" | "onDependencyDeath" | "trace" | "tx" | "debounce"
 >;
 
 export interface ScheduleOptions<In = unknown> extends ScheduleTimes {
@@ -105,7 +105,6 @@ const JOB_KEYS: ReadonlySet<string> = new Set(
   Object.keys({
     ...DEFAULT_NAMES,
     tags: true,
-    key: true,
     unique: true,
     limitKeys: true,
   } satisfies Record<keyof ScheduledJobOptions, true>),

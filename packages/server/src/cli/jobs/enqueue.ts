@@ -61,7 +61,7 @@ async function enqueue(session: CommandSession, flags: EnqueueFlags, task: strin
   const { unique, idempotencyKey } = flags;
   const options = {
     ...optionsOf(flags),
-    ...(unique === undefined ? {} : { key: unique }),
+    ...(unique === undefined ? {} : { unique }),
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
   };
   const pawl = await session.pawl();

@@ -14,7 +14,7 @@ const RECORD_GRACE = "1m";
  */
 export async function enqueuePurge(pawl: Pawl, tenant: string): Promise<Job> {
   const own = pawl.as({ tenant: OWN_TENANT });
-  const jobOf = (purge: string, options: EnqueueOptions = {}) => own.enqueue(PURGE_TASK, { purge }, { ...options, key: purge });
+  const jobOf = (purge: string, options: EnqueueOptions = {}) => own.enqueue(PURGE_TASK, { purge }, { ...options, unique: purge });
   const made = new Map<string, Job>();
   const purge = await serviceOf(pawl).purges.request(tenant, async (id) => made.set(id, await jobOf(id, { delay: RECORD_GRACE })));
   // By its key: one that was asked for before has its job, or gets another if that one died.

@@ -15,6 +15,19 @@ const Retry = as<RetryPolicy>({
   description: 'how many retries; their delays, such as ["1s", "1m"]; or { "kind": "exponential", … }',
 });
 
+/** A text or an object in one schema: what is wrong with either is said in one sentence. */
+const Unique = as<NonNullable<EnqueueOptions["unique"]>>({
+  ...closedObject({
+    key: text(512, "a key"),
+    for: optional(as<string | number>({ type: ["integer", "string"], maxLength: 32, description: "unstarted, unfinished, or a duration" })),
+    onConflict: optional(Type.Union([Type.Literal("reject"), Type.Literal("existing"), Type.Literal("replace")])),
+  }),
+  type: ["string", "object"],
+  minLength: 1,
+  maxLength: 512,
+  description: "one unfinished job of this tenant, task and key: the key as a text, or an object that says for how long, and what a second enqueue gets",
+});
+
 /** An option that the library gets and a body here does not is one that callers elsewhere cannot use: it does not compile. */
 type EveryOption<Option extends string> = Readonly<Record<Option, unknown>>;
 
@@ -42,14 +55,7 @@ export const TASK_DEFAULTS = {
 export const JOB_OPTIONS = {
   ...SHARED,
   tags: optional(Type.Array(text(128, "a label to find it by"), { maxItems: 20 })),
-  key: optional(text(512, "one unfinished job of this tenant, task and key")),
-  unique: optional(
-    closedObject({
-      key: text(512, "a key"),
-      for: optional(as<string | number>({ type: ["integer", "string"], maxLength: 32, description: "unstarted, unfinished, or a duration" })),
-      onConflict: optional(Type.Union([Type.Literal("reject"), Type.Literal("existing"), Type.Literal("replace")])),
-    }),
-  ),
+  unique: optional(Unique),
   limitKeys: optional(
     as<NonNullable<EnqueueOptions["limitKeys"]>>({
       type: "object",
@@ -65,7 +71,6 @@ export const ENQUEUE_OPTIONS = {
   delay: optional(Duration),
   runAt: optional(Instant),
   tenant: optional(TenantName),
-  throttle: optional(closedObject({ key: text(512, "a key"), per: Duration })),
   debounce: optional(closedObject({ key: text(512, "a key"), wait: Duration, maxWait: optional(Duration) })),
   idempotencyKey: optional(text(256, "repeating an enqueue with its idempotency key answers with its first job, for a day")),
   dependsOn: optional(Type.Array(JobId, { maxItems: 1_000 })),
