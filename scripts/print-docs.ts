@@ -74,7 +74,7 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
   job: {
     queue: ["queue of a job", "task, job"],
     priority: ["priority, 0 to 9, 9 most urgent", "queue, task, job"],
-    tenant: ["tenant of a job", "job, `pawl.as({ tenant })`"],
+    tenant: ["tenant of a job", "job, `pawl.forTenant(tenant)`"],
     retries: ["retries after a failed attempt, over eleven to fourteen minutes", "queue, task, job: `retry`"],
     timeout: ["time one attempt may take", "queue, task, job"],
     maxCrashes: ["workers a job may take down before it is dead", "queue, task, job"],

@@ -49,7 +49,7 @@ test("with encryption, what is enqueued and settled in transactions is encrypted
 test("a transaction that made a tenant's first key holds nobody up, and rolled back it takes the key from nobody", { timeout: 120_000 }, async () => {
   await using database = await migratedDatabase();
   await using pawl = await open(database.url, { tasks: [next], encryption: { masterKeys: KEYS } });
-  const mine = pawl.as({ tenant: "newcomer" });
+  const mine = pawl.forTenant("newcomer");
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   try {
@@ -59,7 +59,7 @@ test("a transaction that made a tenant's first key holds nobody up, and rolled b
     await client.query("rollback");
     await using other = await open(database.url, { tasks: [next], encryption: { masterKeys: KEYS } });
     expect((await other.jobs.get(job)).input).toEqual({ card: "c" });
-    expect((await other.as({ tenant: "newcomer" }).jobs.list()).jobs).toHaveLength(1);
+    expect((await other.forTenant("newcomer").jobs.list()).jobs).toHaveLength(1);
   } finally {
     await client.end();
   }

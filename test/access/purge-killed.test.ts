@@ -18,8 +18,8 @@ for (const { moment, ...point } of onceOrAgain(POINTS))
   test(`S54: a purge whose process is killed with -9 ${moment} is known, and another process carries it out`, { timeout: 180_000 }, async () => {
     await using database = await migratedDatabase();
     await using pawl = await open(database.url, { allowUnknownTasks: true, maintenance: false });
-    await pawl.as({ tenant: TENANT }).enqueueMany("work", Array.from({ length: JOBS }, (_, n) => n) as never, { delay: "1h" });
-    const theirs = await pawl.as({ tenant: "umbrella" }).enqueue("work", 1, { delay: "1h" });
+    await pawl.forTenant(TENANT).enqueueMany("work", Array.from({ length: JOBS }, (_, n) => n) as never, { delay: "1h" });
+    const theirs = await pawl.forTenant("umbrella").enqueue("work", 1, { delay: "1h" });
     await killedAt(point, database, { purge: TENANT });
 
     const standing = await serviceOf(pawl).purges.list();

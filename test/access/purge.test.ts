@@ -46,7 +46,7 @@ const options: OpenOptions = { tasks: [work], apiKeys: { pepper: "a pepper of si
 /** A tenant that has something of everything. */
 async function fill(url: string, more: OpenOptions, bulk = 1_500): Promise<void> {
   await using pawl = await open(url, { ...options, ...more });
-  const mine = pawl.as({ tenant: TENANT });
+  const mine = pawl.forTenant(TENANT);
   await pawl.tenants.update(TENANT, { weight: 2, ingest: { depth: 10_000 } });
   await serviceOf(pawl).apiKeys.create({ name: "x", tenant: TENANT, grants: [{ role: "producer" }] });
   if (more.encryption !== undefined) await mine.targets.put("work", { url: `https://${MARKER}.example/` });
@@ -60,7 +60,7 @@ async function fill(url: string, more: OpenOptions, bulk = 1_500): Promise<void>
   await mine.enqueue(work, { card: MARKER }, { dependsOn: [parent] });
   await mine.enqueue(work, { card: MARKER }, { delay: "1h", startWithin: "2h" });
   await mine.enqueueMany("bulk", Array.from({ length: bulk }, () => ({ card: MARKER })) as never);
-  await pawl.as({ tenant: "umbrella" }).enqueue(work, { card: "theirs" });
+  await pawl.forTenant("umbrella").enqueue(work, { card: "theirs" });
   await serviceOf(pawl).audit.record({ tenant: TENANT, actor: "somebody", action: "jobs.cancel", outcome: "allowed" });
 }
 
@@ -103,8 +103,8 @@ test("a purge that was interrupted is known, and goes on with what is left", { t
 test("a job that comes after more of others than one statement looks at is purged too", { timeout: 180_000 }, async () => {
   await using database = await migratedDatabase();
   await using pawl = await open(database.url, { allowUnknownTasks: true, maintenance: false });
-  await pawl.as({ tenant: "umbrella" }).enqueueMany("bulk", Array.from({ length: 10_001 }, () => 1) as never, { delay: "1h" });
-  await pawl.as({ tenant: TENANT }).enqueue("bulk", 1, { delay: "2h" });
+  await pawl.forTenant("umbrella").enqueueMany("bulk", Array.from({ length: 10_001 }, () => 1) as never, { delay: "1h" });
+  await pawl.forTenant(TENANT).enqueue("bulk", 1, { delay: "2h" });
   expect(await pawl.tenants.purge(TENANT)).toMatchObject({ jobs: 1 });
   expect((await pawl.jobs.list({ tenant: TENANT })).jobs).toEqual([]);
 });

@@ -63,7 +63,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
             }),
           ),
       }));
-      const acme = pawl.as({ tenant: "acme" });
+      const acme = pawl.forTenant("acme");
       await acme.jobs.get(own.jobs.succeeded);
       await acme.jobs.historyPage(own.jobs.succeeded, {});
       await acme.jobs.logPage(own.jobs.succeeded, {});

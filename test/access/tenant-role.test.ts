@@ -118,7 +118,7 @@ describeOn("embedded18", () => {
       ctx.transaction(async () => {
         if (++inside === TRANSACTIONS) arrive();
         await arrived;
-        return (await pawl.as({ tenant: "acme" }).jobs.get(own.acme.jobs.ready)).id;
+        return (await pawl.forTenant("acme").jobs.get(own.acme.jobs.ready)).id;
       }),
     );
     const pawl: Pawl = await fixture.api(undefined, { tasks: [looks] });

@@ -36,7 +36,7 @@ describeOn("embedded18", () => {
       const [limit, burst] = [200, 100];
       await first.tenants.update("acme", { ingest: { rate: { limit, per: "1s", burst } } });
       const produce = async (pawl: Pawl) => {
-        const acme = pawl.as({ tenant: "acme" });
+        const acme = pawl.forTenant("acme");
         for (let stored = 0; stored < 200; ) {
           try {
             stored += (await acme.enqueueMany(work, numbers(5))).length;
@@ -62,7 +62,7 @@ describeOn("embedded18", () => {
     test("is spent by a transaction that commits, and not by one that rolls back; one that is refused can go on", async () => {
       const pawl = await connect();
       await pawl.tenants.update("acme", { ingest: { rate: { limit: 1, per: "1h", burst: 10 } } });
-      const acme = pawl.as({ tenant: "acme" });
+      const acme = pawl.forTenant("acme");
       await client.query("begin");
       await acme.enqueueMany(work, numbers(10), { tx: client });
       await expect(acme.enqueue(work, 1, { tx: client })).rejects.toMatchObject(limited);

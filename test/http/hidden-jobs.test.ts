@@ -71,7 +71,7 @@ describe("a key for some tasks or queues", () => {
     ];
     const batched = { task: "mail.send", input: 1, delay: "1h" };
     const batch = await api.pawl
-      .as({ tenant: "acme" })
+      .forTenant("acme")
       .enqueueAll([{ task: "mail.send", input: 2, options: elsewhere }], { idempotencyKey: "shared batch" });
     const theirs = [first.id, second.id, ...batch.results.map((answer) => ("id" in answer ? answer.id : ""))];
     const unique = (onConflict: string) => ({ unique: { key: "shared", onConflict } });

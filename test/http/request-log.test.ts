@@ -138,7 +138,7 @@ describe("what is told of requests", () => {
   });
 
   test("a caller that goes away before it is answered is told of without a status", async () => {
-    const job = await pawl.as({ tenant: "acme" }).enqueue("mail", {});
+    const job = await pawl.forTenant("acme").enqueue("mail", {});
     const { hostname, port } = new URL(address);
     const socket = connect(Number(port), hostname);
     const rawRequest = `GET /v1/jobs/${job.id}/wait?timeout=60s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.text}\r\n\r\n`;

@@ -13,8 +13,8 @@ import { openApp } from "./support.js";
 
 test("an export is a stream of lines that says where it ends, of the caller's own tenant only", async () => {
   await using api = await openApp();
-  await api.pawl.as({ tenant: "acme" }).enqueue("a", { n: 1 });
-  await api.pawl.as({ tenant: "other" }).enqueue("a", { n: 2 });
+  await api.pawl.forTenant("acme").enqueue("a", { n: 1 });
+  await api.pawl.forTenant("other").enqueue("a", { n: 2 });
   const answer = await api.request("GET", "/v1/tenants/acme/export", { key: "acme-admin" });
   expect([answer.statusCode, answer.headers["content-type"]]).toEqual([200, "application/x-ndjson; charset=utf-8"]);
   const lines = answer.body
@@ -83,7 +83,7 @@ async function purgeThatDiesAt(fatal: Operation): Promise<{ readonly world: Test
     wrapStore: (store) => faultyStore(store, (operation) => (operation === fatal && alive ? { kind: "fail" } : undefined)),
   });
   purges.attach(world.pawl);
-  await world.pawl.as({ tenant: "acme" }).enqueue("later", 1, { delay: "1h" });
+  await world.pawl.forTenant("acme").enqueue("later", 1, { delay: "1h" });
   const api = await openApp({ pawl: world.pawl });
   const { statusCode } = await api.request("POST", "/v1/tenants/acme/purge");
   alive = false;
@@ -115,8 +115,8 @@ test("a service purges a tenant as a job with progress, and the client of the li
   const flags = { "store.url": "memory:", listen: "127.0.0.1:0" };
   const service = await startService(await readConfiguration({ flags, env: {}, folder: folder.path }), { env: {}, writeLine: () => {} });
   try {
-    await service.pawl.as({ tenant: "acme" }).enqueueMany("later", [1, 2, 3], { delay: "1h" });
-    await service.pawl.as({ tenant: "other" }).enqueue("later", 1, { delay: "1h" });
+    await service.pawl.forTenant("acme").enqueueMany("later", [1, 2, 3], { delay: "1h" });
+    await service.pawl.forTenant("other").enqueue("later", 1, { delay: "1h" });
     await using remote = await open(service.address as string);
     const kinds: string[] = [];
     for await (const { kind } of remote.tenants.export("acme")) kinds.push(kind);

@@ -101,7 +101,7 @@ const CALLS: Calls<Pawl, CallBefore> = {
     delete: ({ pawl }) => pawl.targets.delete(TARGET),
   },
   counts: ({ pawl }) => pawl.counts(),
-  as: ({ pawl }) => pawl.as(SOMEBODY).counts(),
+  forTenant: ({ pawl }) => pawl.forTenant(SOMEBODY.tenant).counts(),
   queues: named("queues"),
   tasks: { ...named("tasks"), put: ({ pawl }) => pawl.tasks.put("x", {}) },
   tenants: {
@@ -139,7 +139,7 @@ const CALLS: Calls<Pawl, CallBefore> = {
 const OF_NOTHING: Readonly<Record<string, Call>> = {
   "enqueueMany of no inputs": ({ pawl }) => pawl.enqueueMany("greet", []),
   "enqueueStream of no inputs": ({ pawl }) => pawl.enqueueStream("greet", []),
-  "enqueueMany of no inputs, for a tenant": ({ pawl }) => pawl.as(SOMEBODY).enqueueMany("greet", []),
+  "enqueueMany of no inputs, for a tenant": ({ pawl }) => pawl.forTenant(SOMEBODY.tenant).enqueueMany("greet", []),
 };
 
 const OF_A_SERVICE: Calls<PawlService, CallBefore> = {
@@ -149,7 +149,7 @@ const OF_A_SERVICE: Calls<PawlService, CallBefore> = {
     list: ({ pawl }) => serviceOf(pawl).apiKeys.list(),
     rotate: ({ pawl }) => serviceOf(pawl).apiKeys.rotate("k".repeat(16)),
     revoke: ({ pawl }) => serviceOf(pawl).apiKeys.revoke("k".repeat(16)),
-    as: ({ pawl }) => serviceOf(pawl).apiKeys.as(SOMEBODY).list(),
+    forTenant: ({ pawl }) => serviceOf(pawl).apiKeys.forTenant(SOMEBODY.tenant).list(),
     verify: ({ pawl }) => serviceOf(pawl).apiKeys.verify(apiKeyText({ env: "live", id: "A".repeat(16), secret: "B".repeat(43) })),
     recall: ({ pawl }) => serviceOf(pawl).apiKeys.recall("nonsense"),
     remembered: ({ pawl }) => serviceOf(pawl).apiKeys.remembered("nonsense"),
@@ -176,6 +176,7 @@ const OF_A_SERVICE: Calls<PawlService, CallBefore> = {
     carryOut: ({ pawl }) => serviceOf(pawl).purges.carryOut(randomUUID()),
     list: ({ pawl }) => serviceOf(pawl).purges.list(),
   },
+  forCaller: async ({ pawl }) => (await serviceOf(pawl).forCaller("c")).counts(),
   push: ({ pawl }) => serviceOf(pawl).push(async () => undefined),
   host: ({ pawl }) => serviceOf(pawl).host({ name: "w", instance: randomUUID() }),
   lanesOf: ({ pawl, job }) => serviceOf(pawl).lanesOf([job.id]),
@@ -265,7 +266,7 @@ describe.each([
 
   test("says `closed` to what was made of it before, and to what was under way", async () => {
     const pawl = await opening();
-    const mine = pawl.as(SOMEBODY);
+    const mine = pawl.forTenant(SOMEBODY.tenant);
     await mine.enqueueMany("greet", [1, 2, 3]);
     const later = barrier();
     async function* inputs() {
@@ -281,7 +282,7 @@ describe.each([
     const restOfExport = async () => {
       for (let step = await exported.next(); step.done !== true; step = await exported.next());
     };
-    const ends = [endOf(() => mine.enqueue(greet)), endOf(() => mine.jobs.list()), endOf(() => mine.as(SOMEBODY).counts()), streamed];
+    const ends = [endOf(() => mine.enqueue(greet)), endOf(() => mine.jobs.list()), endOf(() => mine.forTenant(SOMEBODY.tenant).counts()), streamed];
     expect(await Promise.all(ends)).toEqual(ends.map(() => "closed"));
     // Of a service's, the end of a small one has arrived by then.
     expect(where === "through a service" ? ["closed", "an answer"] : ["closed"]).toContain(await endOf(restOfExport));

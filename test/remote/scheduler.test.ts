@@ -193,7 +193,7 @@ describeBoth("a scheduler", (opening) => {
 
   test("keeps tenants apart", async () => {
     const { pawl } = await opening();
-    const [ours, theirs] = [pawl.as({ tenant: "ours" }), pawl.as({ tenant: "theirs" })];
+    const [ours, theirs] = [pawl.forTenant("ours"), pawl.forTenant("theirs")];
     const job = await ours.enqueue("mail", 1);
     expect(await ours.jobs.get(job)).toMatchObject({ tenant: "ours" });
     await expect(theirs.jobs.get(job.id)).rejects.toMatchObject({ code: "job_unknown" });
@@ -201,7 +201,7 @@ describeBoth("a scheduler", (opening) => {
     expect((await theirs.jobs.list()).jobs).toEqual([]);
     expect((await ours.jobs.list()).jobs).toHaveLength(1);
     await expect(ours.enqueue("mail", 1, { tenant: "theirs" })).rejects.toMatchObject({ code: "option_invalid" });
-    expect(() => ours.as({ tenant: "theirs" })).toThrow(/acts for/);
+    expect(() => ours.forTenant("theirs")).toThrow(/acts for/);
   });
 
   test.each([
@@ -275,7 +275,7 @@ describeBoth("a scheduler", (opening) => {
     expect(await pawl.breakers.open({ tenant: "acme", task: "mail" })).toMatchObject({ state: "open", forced: true, since: expect.any(Date) });
     expect((await pawl.breakers.list()).breakers).toHaveLength(1);
     expect(await pawl.counts()).toMatchObject({ ready: 1 });
-    expect(await pawl.as({ tenant: "default" }).counts({ task: "mail" })).toEqual({
+    expect(await pawl.forTenant("default").counts({ task: "mail" })).toEqual({
       blocked: 0,
       scheduled: 0,
       ready: 1,

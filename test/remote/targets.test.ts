@@ -17,7 +17,7 @@ describe.each(["in this process", "through a service"])("targets, %s", (way) => 
     });
     expect(made.target.createdAt).toBeInstanceOf(Date);
     expect(await pawl.targets.put("bill", { url: `${URL}/2` })).not.toHaveProperty("secret");
-    const acme = pawl.as({ tenant: "acme" });
+    const acme = pawl.forTenant("acme");
     await acme.targets.put("bill", { url: URL });
     expect((await acme.targets.list()).targets).toMatchObject([{ tenant: "acme" }]);
     expect(await pawl.targets.get({ task: "bill", tenant: "acme" })).toMatchObject({ url: URL });
@@ -39,7 +39,7 @@ describe.each(["in this process", "through a service"])("targets, %s", (way) => 
       [() => pawl.targets.get("bill"), "target_unknown"],
       [() => pawl.targets.rotate({ task: "bill", tenant: "acme" }), "target_unknown"],
       [() => pawl.targets.delete("bill"), "target_unknown"],
-      [() => pawl.as({ tenant: "acme" }).targets.get({ task: "bill", tenant: "other" }), "option_invalid"],
+      [() => pawl.forTenant("acme").targets.get({ task: "bill", tenant: "other" }), "option_invalid"],
     ] as const)
       await expect(act()).rejects.toMatchObject({ code });
   });

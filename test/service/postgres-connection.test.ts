@@ -77,7 +77,7 @@ describeOn("debian15", () => {
 
   test("S53: a Postgres elsewhere is spoken to over TLS alone, if its certificate is of the authority that was named", async () => {
     const pawl = await opened({ "store.ca": "ours.pem" });
-    await pawl.as({ tenant: "acme" }).jobs.list();
+    await pawl.forTenant("acme").jobs.list();
     const { rows } = await superuser.query<{ ssl: boolean }>(
       "select s.ssl from pg_stat_ssl s join pg_stat_activity a using (pid) where a.application_name like 'pawl%'",
     );

@@ -20,9 +20,9 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
     });
 
     test("whoever has few jobs beside another with many gets all of them, past what one look goes through", async () => {
-      const small = pawl.as({ tenant: "small" });
+      const small = pawl.forTenant("small");
       const first = await small.enqueue("mail", 1, { tags: ["rare"], delay: "1s" });
-      await pawl.as({ tenant: "big" }).enqueueMany("mail", Array(MANY).fill(0), { delay: "2s" });
+      await pawl.forTenant("big").enqueueMany("mail", Array(MANY).fill(0), { delay: "2s" });
       const last = await small.enqueue("mail", 2, { delay: "3s" });
       const ids = async (page: Promise<{ jobs: readonly { id: string }[]; next?: string }>) => {
         const { jobs, next } = await page;

@@ -4,7 +4,7 @@ import type { Finding } from "./core/observe/doctor.js";
 import { EVENT_NAMES, type EventName, type Events } from "./core/observe/event.js";
 import type { Duration } from "./core/values/duration.js";
 import { isPawlError } from "./core/values/error.js";
-import { checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole } from "./core/values/option.js";
+import { checkDuration, checkFunction, checkKeys, checkObject, checkOneOf, checkPeriod, checkText, checkWhole } from "./core/values/option.js";
 import { Maintenance, type MaintenanceOptions } from "./maintenance/maintenance.js";
 import { Bus } from "./runtime/process/bus.js";
 import { systemRandomBytes } from "./runtime/process/random.js";
@@ -36,7 +36,7 @@ import {
 } from "./scheduler/observe/lanes-and-workers.js";
 import { type SeriesOptions, type SeriesView, seriesOf } from "./scheduler/observe/series.js";
 import { withTracingMiddleware } from "./scheduler/observe/tracing.js";
-import type { Operator, PawlInfo, PolicyOperator, QueueView } from "./scheduler/scheduler.js";
+import type { Operator, PawlInfo, PolicyOperator, QueueView, Scheduler } from "./scheduler/scheduler.js";
 import { declareSchedules } from "./scheduler/schedules/schedule-builder.js";
 import { attachService } from "./service-of.js";
 import type { KeyStore } from "./store/encrypted/key-store.js";
@@ -170,7 +170,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
     const purges = new StoredPurges(store, clock);
     this.tenants = new StoredTenants(store, clock, purges, (tenant) => {
       const { limits, breakers } = this;
-      return { limits, breakers, audit, scheduler: this.as({ tenant }), keys: apiKeys.as({ tenant }) };
+      return { limits, breakers, audit, scheduler: this.forTenant(tenant), keys: apiKeys.forTenant(tenant) };
     });
     attachService(this, {
       apiKeys,
@@ -184,6 +184,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
         onWatched: (watched) => eventRecorder.setWatched(watched),
         onError: (error) => bus.emit("duty.failed", { duty: "follow events", error }),
       }),
+      forCaller: (caller, tenant) => this.#forCaller(caller, tenant),
       host: (worker) => this.#host(worker),
       push: (deliver, options) => this.#push(deliver, options),
       backlog: (options) => backlogOf(store, options),
@@ -246,6 +247,11 @@ class LocalPawl extends LocalScheduler implements Pawl {
     this.#workerGroup.checkOpen();
     await this.#checkOpens();
     return this.#work(this.deps.registry.all, options);
+  }
+
+  #forCaller(caller: string, tenant: string | undefined): Scheduler {
+    const scheduler = new LocalScheduler({ ...this.deps, caller: checkText("caller", caller) });
+    return tenant === undefined ? scheduler : scheduler.forTenant(tenant);
   }
 
   async #push(deliver: Deliver, options: WorkerOptions = {}): Promise<Pusher> {

@@ -8,6 +8,7 @@ import type { Purges } from "./scheduler/access/tenants.js";
 import type { Replies } from "./scheduler/jobs/replies.js";
 import type { Backlog, BacklogOptions } from "./scheduler/observe/backlog.js";
 import type { ClusterEvents } from "./scheduler/observe/event-tail.js";
+import type { Scheduler } from "./scheduler/scheduler.js";
 import type { WorkerOptions } from "./worker/options.js";
 import type { Deliver, Pusher } from "./worker/push/pusher.js";
 import type { Host, HostOptions } from "./worker/remote/host.js";
@@ -26,6 +27,11 @@ export interface PawlService {
   readonly encryption: Encryption;
   /** Purges of tenants, requested here and carried out elsewhere. */
   readonly purges: Purges;
+  /**
+   * The scheduler of one caller, for its tenant if it has one. Callers share the threads that check costly inputs: the jobs of
+   * a caller use its own share.
+   */
+  forCaller(caller: string, tenant?: string): Scheduler;
   /** Claims and settles here for a worker that runs elsewhere: the pull protocol is made of it. */
   host(worker: HostOptions): Host;
   /** Delivers the jobs of tasks that have a target. A worker of this process must run beside it: it polls for targets. */

@@ -110,7 +110,7 @@ describe("the types of the public API", () => {
 
   test("a tenant's scheduler has no way to touch what all tenants share", () => {
     untested(() => {
-      const acme = pawl.as({ tenant: "acme" });
+      const acme = pawl.forTenant("acme");
       expectTypeOf(acme).toEqualTypeOf<Scheduler>();
       expectTypeOf(acme).not.toHaveProperty("queues");
       expectTypeOf(acme).not.toHaveProperty("series");

@@ -1,7 +1,7 @@
 import type { AnyTask } from "../core/jobs/task.js";
-import { checkName } from "../core/values/name.js";
+import { narrowerScope } from "../scheduler/access/narrower-scope.js";
 import type { Targets } from "../scheduler/access/targets.js";
-import { checkKeys, checkObject, invalid, show } from "../scheduler/check.js";
+import { invalid, show } from "../scheduler/check.js";
 import { checkItems, taskOrRefusal } from "../scheduler/enqueue/item-enqueuer.js";
 import type { TaskRegistry } from "../scheduler/enqueue/task-registry.js";
 import { enqueueAllResultOf, JobHandle } from "../scheduler/jobs/handle.js";
@@ -15,7 +15,7 @@ import type {
   EnqueueStreamOptions,
   StreamSummary,
 } from "../scheduler/options.js";
-import type { Dead, EnqueueAllResult, Job, Scheduler, SchedulerScope } from "../scheduler/scheduler.js";
+import type { Dead, EnqueueAllResult, Job, Scheduler } from "../scheduler/scheduler.js";
 import type { Schedules } from "../scheduler/schedules/schedules.js";
 import type { Scope } from "../store/port/index.js";
 import type { RemoteEnqueuer } from "./enqueue/enqueue.js";
@@ -122,12 +122,8 @@ export class RemoteScheduler implements Scheduler {
     return (await this.#deps.transport.get("/v1/counts", { ...checkCountsOptions(of), ...(tenant === undefined ? {} : { tenant }) })) as JobCounts;
   }
 
-  as(scope: SchedulerScope): Scheduler {
-    checkKeys(checkObject("scope", scope), SCOPE_KEYS);
-    const tenant = checkName("tenant", scope.tenant);
-    if (this.#scope !== "everyone" && this.#scope.tenant !== tenant)
-      throw invalid("tenant", `this scheduler acts for ${show(this.#scope.tenant)} only`);
-    return new RemoteScheduler(this.#deps, { tenant });
+  forTenant(tenant: string): Scheduler {
+    return new RemoteScheduler(this.#deps, narrowerScope(this.#scope, tenant));
   }
 
   #tenant(options: { readonly tenant?: string } | undefined): string | undefined {
@@ -137,8 +133,6 @@ export class RemoteScheduler implements Scheduler {
     return tenant;
   }
 }
-
-const SCOPE_KEYS = new Set(["tenant"]);
 
 function traceIn(options: EnqueueAllOptions | undefined): Pick<EnqueueAllOptions, "trace"> {
   return options?.trace === undefined ? {} : { trace: options.trace };

@@ -1,8 +1,7 @@
 import type { AnyTask } from "../core/jobs/task.js";
-import { checkName } from "../core/values/name.js";
 import type { Scope } from "../store/port/index.js";
+import { narrowerScope } from "./access/narrower-scope.js";
 import { ScopedTargets, type Targets } from "./access/targets.js";
-import { checkKeys, checkObject, checkText, invalid, show } from "./check.js";
 import type { SchedulerDeps } from "./deps.js";
 import { Enqueuer } from "./enqueue/enqueuer.js";
 import { ItemEnqueuer } from "./enqueue/item-enqueuer.js";
@@ -12,7 +11,7 @@ import { enqueueAllResultOf, JobHandle } from "./jobs/handle.js";
 import { ScopedJobs } from "./jobs/jobs.js";
 import { type CountsOptions, countsOf, type JobCounts } from "./observe/counts.js";
 import type { EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, StreamSummary } from "./options.js";
-import type { Dead, EnqueueAllResult, Job, Jobs, Scheduler, SchedulerScope } from "./scheduler.js";
+import type { Dead, EnqueueAllResult, Job, Jobs, Scheduler } from "./scheduler.js";
 import { type Schedules, ScopedSchedules } from "./schedules/schedules.js";
 
 /** The scheduler of one scope on a store in this process. */
@@ -80,16 +79,7 @@ export class LocalScheduler implements Scheduler {
     return countsOf(this.#deps.store, this.#scope, of);
   }
 
-  as(scope: SchedulerScope): Scheduler {
-    checkKeys(checkObject("scope", scope), SCOPE_KEYS);
-    const { caller } = scope;
-    const deps = caller === undefined ? this.#deps : { ...this.#deps, caller: checkText("caller", caller) };
-    if (caller !== undefined && scope.tenant === undefined) return new LocalScheduler(deps, this.#scope);
-    const tenant = checkName("tenant", scope.tenant);
-    if (this.#scope !== "everyone" && this.#scope.tenant !== tenant)
-      throw invalid("tenant", `this scheduler acts for ${show(this.#scope.tenant)} only`);
-    return new LocalScheduler(deps, { tenant });
+  forTenant(tenant: string): Scheduler {
+    return new LocalScheduler(this.#deps, narrowerScope(this.#scope, tenant));
   }
 }
-
-const SCOPE_KEYS = new Set(["tenant", "caller"]);

@@ -73,15 +73,8 @@ export interface Scheduler {
   /** How many jobs are in each state, right now. Of one tenant it is counted when it is asked for, and without those that have succeeded or were cancelled. */
   counts(of?: CountsOptions): Promise<JobCounts>;
 
-  /** The same for one tenant, seeing and changing nothing but its jobs; or for one caller. */
-  as(scope: SchedulerScope): Scheduler;
-}
-
-/** For whom a scheduler acts: a tenant, a caller, or both. */
-export interface SchedulerScope {
-  readonly tenant?: string;
-  /** whose share it uses of what callers share: the threads that check costly inputs. For services, which have callers */
-  readonly caller?: string;
+  /** The same for one tenant, seeing and changing nothing but its jobs. */
+  forTenant(tenant: string): Scheduler;
 }
 
 export interface EnqueueAllResult {

@@ -355,8 +355,7 @@ function schedulersByCaller(pawl: Pawl): (principal: Principal) => Scheduler {
     let scheduler = schedulers.get(caller);
     if (scheduler === undefined) {
       if (schedulers.size >= 1_000) schedulers.clear();
-      const { tenant } = principal;
-      scheduler = pawl.as(tenant === undefined ? { caller } : { caller, tenant });
+      scheduler = serviceOf(pawl).forCaller(caller, principal.tenant);
       schedulers.set(caller, scheduler);
     }
     return scheduler;

@@ -228,6 +228,6 @@ describe("a target is refused", () => {
     await expect(pawl.targets.put("pawl.bulk", { url: "https://example.com/" })).rejects.toMatchObject({ code: "task_reserved" });
     for (const act of [pawl.targets.get("x"), pawl.targets.rotate("x"), pawl.targets.delete("x")])
       await expect(act).rejects.toMatchObject({ code: "target_unknown" });
-    await expect(pawl.as({ tenant: "acme" }).targets.list({ tenant: "other" })).rejects.toMatchObject({ code: "option_invalid" });
+    await expect(pawl.forTenant("acme").targets.list({ tenant: "other" })).rejects.toMatchObject({ code: "option_invalid" });
   });
 });

@@ -27,7 +27,7 @@ export class RemoteKeys implements ApiKeys {
   async revoke(id: string): Promise<ApiKeyView> {
     return keyView(await this.transport.post(`${path(id)}/revoke`));
   }
-  as({ tenant }: { readonly tenant: string }): ApiKeys {
+  forTenant(tenant: string): ApiKeys {
     return new RemoteKeys(this.transport, checkName("tenant", tenant));
   }
 }

@@ -257,7 +257,7 @@ describe("an API key", () => {
 
 describe("keys of a tenant", () => {
   test("are made for it, and are all it sees", async () => {
-    const mine = serviceOf(world.pawl).apiKeys.as({ tenant: "acme" });
+    const mine = serviceOf(world.pawl).apiKeys.forTenant("acme");
     const { key } = await mine.create({ name: "own", grants: [{ role: "viewer" }] });
     expect(key.tenant).toBe("acme");
     const { key: theirs } = await serviceOf(world.pawl).apiKeys.create({ ...NEW, tenant: "umbrella" });
@@ -265,7 +265,7 @@ describe("keys of a tenant", () => {
     for (const call of [() => mine.get(theirs.id), () => mine.rotate(theirs.id), () => mine.revoke(theirs.id), () => mine.get("nobody")])
       await expect(call()).rejects.toMatchObject({ code: "api_key_unknown" });
     await expect(mine.create({ ...NEW, tenant: "umbrella" })).rejects.toMatchObject({ code: "option_invalid" });
-    expect(() => mine.as({ tenant: "umbrella" })).toThrow(expect.objectContaining({ code: "option_invalid" }));
+    expect(() => mine.forTenant("umbrella")).toThrow(expect.objectContaining({ code: "option_invalid" }));
   });
 
   test("are listed page by page", async () => {

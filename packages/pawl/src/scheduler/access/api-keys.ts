@@ -62,7 +62,7 @@ export interface ApiKeys {
   /** for good, and everywhere within 5 s */
   revoke(id: string): Promise<ApiKeyView>;
   /** The same, seeing and making keys of this tenant only. */
-  as(scope: { readonly tenant: string }): ApiKeys;
+  forTenant(tenant: string): ApiKeys;
 }
 
 export interface ApiKeyListing {
@@ -164,9 +164,8 @@ function apiKeysInScope(store: Store, surroundings: Environment, options: ApiKey
     async revoke(id) {
       return viewAfterChange(id, await store.apiKeys.revoke(scope, id));
     },
-    as(narrower) {
-      checkKeys(checkObject("scope", narrower), new Set(["tenant"]));
-      const tenant = checkName("tenant", narrower.tenant);
+    forTenant(tenant) {
+      checkName("tenant", tenant);
       if (scope !== "everyone" && scope.tenant !== tenant) throw invalid("tenant", `these are the keys of ${show(scope.tenant)} only`);
       return apiKeysInScope(store, surroundings, options, { tenant });
     },

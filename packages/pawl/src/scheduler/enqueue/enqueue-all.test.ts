@@ -147,7 +147,7 @@ describe("enqueueAll", () => {
   test("idempotency keys are those of a tenant", async () => {
     const { scheduler } = bareScheduler({ tasks });
     const jobs = [{ task: number, input: 1 }];
-    const [acme, umbrella] = ["acme", "umbrella"].map((tenant) => scheduler.as({ tenant }));
+    const [acme, umbrella] = ["acme", "umbrella"].map((tenant) => scheduler.forTenant(tenant));
     expect((await acme?.enqueueAll(jobs, { idempotencyKey: "r" }))?.repeated).toBe(false);
     expect((await umbrella?.enqueueAll(jobs, { idempotencyKey: "r" }))?.repeated).toBe(false);
     expect((await acme?.enqueueAll(jobs, { idempotencyKey: "r" }))?.repeated).toBe(true);

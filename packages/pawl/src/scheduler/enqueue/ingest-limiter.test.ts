@@ -21,7 +21,7 @@ describe("an enqueue over an ingest limit", () => {
   test("is refused with an error that says by what, and when to try again, and nothing is stored", async () => {
     const bare = bareScheduler({ tasks: [work] });
     await put(bare, "tenant", "acme", { ingest: { rate: RATE } });
-    const acme = bare.scheduler.as({ tenant: "acme" });
+    const acme = bare.scheduler.forTenant("acme");
     await acme.enqueueMany(work, numbers(10));
     await expect(acme.enqueue(work, 1)).rejects.toMatchObject({
       ...limited,

@@ -38,7 +38,7 @@ describe("dead jobs", () => {
     expect(mails).toMatchObject({ task: "mail", kind: "error", message: "no such address", count: 3, sample: { task: "mail", state: "dead" } });
     expect(others).toMatchObject({ task: "other", count: 2 });
     expect(await scheduler.dead.groups({ tenant: "acme" })).toMatchObject([{ count: 1 }]);
-    expect(await scheduler.as({ tenant: "acme" }).dead.groups()).toMatchObject([{ count: 1 }]);
+    expect(await scheduler.forTenant("acme").dead.groups()).toMatchObject([{ count: 1 }]);
     expect(await scheduler.dead.groups({}, { limit: 1 })).toHaveLength(1);
     expect(await scheduler.dead.redrive({ fingerprint: others?.fingerprint ?? "" })).toMatchObject({ changed: 2 });
     expect(await scheduler.dead.groups()).toHaveLength(1);

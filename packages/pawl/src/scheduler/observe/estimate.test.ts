@@ -131,7 +131,7 @@ describe("the estimated start on a full worker", () => {
     expect(told.text).toBe(
       `All 2 slots of 1 worker are taken; the oldest handler has been running since ${new Date(since).toISOString()}, for 30 min. It is next in its lane.`,
     );
-    const own = await world.pawl.as({ tenant: "default" }).jobs.explain(ids[2] as string);
+    const own = await world.pawl.forTenant("default").jobs.explain(ids[2] as string);
     expect(own.reasons[0]).toEqual({ kind: "full" });
     expect(own.text).toMatch(/^All slots of the workers that can run it are taken\./);
     for (const end of ends) end();

@@ -28,8 +28,8 @@ describe("explain", () => {
   test("does not tell one tenant of another's jobs", async () => {
     const { scheduler } = bareScheduler({ tasks: [work] });
     const job = await scheduler.enqueue(work, 1, { tenant: "acme" });
-    await expect(scheduler.as({ tenant: "umbrella" }).jobs.explain(job)).rejects.toMatchObject({ code: "job_unknown" });
-    expect(await scheduler.as({ tenant: "acme" }).jobs.explain(job)).toMatchObject({ state: "ready" });
+    await expect(scheduler.forTenant("umbrella").jobs.explain(job)).rejects.toMatchObject({ code: "job_unknown" });
+    expect(await scheduler.forTenant("acme").jobs.explain(job)).toMatchObject({ state: "ready" });
   });
 
   test("follows a job to its end", async () => {

@@ -167,16 +167,16 @@ describe("schedules", () => {
 
   it("belong to a tenant, and others neither see nor change them", async () => {
     const { pawl } = await test();
-    const acme = pawl.as({ tenant: "acme" });
+    const acme = pawl.forTenant("acme");
     await acme.schedules.put("s", sweep, { every: "1h" });
     await expect(pawl.schedules.get("s")).rejects.toMatchObject({ code: "schedule_unknown" });
-    await expect(pawl.as({ tenant: "umbrella" }).schedules.pause("s")).rejects.toMatchObject({ code: "schedule_unknown" });
-    await expect(pawl.as({ tenant: "umbrella" }).schedules.get({ name: "s", tenant: "acme" })).rejects.toMatchObject({ code: "option_invalid" });
+    await expect(pawl.forTenant("umbrella").schedules.pause("s")).rejects.toMatchObject({ code: "schedule_unknown" });
+    await expect(pawl.forTenant("umbrella").schedules.get({ name: "s", tenant: "acme" })).rejects.toMatchObject({ code: "option_invalid" });
     expect(await pawl.schedules.get({ name: "s", tenant: "acme" })).toMatchObject({ tenant: "acme" });
     const job = await acme.schedules.trigger("s");
     expect((await job.get()).tenant).toBe("acme");
     expect((await pawl.schedules.list({}, { limit: 1 })).schedules).toHaveLength(1);
-    expect((await pawl.as({ tenant: "umbrella" }).schedules.list()).schedules).toEqual([]);
+    expect((await pawl.forTenant("umbrella").schedules.list()).schedules).toEqual([]);
   });
 
   it("fire though everything stood still over their time (D6)", async () => {

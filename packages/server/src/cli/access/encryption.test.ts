@@ -6,7 +6,7 @@ const KEYS = [Buffer.alloc(32, 1).toString("base64"), Buffer.alloc(32, 2).toStri
 
 test("pawl tenants purge asks first, says what is gone, and is audited", async () => {
   await using fixture = await CliFixture.start();
-  await fixture.pawl.as({ tenant: "acme" }).enqueue("mail", "hello");
+  await fixture.pawl.forTenant("acme").enqueue("mail", "hello");
   expect(await fixture.run("tenants", "purge", "acme")).toMatchObject({ exit: 4 });
   expect((await fixture.pawl.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
   const lines = (await fixture.run("tenants", "export", "acme")).out.trimEnd().split("\n");

@@ -61,6 +61,6 @@ export function inTrace(scheduler: Scheduler, trace: TraceContext | undefined): 
     enqueueAll: (batch: readonly EnqueueItem[], options?: EnqueueAllOptions) => scheduler.enqueueAll(batch, under(options)),
     enqueueStream: (task: string, inputs: Iterable<unknown>, options?: object) => scheduler.enqueueStream(task, inputs, under(options)),
     counts: (of) => scheduler.counts(of),
-    as: (scope) => inTrace(scheduler.as(scope), trace),
+    forTenant: (tenant) => inTrace(scheduler.forTenant(tenant), trace),
   } as Scheduler;
 }

@@ -7,7 +7,7 @@ import { on } from "../handler.js";
 /** The keys a caller may see and make: those of its tenant, or all. */
 function keysOf({ pawl, principal }: { readonly pawl: Pawl; readonly principal: Principal }, requested?: string): ApiKeys {
   const tenant = principal.tenant ?? requested;
-  return tenant === undefined ? serviceOf(pawl).apiKeys : serviceOf(pawl).apiKeys.as({ tenant });
+  return tenant === undefined ? serviceOf(pawl).apiKeys : serviceOf(pawl).apiKeys.forTenant(tenant);
 }
 
 export const keys = [

@@ -10,6 +10,6 @@ export const bulk = [
     const { tenant: requested, ...rest } = filter;
     const tenant = tenantOf(principal, requested);
     const keyed = idempotencyKey === undefined ? {} : { idempotencyKey };
-    return enqueuedAnswer(await pawl.as({ tenant }).enqueue(BULK_TASK, { ...input, filter: rest }, keyed));
+    return enqueuedAnswer(await pawl.forTenant(tenant).enqueue(BULK_TASK, { ...input, filter: rest }, keyed));
   }),
 ];

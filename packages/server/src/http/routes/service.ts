@@ -20,7 +20,7 @@ export const service = [
   on(listUnserved, async ({ pawl }) => ({ lanes: await pawl.unserved() })),
   on(listLanes, async ({ pawl }) => ({ lanes: await pawl.lanes() })),
   on(getDoctor, async ({ pawl, query }) => ({ findings: await pawl.doctor(query) })),
-  on(getCounts, ({ scheduler, query: { tenant, ...of } }) => (tenant === undefined ? scheduler : scheduler.as({ tenant })).counts(of)),
+  on(getCounts, ({ scheduler, query: { tenant, ...of } }) => (tenant === undefined ? scheduler : scheduler.forTenant(tenant)).counts(of)),
   on(getSeries, ({ pawl, query }) => pawl.series(query)),
   on(getInfo, async ({ pawl, deps }) => {
     const { engine, version, durability, schema, receivesWakeups } = await pawl.info();

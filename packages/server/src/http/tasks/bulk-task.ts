@@ -39,7 +39,7 @@ export class BulkTask {
   async #run(raw: unknown, ctx: Context): Promise<BulkResult> {
     if (this.#pawl === undefined) throw new Error("the bulk task has not been attached to a store");
     const input = await this.#checkedInput(raw, ctx);
-    return carryOut(this.#pawl.as({ tenant: ctx.tenant }), input, ctx);
+    return carryOut(this.#pawl.forTenant(ctx.tenant), input, ctx);
   }
 
   async #checkedInput(raw: unknown, { tenant, job }: Context): Promise<BulkInput> {

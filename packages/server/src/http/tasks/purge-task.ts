@@ -13,7 +13,7 @@ const RECORD_GRACE = "1m";
  * job finds nothing to do, and killed after them it runs by itself. So there is no purge without one.
  */
 export async function enqueuePurge(pawl: Pawl, tenant: string): Promise<Job> {
-  const own = pawl.as({ tenant: OWN_TENANT });
+  const own = pawl.forTenant(OWN_TENANT);
   const jobOf = (purge: string, options: EnqueueOptions = {}) => own.enqueue(PURGE_TASK, { purge }, { ...options, unique: purge });
   const made = new Map<string, Job>();
   const purge = await serviceOf(pawl).purges.request(tenant, async (id) => made.set(id, await jobOf(id, { delay: RECORD_GRACE })));
