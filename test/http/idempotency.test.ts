@@ -108,7 +108,8 @@ describe("S31: Idempotency-Key", () => {
     ];
     const first = await send("batch", { jobs }, "acme-admin", "/v1/jobs/many");
     const again = await send("batch", { jobs }, "acme-admin", "/v1/jobs/many");
-    expect([again.statusCode, again.json()]).toEqual([200, first.json()]);
+    expect(first.json().repeated).toBe(false);
+    expect([again.statusCode, again.json()]).toEqual([200, { ...first.json(), repeated: true }]);
     expect([first.headers["idempotency-replayed"], again.headers["idempotency-replayed"]]).toEqual([undefined, "true"]);
     expect([...api.replies.pending.keys()].filter((key) => key.endsWith("\nbatch"))).toEqual([]);
     const other = await send("batch", { jobs: [{ task: "batched", input: 4 }] }, "acme-admin", "/v1/jobs/many");
@@ -121,7 +122,8 @@ describe("S31: Idempotency-Key", () => {
   test("two copies of a batch at once are one, and nobody is told to wait", async () => {
     const body = { task: "copies", inputs: [1, 2, 3], idempotencyKey: "by hand" };
     const [one, two] = await Promise.all([1, 2].map(() => api.request("POST", "/v1/jobs/many", { body })));
-    expect(two?.json()).toEqual(one?.json());
+    expect(two?.json().results).toEqual(one?.json().results);
+    expect([one, two].map((answer) => answer?.json().repeated).sort()).toEqual([false, true]);
     expect((await api.request("GET", "/v1/jobs?task=copies")).json().jobs).toHaveLength(3);
     const reused = await api.request("POST", "/v1/jobs/many", { body: { ...body, inputs: [4] } });
     expect(reused.json()).toMatchObject({ status: 422, code: "idempotency_key_reused" });

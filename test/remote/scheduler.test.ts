@@ -77,10 +77,10 @@ describeBoth("a scheduler", (opening) => {
     const { pawl } = await opening();
     const held = await pawl.enqueue("mail", 0, { unique: "k" });
     const jobs = [
-      { task: "mail", input: 1, options: { priority: 9 } },
-      { task: "report", input: 2, options: { delay: "?" } },
-      { task: "report", input: 3, options: { dependsOn: UNKNOWN } },
-      { task: "mail", input: 4, options: { unique: { key: "k", onConflict: "reject" } } },
+      { task: "mail", input: 1, priority: 9 },
+      { task: "report", input: 2, delay: "?" },
+      { task: "report", input: 3, dependsOn: UNKNOWN },
+      { task: "mail", input: 4, unique: { key: "k", onConflict: "reject" } },
     ] as const;
     const { repeated, results } = await pawl.enqueueAll(jobs as never);
     expect(results.map((answer) => ("error" in answer ? answer.error.code : [answer.task, answer.enqueued]))).toEqual([
@@ -128,7 +128,7 @@ describeBoth("a scheduler", (opening) => {
     await expect(pawl.enqueueMany("mail", [2, 3], { each })).rejects.toMatchObject({ ...reused, details: { idempotencyKey: "r", stored: 1 } });
     const batch = await pawl.enqueueAll([
       { task: "mail", input: 4 },
-      { task: "charge", options: { idempotencyKey: "r" } },
+      { task: "charge", idempotencyKey: "r" },
     ]);
     expect(batch.results).toMatchObject([{ enqueued: "created" }, { error: reused }]);
     await pawl.schedules.put("nightly", "mail", { every: "1d", input: { to: "all" } });

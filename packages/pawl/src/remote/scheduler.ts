@@ -83,18 +83,18 @@ export class RemoteScheduler implements Scheduler {
     return stored.map((one) => new JobHandle<Out>(this.jobs, task.name, one));
   }
 
-  async enqueueAll(jobs: readonly EnqueueItem[], options: EnqueueAllOptions = {}): Promise<EnqueueAllResult> {
-    const { all, task } = checkItems(jobs, options);
+  async enqueueAll(items: readonly EnqueueItem[], options: EnqueueAllOptions = {}): Promise<EnqueueAllResult> {
+    const { jobs, task } = checkItems(items, options);
     const { enqueuer, registry, tracing } = this.#deps;
     const stored = await withSpan(
       tracing,
       { task, verb: "enqueueAll" },
       options,
       async (own) => {
-        const items = await Promise.all(
-          all.map(async (job) => ({ ...job, options: { ...traceIn(own), ...job.options }, task: await taskOrRefusal(registry, job.task) })),
+        const batch = await Promise.all(
+          jobs.map(async (job) => ({ ...job, options: { ...traceIn(own), ...job.options }, task: await taskOrRefusal(registry, job.task) })),
         );
-        return enqueuer.batch(this.#tenant(undefined), items, options);
+        return enqueuer.batch(this.#tenant(undefined), batch, options);
       },
       ({ results }) => ({ jobs: results.length }),
     );

@@ -62,8 +62,8 @@ export class LocalScheduler implements Scheduler {
     return stored.map((one) => new JobHandle<Out>(this.jobs, task.name, one));
   }
 
-  async enqueueAll(jobs: readonly EnqueueItem[], options?: EnqueueAllOptions): Promise<EnqueueAllResult> {
-    return enqueueAllResultOf(this.jobs, await this.#items.enqueue(jobs, options));
+  async enqueueAll(items: readonly EnqueueItem[], options?: EnqueueAllOptions): Promise<EnqueueAllResult> {
+    return enqueueAllResultOf(this.jobs, await this.#items.enqueue(items, options));
   }
 
   async enqueueStream(

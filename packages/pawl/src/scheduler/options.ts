@@ -85,11 +85,10 @@ export interface StreamSummary {
   readonly idempotencyKeyReused: number;
 }
 
-/** One job of a batch. */
-export interface EnqueueItem {
+/** One job of `enqueueAll`: its task, its input, and its options beside them. */
+export interface EnqueueItem extends Omit<EnqueueOptions, "tx"> {
   readonly task: AnyTask | string;
   readonly input?: unknown;
-  readonly options?: Omit<EnqueueOptions, "tx">;
 }
 
 export interface EnqueueAllOptions {

@@ -56,7 +56,7 @@ export interface Scheduler {
    * Stores jobs of any tasks in one step, up to 1,000 of them, and answers for each in order: its handle, or what was wrong
    * with it. With an idempotency key it can be repeated, and says so.
    */
-  enqueueAll(jobs: readonly EnqueueItem[], options?: EnqueueAllOptions): Promise<EnqueueAllResult>;
+  enqueueAll(items: readonly EnqueueItem[], options?: EnqueueAllOptions): Promise<EnqueueAllResult>;
   /** Stores what an iterable yields, chunk by chunk, at a flat cost of memory however long it is. */
   enqueueStream<In, Out, Parsed>(
     task: Task<In, Out, Parsed>,

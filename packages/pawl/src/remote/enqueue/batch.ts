@@ -19,12 +19,14 @@ export interface BatchItem {
 /** What the service says of each. */
 export type RemoteBatchAnswer = (StoredJob & { readonly task: string }) | { readonly error: Problem };
 
-export async function askBatch(
-  transport: HttpTransport,
-  body: string,
-): Promise<{ readonly results: readonly RemoteBatchAnswer[]; readonly repeated: boolean }> {
-  const { text, headers } = await transport.call({ method: "POST", path: "/v1/jobs/many", body });
-  return { ...(JSON.parse(text) as { readonly results: readonly RemoteBatchAnswer[] }), repeated: headers["idempotency-replayed"] === "true" };
+interface RemoteBatch {
+  readonly repeated: boolean;
+  readonly results: readonly RemoteBatchAnswer[];
+}
+
+export async function askBatch(transport: HttpTransport, body: string): Promise<RemoteBatch> {
+  const { text } = await transport.call({ method: "POST", path: "/v1/jobs/many", body });
+  return JSON.parse(text) as RemoteBatch;
 }
 
 type ToJobFields = (task: TaskLike, input: unknown, options: EnqueueOptions) => JobFields;

@@ -29,7 +29,7 @@ test("many are sent in bodies that the service takes, counted in bytes", async (
   const call = async ({ body = "" }: ServiceCall) => {
     sizes.push(Buffer.byteLength(body));
     const answers = (JSON.parse(body) as { inputs: unknown[] }).inputs.map(() => ({ enqueued: "created" }));
-    return { status: 200, headers: {}, text: JSON.stringify({ results: answers }) };
+    return { status: 200, headers: {}, text: JSON.stringify({ repeated: false, results: answers }) };
   };
   const remote = new RemoteEnqueuer({ call, checkOpen: () => {}, clock: virtualClock() } as unknown as HttpTransport, {});
   // Three bytes each: few characters, many bytes.

@@ -22,8 +22,8 @@ describe("enqueueAll", () => {
     const { scheduler } = bareScheduler({ tasks }, (inner) => faultyStore(inner, (operation) => void (operation === "jobs.enqueue" && steps++)));
     const { repeated, results } = await scheduler.enqueueAll([
       { task: number, input: 1 },
-      { task: "slow", input: 2, options: { priority: 9, tags: ["t"] } },
-      { task: "number", input: 3, options: { delay: "1h" } },
+      { task: "slow", input: 2, priority: 9, tags: ["t"] },
+      { task: "number", input: 3, delay: "1h" },
     ]);
     const views = await Promise.all(results.map((answer) => ("error" in answer ? undefined : answer.get())));
     expect(views).toMatchObject([
@@ -42,10 +42,10 @@ describe("enqueueAll", () => {
       { task: "number", input: 1 },
       { task: "nobody's" },
       { task: slow, input: 11 },
-      { task: number, input: 2, options: { delay: "?" } },
-      { task: number, input: 3, options: { dependsOn: NOBODY } },
-      { task: number, input: 4, options: { unique: { key: "k", onConflict: "reject" } } },
-      { task: number, input: 5, options: { tx: {} } as object },
+      { task: number, input: 2, delay: "?" },
+      { task: number, input: 3, dependsOn: NOBODY },
+      { task: number, input: 4, unique: { key: "k", onConflict: "reject" } },
+      { task: number, input: 5, tx: {} } as EnqueueItem,
     ]);
     expect(outcomesOf(results)).toEqual([
       "input_invalid",
@@ -70,7 +70,7 @@ describe("enqueueAll", () => {
     expect(await records()).toEqual([]);
     const late = [
       { task: number, input: 1 },
-      { task: number, input: 2, options: { dependsOn: NOBODY } },
+      { task: number, input: 2, dependsOn: NOBODY },
     ];
     await expect(scheduler.enqueueAll(late, { atomic: true })).rejects.toMatchObject({ code: "dependency_unknown", details: { stored: 1 } });
   });
@@ -113,7 +113,7 @@ describe("enqueueAll", () => {
   test("what an ingest limit turns away is that one's answer, the same when it is repeated, and stored is stored", async () => {
     const { scheduler, store, records } = bareScheduler({ tasks });
     await store.policies.put({ kind: "tenant", name: "flooded" }, { ingest: { rate: { limit: 1, per: 3_600_000, burst: 1 } } }, 0);
-    const of = (tenant: string, input: number) => ({ task: number, input, options: { tenant } });
+    const of = (tenant: string, input: number) => ({ task: number, input, tenant });
     const jobs = [of("flooded", 1), of("flooded", 2), of("calm", 3)];
     const first = await scheduler.enqueueAll(jobs, { idempotencyKey: "r" });
     expect(outcomesOf(first.results)).toEqual(["created", "ingest_limited", "created"]);
@@ -127,7 +127,7 @@ describe("enqueueAll", () => {
 
   test("an idempotency key that was used for the jobs of other tenants is refused", async () => {
     const { scheduler, records } = bareScheduler({ tasks });
-    const of = (...tenants: string[]) => tenants.map((tenant) => ({ task: number, input: 1, options: { tenant } }));
+    const of = (...tenants: string[]) => tenants.map((tenant) => ({ task: number, input: 1, tenant }));
     await scheduler.enqueueAll(of("acme", "umbrella"), { idempotencyKey: "r" });
     expect((await scheduler.enqueueAll(of("acme", "umbrella"), { idempotencyKey: "r" })).repeated).toBe(true);
     for (const tenants of [
@@ -160,6 +160,8 @@ describe("enqueueAll", () => {
     ["what is no job", ["number"], {}],
     ["a misspelt field", [{ task: "number", inputs: [1] }], {}],
     ["options that are none", [{ task: "number", options: 1 }], {}],
+    ["options that are not beside the task", [{ task: "number", input: 1, options: { delay: "1h" } }], {}],
+    ["an option of earlier versions", [{ task: "number", input: 1, key: "k" }], {}],
     ["a misspelt option", [{ task: "number" }], { requst: "r" }],
     ["atomic that is neither", [{ task: "number" }], { atomic: "yes" }],
     ["an idempotency key that is none", [{ task: "number" }], { idempotencyKey: "" }],

@@ -11,6 +11,7 @@ import { encodeInput } from "./encode-input.js";
 import { dependencyUnknownError, type EnqueueDeps, type StoredJob, storedJobOf, withStoredCount } from "./enqueuer.js";
 import { checkIdempotencyKey, idempotencyKeyOfBatch, idempotencyKeyReusedError } from "./idempotency-key.js";
 import { JobPlanner, jobFromPlan, type PlannedJob, type TaskLike } from "./job-plan.js";
+import { checkOptionName } from "./read-options.js";
 import type { TaskRegistry } from "./task-registry.js";
 
 /** What became of each: stored, or what is wrong with it. */
@@ -24,7 +25,14 @@ export interface StoredItem extends StoredJob {
 
 type PreparedItem = NewJob | PawlError;
 
-const JOB_KEYS: ReadonlySet<string> = new Set(["task", "input", "options"] satisfies readonly (keyof EnqueueItem)[]);
+/** A job of a batch, with its options apart from its task and input. */
+export interface BatchJob {
+  readonly task: AnyTask | string;
+  readonly input: unknown;
+  readonly options: EnqueueOptions | undefined;
+}
+
+const JOB_FIELDS = ["task", "input"] as const satisfies readonly (keyof EnqueueItem)[];
 const OPTION_KEYS: ReadonlySet<string> = new Set(["idempotencyKey", "atomic", "trace"] satisfies readonly (keyof EnqueueAllOptions)[]);
 
 /** Stores jobs of any tasks in one step, and answers for each of them. */
@@ -42,19 +50,19 @@ export class ItemEnqueuer {
     this.#tenant = tenant ?? "";
   }
 
-  async enqueue(jobs: readonly EnqueueItem[], options: EnqueueAllOptions = {}): Promise<StoredItems> {
-    const { all, task, idempotencyKey, atomic } = checkItems(jobs, options);
+  async enqueue(items: readonly EnqueueItem[], options: EnqueueAllOptions = {}): Promise<StoredItems> {
+    const { jobs, task, idempotencyKey, atomic } = checkItems(items, options);
     return withSpan(
       this.deps.tracing,
       { task, verb: "enqueueAll" },
       options,
-      (own) => this.#enqueue(all, idempotencyKey, atomic, own?.trace),
+      (own) => this.#enqueue(jobs, idempotencyKey, atomic, own?.trace),
       ({ results }) => ({ jobs: results.length }),
     );
   }
 
   async #enqueue(
-    jobs: readonly EnqueueItem[],
+    jobs: readonly BatchJob[],
     idempotencyKey: string | undefined,
     atomic: boolean,
     trace: EnqueueAllOptions["trace"],
@@ -72,18 +80,17 @@ export class ItemEnqueuer {
   }
 
   /** What can be wrong with a job is found before anything is stored. */
-  async #prepare(jobs: readonly EnqueueItem[], trace: EnqueueAllOptions["trace"]): Promise<readonly PreparedItem[]> {
+  async #prepare(jobs: readonly BatchJob[], trace: EnqueueAllOptions["trace"]): Promise<readonly PreparedItem[]> {
     const tasks = new Map<AnyTask | string, TaskLike | PawlError>();
-    const planned = new Map<EnqueueOptions | undefined, { readonly task: TaskLike; readonly planned: PlannedJob }>();
+    let last: { readonly task: TaskLike; readonly options: EnqueueOptions | undefined; readonly planned: PlannedJob } | undefined;
     const planOf = (task: TaskLike, options: EnqueueOptions | undefined): PlannedJob => {
-      // Many that share their options are planned once.
-      const earlier = planned.get(options);
-      if (earlier?.task === task) return earlier.planned;
+      // Neighbours of one task with equal options are planned once.
+      if (last?.task === task && areEqual(last.options, options)) return last.planned;
       const optionsWithTrace = trace === undefined ? options : { trace, ...options };
       if (optionsWithTrace?.tx !== undefined) throw invalid("tx", "a batch is stored in a transaction of its own");
-      const newPlan = this.#planner.plan(task, optionsWithTrace);
-      planned.set(options, { task, planned: newPlan });
-      return newPlan;
+      const planned = this.#planner.plan(task, optionsWithTrace);
+      last = { task, options, planned };
+      return planned;
     };
     const prepared: PreparedItem[] = [];
     for (const { task: taskOrName, input, options } of jobs) {
@@ -170,12 +177,13 @@ function resultsInOrder(prepared: readonly PreparedItem[], answers: readonly (En
   });
 }
 
-/** What is wrong with all of it is thrown. */
-export function checkItems(jobs: readonly EnqueueItem[], options: EnqueueAllOptions) {
+/** What is wrong with all of it is thrown; so is a field that no job has, since its job would be another one without it. */
+export function checkItems(items: readonly EnqueueItem[], options: EnqueueAllOptions) {
   checkKeys(checkObject("options", options), OPTION_KEYS);
   const { idempotencyKey, atomic = false } = options;
   if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
-  return { all: checkJobs(jobs), idempotencyKey, atomic: checkBoolean("atomic", atomic), task: taskOf(jobs) };
+  const jobs = checkJobs(items);
+  return { jobs, idempotencyKey, atomic: checkBoolean("atomic", atomic), task: taskOf(jobs) };
 }
 
 /** The task, or why there is none. */
@@ -188,16 +196,27 @@ export async function taskOrRefusal(registry: TaskRegistry, task: AnyTask | stri
   }
 }
 
-function checkJobs(jobs: unknown): readonly EnqueueItem[] {
-  const all = checkArray("jobs", jobs);
+function checkJobs(items: unknown): readonly BatchJob[] {
+  const all = checkArray("jobs", items);
   const maxJobs = BOUNDS.enqueueAll;
   if (all.length === 0 || all.length > maxJobs) throw invalid("jobs", `a batch has 1 to ${maxJobs} jobs, not ${all.length}; enqueueMany takes more`);
-  for (const [index, job] of all.entries()) {
-    checkKeys(checkObject(`jobs[${index}]`, job), JOB_KEYS, `jobs[${index}].`);
-    const { options } = job as EnqueueItem;
-    if (options !== undefined) checkObject(`jobs[${index}].options`, options);
-  }
-  return all as readonly EnqueueItem[];
+  return all.map((item, index) => {
+    const { task, input, ...options } = checkObject(`jobs[${index}]`, item) as EnqueueItem;
+    const names = Object.keys(options);
+    for (const name of names) {
+      if (name === "options") throw invalid(`jobs[${index}].options`, "there is no such field: write the options beside task and input");
+      checkOptionName(name, `jobs[${index}].`, JOB_FIELDS);
+    }
+    return { task, input, options: names.length === 0 ? undefined : options };
+  });
+}
+
+/** Whether two jobs have the same options, value by value. Two objects that only look alike are not equal. */
+function areEqual(one: EnqueueOptions | undefined, other: EnqueueOptions | undefined): boolean {
+  if (one === other) return true;
+  if (one === undefined || other === undefined) return false;
+  const names = Object.keys(one) as (keyof EnqueueOptions)[];
+  return names.length === Object.keys(other).length && names.every((name) => Object.hasOwn(other, name) && Object.is(one[name], other[name]));
 }
 
 function checkSize(jobs: readonly NewJob[]): void {
@@ -206,7 +225,7 @@ function checkSize(jobs: readonly NewJob[]): void {
 }
 
 /** For a trace: the task of all of them, or that there are several. */
-function taskOf(jobs: readonly EnqueueItem[]): string {
+function taskOf(jobs: readonly BatchJob[]): string {
   const names = new Set(jobs.map(({ task }) => (typeof task === "string" ? task : (task?.name ?? show(task)))));
   return names.size === 1 ? ([...names][0] as string) : "several";
 }

@@ -6,7 +6,6 @@ import type { UniqueRule } from "../../core/jobs/unique-key.js";
 import type { LimitKeyValue } from "../../core/limits/limit-options.js";
 import { checkTrace } from "../../core/observe/trace.js";
 import { BOUNDS } from "../../core/values/bounds.js";
-import type { PawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import type { Transaction } from "../../store/port/index.js";
 import {
@@ -119,7 +118,7 @@ export function readOptions(options: EnqueueOptions): JobDraft {
   checkObject("options", options);
   const draft: JobDraft = { options: {}, extras: {} };
   for (const name of Object.keys(options)) {
-    if (!Object.hasOwn(OPTION_READERS, name)) throw replacedOption(name) ?? unknownOption(name, Object.keys(OPTION_READERS));
+    checkOptionName(name);
     const value = options[name as keyof EnqueueOptions];
     if (value !== undefined) OPTION_READERS[name as keyof EnqueueOptions](value, draft, options);
   }
@@ -132,9 +131,12 @@ const REPLACED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ["throttle", 'unique: { key, for: "1h" }'],
 ]);
 
-function replacedOption(name: string): PawlError | undefined {
+/** `more`: names that are allowed here beside those of the options. */
+export function checkOptionName(name: string, prefix = "", more: readonly string[] = []): void {
+  if (Object.hasOwn(OPTION_READERS, name) || more.includes(name)) return;
   const replacement = REPLACED_OPTIONS.get(name);
-  return replacement === undefined ? undefined : invalid(name, `there is no such option: write ${replacement}`);
+  if (replacement !== undefined) throw invalid(prefix + name, `there is no such option: write ${replacement}`);
+  throw unknownOption(name, [...more, ...Object.keys(OPTION_READERS)], prefix);
 }
 
 function setUnique(draft: JobDraft, unique: UniqueRule): void {

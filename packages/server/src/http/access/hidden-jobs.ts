@@ -86,10 +86,11 @@ function hideReplaced(answer: EnqueuedAnswer, isVisible: IsVisible): EnqueuedAns
   return replaced === undefined || isVisible(replaced) ? answer : rest;
 }
 
-type EnqueueAnswers = { readonly results: readonly BatchItem[] };
+type EnqueueAnswers = { readonly repeated: boolean; readonly results: readonly BatchItem[] };
 
-function hideInEnqueuedMany({ results }: EnqueueAnswers, isVisible: IsVisible): EnqueueAnswers {
+function hideInEnqueuedMany({ repeated, results }: EnqueueAnswers, isVisible: IsVisible): EnqueueAnswers {
   return {
+    repeated,
     results: results.map((answer) => {
       if ("error" in answer) return answer;
       return answer.enqueued === "created" || isVisible(answer.id) ? hideReplaced(answer, isVisible) : TAKEN_BY_HIDDEN_JOB;
@@ -98,8 +99,9 @@ function hideInEnqueuedMany({ results }: EnqueueAnswers, isVisible: IsVisible): 
 }
 
 /** What somebody else may have created under the same idempotency key, the first time. */
-function hideInRepeated({ results }: EnqueueAnswers, isVisible: IsVisible): EnqueueAnswers {
+function hideInRepeated({ repeated, results }: EnqueueAnswers, isVisible: IsVisible): EnqueueAnswers {
   return {
+    repeated,
     results: results.map((answer) => {
       if ("error" in answer) return answer;
       return isVisible(answer.id) ? hideReplaced(answer, isVisible) : TAKEN_BY_HIDDEN_JOB;

@@ -1,4 +1,4 @@
-import { type EnqueueAllResult, type EnqueueItem, type EnqueueOptions, isPawlError } from "pawl";
+import { type EnqueueAllResult, type EnqueueItem, isPawlError } from "pawl";
 import { pawlError } from "pawl/service";
 import { type BatchItem, enqueueBatch } from "../contract/jobs/jobs.js";
 import type { BodyOf } from "../contract/route.js";
@@ -14,21 +14,16 @@ export const batch = [
     const { repeated, results } = await scheduler.enqueueAll(jobsOf(body), enqueueOptions).catch((error: unknown) => {
       throw withJobPointer(error, body);
     });
-    const answer = { results: results.map(answerOf) };
+    const answer = { repeated, results: results.map(answerOf) };
     return repeated ? new RepeatedAnswer(answer) : answer;
   }),
 ];
 
-/** What they share is one object for all of them: the library resolves it once. */
 function jobsOf({ jobs, task, inputs, options: shared }: BodyOf<typeof enqueueBatch>): readonly EnqueueItem[] {
   if ((jobs === undefined) === (inputs === undefined || task === undefined))
     throw pawlError("field_invalid", { field: "the body", reason: "must have either jobs, or task and inputs", pointer: "" });
-  if (jobs === undefined) return (inputs as readonly unknown[]).map((input) => jobOf(task as string, input, shared));
-  return jobs.map(({ task: own, input, ...jobOptions }) => jobOf(own, input, isEmpty(jobOptions) ? shared : { ...shared, ...jobOptions }));
-}
-
-function jobOf(task: string, input: unknown, options: object | undefined): EnqueueItem {
-  return options === undefined || isEmpty(options) ? { task, input } : { task, input, options: options as EnqueueOptions };
+  const items = jobs ?? (inputs as readonly unknown[]).map((input) => ({ task: task as string, input }));
+  return (shared === undefined ? items : items.map((item) => ({ ...shared, ...item }))) as readonly EnqueueItem[];
 }
 
 /** One that is wrong where all or none are stored: by its place in the body. Answered by itself, it has the pointer it would have alone. */
@@ -38,11 +33,6 @@ function withJobPointer(error: unknown, { jobs }: BodyOf<typeof enqueueBatch>): 
   const alone = pointerOf(error) ?? "";
   const inputs = code.startsWith("input_") ? `/inputs/${details.index}${details.path ?? ""}` : `/options${alone}`;
   return pawlError(code, { ...details, pointer: jobs === undefined ? inputs : `/jobs/${details.index}${alone}` }, cause);
-}
-
-function isEmpty(jobOptions: object): boolean {
-  for (const _ in jobOptions) return false;
-  return true;
 }
 
 function answerOf(answer: EnqueueAllResult["results"][number]): BatchItem {

@@ -77,7 +77,10 @@ export const enqueueBatch = route({
   status: 200,
   answer: {
     means: "An answer for each, in order.",
-    body: openObject<{ results: readonly BatchItem[] }>({ results: list(Type.Union([Enqueued, Type.Object({ error: ProblemShape })])) }),
+    body: openObject<{ repeated: boolean; results: readonly BatchItem[] }>({
+      repeated: Type.Boolean({ description: "whether this is the answer of an earlier call with the same idempotency key" }),
+      results: list(Type.Union([Enqueued, Type.Object({ error: ProblemShape })])),
+    }),
   },
   limits: { body: MAX_BATCH_BYTES },
   example: { task: "email", inputs: [{ to: "ann@example.com" }, { to: "bob@example.com" }] },
