@@ -52,6 +52,7 @@ const named = (of: "queues" | "tasks" | "tenants") => ({
 
 const CALLS: Calls<Pawl, CallBefore> = {
   enqueue: ({ pawl }) => pawl.enqueue(greet),
+  call: ({ pawl }) => pawl.call(greet),
   enqueueMany: ({ pawl }) => pawl.enqueueMany("greet", [1]),
   enqueueAll: ({ pawl }) => pawl.enqueueAll([{ task: "greet" }], { idempotencyKey: "r" }),
   enqueueStream: ({ pawl }) => pawl.enqueueStream("greet", [1]),

@@ -234,6 +234,51 @@ describeBoth("a scheduler", (opening) => {
     await expect(pawl.enqueue("mail", 3, { dependsOn: UNKNOWN })).rejects.toMatchObject({ code: "dependency_unknown" });
   });
 
+  test("calls a task: stores its job with its options, waits, and answers with the output", async () => {
+    const double = task("double", (n: number) => n * 2);
+    const { pawl } = await opening([double]);
+    await pawl.work();
+    expect(await pawl.call(double, 21, { wait: "30s", priority: 9 })).toBe(42);
+    expect(await pawl.call("double", 4)).toBe(8);
+    const first = await pawl.enqueue(double, 5, { unique: "five", delay: 100 });
+    expect(await pawl.call(double, 6, { unique: "five" }), "the output of the job that has the key").toBe(10);
+    expect(await first.get()).toMatchObject({ state: "succeeded" });
+  });
+
+  test("a call throws what its job failed of", async () => {
+    const fails = task("fails", { retry: 0 }, () => {
+      throw new Error("no");
+    });
+    const { pawl } = await opening([fails]);
+    await pawl.work();
+    await expect(pawl.call(fails)).rejects.toMatchObject({ code: "job_failed", details: { state: "dead", reason: "no" } });
+  });
+
+  test("a call whose wait is over, or is ended by its signal, leaves its job to go on, and says which it is", async () => {
+    const { pawl } = await opening();
+    const late = await pawl.call("mail", 1, { wait: 50 }).catch((error: unknown) => error);
+    if (!isPawlError(late, "wait_timeout")) throw late;
+    expect(await pawl.jobs.get(late.details.job as string)).toMatchObject({ state: "ready", input: 1 });
+    const gone = new AbortController();
+    const waiting = pawl.call("mail", 2, { signal: gone.signal });
+    gone.abort(new Error("enough"));
+    await expect(waiting).rejects.toThrow(/enough|abort/i);
+    await expect.poll(async () => (await pawl.counts({ task: "mail" })).ready).toBe(2);
+  });
+
+  test.each([
+    ["a wait that is none", { wait: "soon" }, "duration_invalid"],
+    ["a signal that is none", { signal: {} }, "option_invalid"],
+    ["a transaction, before whose commit nobody could run the job", { tx: { query: async () => ({ rows: [] }) } }, "option_invalid"],
+    ["an option that does not exist", { waitt: "1s" }, "option_invalid"],
+    ["options that are none", 7, "option_invalid"],
+  ])("a call with %s stores nothing", async (_, options, code) => {
+    const { pawl } = await opening();
+    await expect(pawl.call("mail", 1, options as object)).rejects.toMatchObject({ code });
+    await expect(pawl.call("mail", 1, { signal: AbortSignal.abort(new Error("before")) })).rejects.toThrow("before");
+    expect(await pawl.counts({ task: "mail" })).toMatchObject({ ready: 0 });
+  });
+
   test("gives up waiting after its timeout, or when it is told to", async () => {
     const { pawl } = await opening();
     const job = await pawl.enqueue("mail");

@@ -69,6 +69,17 @@ describe("the types of the public API", () => {
     });
   });
 
+  test("a call answers with the output, and takes options of the job and of the wait", () => {
+    untested(async () => {
+      expectTypeOf(await pawl.call(bare, { id: "x" }, { wait: "30s", signal: new AbortController().signal, priority: 7 })).toEqualTypeOf<number>();
+      expectTypeOf(await pawl.call("bare", { id: "x" })).toEqualTypeOf<unknown>();
+      // @ts-expect-error the input is of another task
+      await pawl.call(bare, [1]);
+      // @ts-expect-error a job in a transaction exists only when that commits
+      await pawl.call(bare, { id: "x" }, { tx: undefined as never as Transaction });
+    });
+  });
+
   test("many are typed like one", () => {
     untested(async () => {
       expectTypeOf(await pawl.enqueueMany(bare, [{ id: "x" }])).toEqualTypeOf<readonly Job<number>[]>();
@@ -76,7 +87,7 @@ describe("the types of the public API", () => {
         each(input, index) {
           expectTypeOf(input).toEqualTypeOf<{ id: string }>();
           expectTypeOf(index).toEqualTypeOf<number>();
-          return { key: input.id };
+          return { unique: input.id };
         },
       });
       expectTypeOf(

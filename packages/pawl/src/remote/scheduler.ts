@@ -2,12 +2,14 @@ import type { AnyTask } from "../core/jobs/task.js";
 import { narrowerScope } from "../scheduler/access/narrower-scope.js";
 import type { Targets } from "../scheduler/access/targets.js";
 import { invalid, show } from "../scheduler/check.js";
+import { splitCallOptions } from "../scheduler/enqueue/call-options.js";
 import { checkItems, taskOrRefusal } from "../scheduler/enqueue/item-enqueuer.js";
 import type { TaskRegistry } from "../scheduler/enqueue/task-registry.js";
 import { enqueueAllResultOf, JobHandle } from "../scheduler/jobs/handle.js";
 import { type CountsOptions, checkCountsOptions, type JobCounts } from "../scheduler/observe/counts.js";
 import { type Tracing, withSpan } from "../scheduler/observe/tracing.js";
 import type {
+  CallOptions,
   EnqueueAllOptions,
   EnqueueItem,
   EnqueueManyOptions,
@@ -64,6 +66,11 @@ export class RemoteScheduler implements Scheduler {
       ({ id }) => ({ jobs: 1, job: id }),
     );
     return new JobHandle<Out>(this.jobs, task.name, stored);
+  }
+
+  async call<Out>(taskOrName: AnyTask | string, input?: unknown, options?: CallOptions): Promise<Out> {
+    const { job, wait } = splitCallOptions(options);
+    return (await this.enqueue<Out>(taskOrName, input, job)).result(wait);
   }
 
   async enqueueMany<Out>(

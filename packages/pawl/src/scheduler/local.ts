@@ -3,6 +3,7 @@ import type { Scope } from "../store/port/index.js";
 import { narrowerScope } from "./access/narrower-scope.js";
 import { ScopedTargets, type Targets } from "./access/targets.js";
 import type { SchedulerDeps } from "./deps.js";
+import { splitCallOptions } from "./enqueue/call-options.js";
 import { Enqueuer } from "./enqueue/enqueuer.js";
 import { ItemEnqueuer } from "./enqueue/item-enqueuer.js";
 import { transactionOf } from "./enqueue/read-options.js";
@@ -10,7 +11,7 @@ import { ScopedDead } from "./jobs/dead.js";
 import { enqueueAllResultOf, JobHandle } from "./jobs/handle.js";
 import { ScopedJobs } from "./jobs/jobs.js";
 import { type CountsOptions, countsOf, type JobCounts } from "./observe/counts.js";
-import type { EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, StreamSummary } from "./options.js";
+import type { CallOptions, EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, StreamSummary } from "./options.js";
 import type { Dead, EnqueueAllResult, Job, Jobs, Scheduler } from "./scheduler.js";
 import { type Schedules, ScopedSchedules } from "./schedules/schedules.js";
 
@@ -50,6 +51,11 @@ export class LocalScheduler implements Scheduler {
     // No turn is lost where the task is known, so that calls of one turn share a write.
     const task = found instanceof Promise ? await found : found;
     return new JobHandle<Out>(this.jobs, task.name, await this.#enqueuer.one(task, input, options));
+  }
+
+  async call<Out>(taskOrName: AnyTask | string, input?: unknown, options?: CallOptions): Promise<Out> {
+    const { job, wait } = splitCallOptions(options);
+    return (await this.enqueue<Out>(taskOrName, input, job)).result(wait);
   }
 
   async enqueueMany<Out>(

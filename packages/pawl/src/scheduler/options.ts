@@ -37,6 +37,14 @@ export interface EnqueueOptions extends JobDefaults {
   readonly tx?: Transaction;
 }
 
+/** How a job is enqueued by `call`, and how long the call waits for it. */
+export interface CallOptions extends Omit<EnqueueOptions, "tx"> {
+  /** `wait_timeout` after this long, while the job goes on; for ever if left out */
+  readonly wait?: Duration;
+  /** ends the wait; the job goes on */
+  readonly signal?: AbortSignal;
+}
+
 export interface UniqueOptions {
   readonly key: string;
   /** until it first starts, until it is finished (the default), or for a time from its enqueue */

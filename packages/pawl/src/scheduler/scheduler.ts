@@ -22,7 +22,7 @@ import type { DoctorOptions } from "./observe/doctor.js";
 import type { Explanation } from "./observe/explain.js";
 import type { LiveLaneView, LiveWorkerView, UnservedLane } from "./observe/lanes-and-workers.js";
 import type { SeriesOptions, SeriesView } from "./observe/series.js";
-import type { EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, JobRef, StreamSummary } from "./options.js";
+import type { CallOptions, EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, JobRef, StreamSummary } from "./options.js";
 import type { Instant } from "./schedules/schedule.js";
 import type { Schedules } from "./schedules/schedules.js";
 
@@ -40,6 +40,12 @@ export interface Scheduler {
    */
   enqueue<In, Out, Parsed>(task: Task<In, Out, Parsed>, ...rest: InputAndOptions<In, EnqueueOptions>): Promise<Job<Out>>;
   enqueue(task: string, input?: unknown, options?: EnqueueOptions): Promise<Job>;
+  /**
+   * Stores one job, waits until it has succeeded, and answers with its output. It throws `job_failed` if the job is dead or
+   * cancelled, and `wait_timeout` after `wait`: the job goes on then, and `details.job` is its id.
+   */
+  call<In, Out, Parsed>(task: Task<In, Out, Parsed>, ...rest: InputAndOptions<In, CallOptions>): Promise<Out>;
+  call(task: string, input?: unknown, options?: CallOptions): Promise<unknown>;
   /**
    * Stores many jobs, and answers with their handles in order. Up to 1,000 (and 16 MB of input) all are stored or
    * none; beyond that, chunk by chunk (with `each` the jobs of a lane go together), and the error of a failed chunk says how

@@ -57,6 +57,7 @@ export function inTrace(scheduler: Scheduler, trace: TraceContext | undefined): 
     dead,
     schedules,
     enqueue: (task: string, input: unknown, options?: object) => scheduler.enqueue(task, input, under(options)),
+    call: (task: string, input: unknown, options?: object) => scheduler.call(task, input, under(options)),
     enqueueMany: (task: string, inputs: readonly unknown[], options?: object) => scheduler.enqueueMany(task, inputs, under(options)),
     enqueueAll: (batch: readonly EnqueueItem[], options?: EnqueueAllOptions) => scheduler.enqueueAll(batch, under(options)),
     enqueueStream: (task: string, inputs: Iterable<unknown>, options?: object) => scheduler.enqueueStream(task, inputs, under(options)),
