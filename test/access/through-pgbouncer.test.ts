@@ -24,7 +24,9 @@ describeOn("pgbouncer", () => {
     if (typeof pooler === "string") throw new Error(pooler);
     const api = await fixture.api(withoutTenantConditions({ tenantRole: true }), { address: pooler.server });
     try {
-      const scoped = Object.fromEntries(TENANTS.map((tenant) => [tenant, api.forTenant(tenant)])) as Readonly<Record<Tenant, ReturnType<Pawl["forTenant"]>>>;
+      const scoped = Object.fromEntries(TENANTS.map((tenant) => [tenant, api.forTenant(tenant)])) as Readonly<
+        Record<Tenant, ReturnType<Pawl["forTenant"]>>
+      >;
       let leaks = 0;
       let seen = 0;
       const read = async (n: number) => {

@@ -70,9 +70,7 @@ describe("a key for some tasks or queues", () => {
       await api.pawl.enqueue("mail.send", 1, { ...elsewhere, unique: "shared" }),
     ];
     const batched = { task: "mail.send", input: 1, delay: "1h" };
-    const batch = await api.pawl
-      .forTenant("acme")
-      .enqueueAll([{ task: "mail.send", input: 2, ...elsewhere }], { idempotencyKey: "shared batch" });
+    const batch = await api.pawl.forTenant("acme").enqueueAll([{ task: "mail.send", input: 2, ...elsewhere }], { idempotencyKey: "shared batch" });
     const theirs = [first.id, second.id, ...batch.results.map((answer) => ("id" in answer ? answer.id : ""))];
     const unique = (onConflict: string) => ({ unique: { key: "shared", onConflict } });
     const request = (path: string, body: object) => api.request("POST", path, { key: "mail-room", body });

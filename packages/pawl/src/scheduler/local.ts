@@ -11,7 +11,15 @@ import { ScopedDead } from "./jobs/dead.js";
 import { enqueueAllResultOf, JobHandle } from "./jobs/handle.js";
 import { ScopedJobs } from "./jobs/jobs.js";
 import { type CountsOptions, countsOf, type JobCounts } from "./observe/counts.js";
-import type { CallOptions, EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, StreamSummary } from "./options.js";
+import type {
+  CallOptions,
+  EnqueueAllOptions,
+  EnqueueItem,
+  EnqueueManyOptions,
+  EnqueueOptions,
+  EnqueueStreamOptions,
+  StreamSummary,
+} from "./options.js";
 import type { Dead, EnqueueAllResult, Job, Jobs, Scheduler } from "./scheduler.js";
 import { type Schedules, ScopedSchedules } from "./schedules/schedules.js";
 

@@ -22,7 +22,16 @@ import type { DoctorOptions } from "./observe/doctor.js";
 import type { Explanation } from "./observe/explain.js";
 import type { LiveLaneView, LiveWorkerView, UnservedLane } from "./observe/lanes-and-workers.js";
 import type { SeriesOptions, SeriesView } from "./observe/series.js";
-import type { CallOptions, EnqueueAllOptions, EnqueueItem, EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, JobRef, StreamSummary } from "./options.js";
+import type {
+  CallOptions,
+  EnqueueAllOptions,
+  EnqueueItem,
+  EnqueueManyOptions,
+  EnqueueOptions,
+  EnqueueStreamOptions,
+  JobRef,
+  StreamSummary,
+} from "./options.js";
 import type { Instant } from "./schedules/schedule.js";
 import type { Schedules } from "./schedules/schedules.js";
 

@@ -12,7 +12,11 @@ const done = { kind: "succeeded", output: '{"sent":true}' } as const;
 describe("a view of a job", () => {
   test("has its lane, its options, its values decoded and its times as dates", async () => {
     const { scheduler, clock } = bareScheduler({ tasks: [mail] });
-    const job = await scheduler.enqueue(mail, { to: "ann" }, { priority: "high", tenant: "acme", tags: ["a"], unique: "k", delay: "1h", timeout: "5s" });
+    const job = await scheduler.enqueue(
+      mail,
+      { to: "ann" },
+      { priority: "high", tenant: "acme", tags: ["a"], unique: "k", delay: "1h", timeout: "5s" },
+    );
     const due = new Date(clock.now() + 3_600_000);
     expect(await job.get()).toEqual({
       id: job.id,

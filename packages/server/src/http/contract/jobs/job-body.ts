@@ -25,7 +25,8 @@ const Unique = as<NonNullable<EnqueueOptions["unique"]>>({
   type: ["string", "object"],
   minLength: 1,
   maxLength: 512,
-  description: "one unfinished job of this tenant, task and key: the key as a text, or an object that says for how long, and what a second enqueue gets",
+  description:
+    "one unfinished job of this tenant, task and key: the key as a text, or an object that says for how long, and what a second enqueue gets",
 });
 
 /** An option that the library gets and a body here does not is one that callers elsewhere cannot use: it does not compile. */
