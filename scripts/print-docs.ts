@@ -94,7 +94,7 @@ const MEANINGS: { readonly [Group in keyof Defaults]: { readonly [Name in keyof 
     maxJobsPerClaim: ["most jobs taken by one claim", "`work({ maxJobsPerClaim })`"],
     lookahead: ["how much work is claimed ahead of free slots, as time", "fixed"],
     pollInterval: ["how long an idle worker waits before it looks again; twice that while wakeups arrive", "`work({ pollInterval })`"],
-    shutdownGrace: ["how long a stopping worker lets handlers finish", "`work({ shutdownGrace })`, `worker.stop({ timeout })`"],
+    shutdownGrace: ["how long a stopping worker lets handlers finish", "`work({ shutdownGrace })`, `worker.stop({ grace })`"],
     overrun: ["how long a handler may go on after its time before it counts as lost", "fixed; how many may be lost: `work({ mostLost })`"],
     intentPoll: ["between looks for cancellations while jobs run; twice that while wakeups arrive", "fixed"],
   },

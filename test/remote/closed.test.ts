@@ -131,7 +131,7 @@ const CALLS: Calls<Pawl, CallBefore> = {
   on: ({ pawl }) => pawl.on("worker.started", () => {}),
   work: ({ pawl }) => pawl.work(),
   localWorkers: ({ pawl }) => pawl.localWorkers(),
-  untilSignal: ({ pawl }) => pawl.untilSignal(),
+  closeOnSignal: ({ pawl }) => pawl.closeOnSignal(),
   close: ({ pawl }) => pawl.close(),
   [Symbol.asyncDispose]: ({ pawl }) => pawl[Symbol.asyncDispose](),
 };

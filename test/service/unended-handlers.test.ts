@@ -54,7 +54,7 @@ describeOn("embedded18", () => {
       );
 
       test.each(["deaf", "deaf in a transaction", "deaf in a statement"])(
-        "a program that works with signals exits with 70, also where the handler is %s",
+        "a program that closes on signals exits with 70, also where the handler is %s",
         { timeout: 120_000 },
         async (handler) => {
           await using database = await migratedDatabase();
@@ -88,7 +88,7 @@ describeOn("embedded18", () => {
         });
       });
 
-      test("so does a program that works with signals", { timeout: 120_000 }, async () => {
+      test("so does a program that closes on signals", { timeout: 120_000 }, async () => {
         await using database = await migratedDatabase();
         await using child = new NodeProcess(await childScript("unresponsive-child"), [database.url, "polite"]);
         await child.line(/^running/);

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { type OpenOptions, type Pawl, task } from "pawl";
-import type { WorkOptions } from "pawl/worker";
+import type { WorkerOptions } from "pawl/worker";
 import { startPawl } from "../../packages/pawl/src/pawl.js";
 import { newInstanceId } from "../../packages/pawl/src/runtime/process/identity.js";
 import { memoryStore } from "../../packages/pawl/src/store/memory/index.js";
@@ -25,7 +25,7 @@ async function opened(options: OpenOptions = {}, faults: FaultPlan = () => undef
 }
 
 /** Keeps so many jobs under way: each one that ends is followed by another, however slow the machine is. */
-async function inChains(ms: number, chains: number, work: WorkOptions, store = memoryStore()): Promise<Pawl> {
+async function inChains(ms: number, chains: number, work: WorkerOptions, store = memoryStore()): Promise<Pawl> {
   const link = task<number, void>("link", async (n) => {
     await pause(ms);
     await pawl.enqueue(link, n + 1);

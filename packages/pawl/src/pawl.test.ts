@@ -136,9 +136,12 @@ describe("a pawl", () => {
   test("leaves the signals of the process alone once it is closed", async () => {
     const before = process.listenerCount("SIGTERM");
     const pawl = await open("memory:", { tasks: [double] });
-    await pawl.work({ signals: true });
+    await pawl.work();
+    expect(process.listenerCount("SIGTERM")).toBe(before);
+    const closed = pawl.closeOnSignal();
     expect(process.listenerCount("SIGTERM")).toBe(before + 1);
     await pawl.close();
+    await closed;
     expect(process.listenerCount("SIGTERM")).toBe(before);
   });
 });

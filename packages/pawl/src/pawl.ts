@@ -47,7 +47,7 @@ import { announceChanges } from "./store/wrap/announce-changes.js";
 import { closable } from "./store/wrap/closable.js";
 import { timeCalls } from "./store/wrap/time-calls.js";
 import type { LaneSlots } from "./worker/claim/lane-slots.js";
-import type { WorkerOptions, WorkOptions } from "./worker/options.js";
+import type { WorkerOptions } from "./worker/options.js";
 import { type Deliver, notifyPushers, Pusher } from "./worker/push/pusher.js";
 import { Host, type HostOptions } from "./worker/remote/host.js";
 import { LanePoll } from "./worker/remote/lane-poll.js";
@@ -57,14 +57,15 @@ import { WorkerGroup } from "./worker/worker-group.js";
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
 export interface Pawl extends Operator, AsyncDisposable {
   /** Starts a worker in this process, for the tasks given to `open`. */
-  work(options?: WorkOptions): Promise<Worker>;
+  work(options?: WorkerOptions): Promise<Worker>;
   /** The workers of this process that have not stopped. */
   localWorkers(): readonly Worker[];
   /**
-   * Waits for SIGINT or SIGTERM, then closes; a second signal ends the process at once. Handlers that go on after that do not keep
-   * the process alive: a second later it exits with 70. If a worker is stuck, it closes by itself, and exits with 75.
+   * Closes on SIGINT or SIGTERM, and answers when all is closed. A second signal ends the process at once (130, 143). Handlers that go
+   * on after the close do not keep the process alive: a second later it exits with 70. If a worker is stuck, it closes by itself, and
+   * exits with 75.
    */
-  untilSignal(): Promise<void>;
+  closeOnSignal(): Promise<void>;
   /** Lets workers finish (`drain`), stops maintenance, and closes the store. Again is the same. */
   close(): Promise<void>;
 }
@@ -243,7 +244,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return this.bus.on(name, listener);
   }
 
-  async work(options: WorkOptions = {}): Promise<Worker> {
+  async work(options: WorkerOptions = {}): Promise<Worker> {
     this.#workerGroup.checkOpen();
     await this.#checkOpens();
     return this.#work(this.deps.registry.all, options);
@@ -273,7 +274,7 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return pusher;
   }
 
-  #work(tasks: ReadonlyMap<string, AnyTask>, options: WorkOptions, slots?: LaneSlots): Promise<Worker> {
+  #work(tasks: ReadonlyMap<string, AnyTask>, options: WorkerOptions, slots?: LaneSlots): Promise<Worker> {
     const { queues: defaults, tracing } = this.deps;
     const { bus } = this;
     const { clock } = this.surroundings;
@@ -316,8 +317,8 @@ class LocalPawl extends LocalScheduler implements Pawl {
     );
   }
 
-  untilSignal(): Promise<void> {
-    return this.#workerGroup.untilSignal();
+  closeOnSignal(): Promise<void> {
+    return this.#workerGroup.closeOnSignal();
   }
 
   close(): Promise<void> {

@@ -4,8 +4,6 @@
 /** Claims jobs and runs them in this process. */
 export type { Worker } from "./worker/worker.js";
 /** Options of `pawl.work`. */
-export type { WorkOptions } from "./worker/options.js";
-/** Options of a worker. */
 export type { WorkerOptions } from "./worker/options.js";
 /** A worker at a glance. */
 export type { WorkerStatus } from "./worker/status.js";

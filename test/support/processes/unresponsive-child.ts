@@ -37,4 +37,5 @@ const work = task("work", (_: unknown, ctx) => HANDLERS[handler]?.(ctx));
 const pawl = await open(url, { tasks: [work] });
 pawl.on("worker.stopped", ({ released, unended }) => say(`stopped: ${released} given back, ${unended} go on`));
 await pawl.enqueue(work);
-await pawl.work({ signals: true, shutdownGrace: "300ms" });
+await pawl.work({ shutdownGrace: "300ms" });
+await pawl.closeOnSignal();

@@ -31,10 +31,11 @@ for (const name of [
 pawl.on("duty.failed", ({ duty, error }) => tell({ name: "duty.failed", event: { duty, error: String(error) } }));
 
 if (work !== undefined) {
-  const worker = await pawl.work({ ...work, signals: true });
+  const worker = await pawl.work(work);
+  void pawl.closeOnSignal();
   tell({ name: "ready", event: worker.ref });
 } else {
-  void pawl.untilSignal();
+  void pawl.closeOnSignal();
   tell({ name: "ready", event: {} });
 }
 

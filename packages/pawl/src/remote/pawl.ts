@@ -19,7 +19,7 @@ import { checkTracing, type Tracing, withTracingMiddleware } from "../scheduler/
 import type { QueueDefaults } from "../scheduler/options.js";
 import type { PawlInfo, QueueView } from "../scheduler/scheduler.js";
 import type { CodeSchedule } from "../scheduler/schedules/schedule.js";
-import type { WorkerOptions, WorkOptions } from "../worker/options.js";
+import type { WorkerOptions } from "../worker/options.js";
 import { Worker } from "../worker/worker.js";
 import { WorkerGroup } from "../worker/worker-group.js";
 import { RemoteEnqueuer } from "./enqueue/enqueue.js";
@@ -167,7 +167,7 @@ export class RemotePawl extends RemoteScheduler {
     return this.#events.on(name, listener);
   }
 
-  work(options: WorkOptions = {}): Promise<Worker> {
+  work(options: WorkerOptions = {}): Promise<Worker> {
     return this.#workerGroup.work(options, (own) => this.#worker(own));
   }
 
@@ -175,8 +175,8 @@ export class RemotePawl extends RemoteScheduler {
     return this.#workerGroup.workers;
   }
 
-  untilSignal(): Promise<void> {
-    return this.#workerGroup.untilSignal();
+  closeOnSignal(): Promise<void> {
+    return this.#workerGroup.closeOnSignal();
   }
 
   close(): Promise<void> {

@@ -4,13 +4,13 @@ import type { StateCounts } from "../scheduler/observe/counts.js";
 import type { Jobs } from "../scheduler/scheduler.js";
 import { memoryStore } from "../store/memory/index.js";
 import type { Store } from "../store/port/index.js";
-import type { WorkOptions } from "../worker/options.js";
+import type { WorkerOptions } from "../worker/options.js";
 import type { Worker } from "../worker/worker.js";
 import { generator, type VirtualClock, type VirtualClockOptions, virtualClock } from "./clock.js";
 
 export interface TestOptions extends PawlOptions, VirtualClockOptions {
   /** how its worker works; false: without one */
-  readonly work?: WorkOptions | false;
+  readonly work?: WorkerOptions | false;
   /** puts something around the store, `faultyStore` for one */
   readonly wrapStore?: (store: Store) => Store;
 }

@@ -57,16 +57,7 @@ export interface WorkerOptions {
   readonly renewer?: Renewer;
 }
 
-/** What `work` takes. */
-export interface WorkOptions extends WorkerOptions {
-  /**
-   * on SIGINT or SIGTERM close everything gracefully, on a second one exit at once. It exits, too, where handlers go on after that (70),
-   * and where they are so many that the worker is stuck (75)
-   */
-  readonly signals?: boolean;
-}
-
-export const WORK_KEYS: ReadonlySet<string> = new Set(
+export const WORKER_KEYS: ReadonlySet<string> = new Set(
   Object.keys({
     concurrency: true,
     queues: true,
@@ -86,8 +77,7 @@ export const WORK_KEYS: ReadonlySet<string> = new Set(
     middleware: true,
     pollInterval: true,
     renewer: true,
-    signals: true,
-  } satisfies Record<keyof WorkOptions, true>),
+  } satisfies Record<keyof WorkerOptions, true>),
 );
 
 /** Slots kept free for a priority, a tenant, or a tenant's jobs of a priority. */

@@ -209,12 +209,12 @@ export class WorkerPipeline {
     this.breakers.start();
   }
 
-  /** Takes nothing more and gives back what has not started; after `timeout` also what runs. Answers when all is settled. */
-  async drain(timeout: number): Promise<void> {
+  /** Takes nothing more and gives back what has not started; after `grace` also what runs. Answers when all is settled. */
+  async drain(grace: number): Promise<void> {
     const { clock, settings } = this.#deps;
     const claimsDone = this.claimer.stop();
     this.#released += this.runner.unstarted;
-    await within(clock, this.runner.drain(), timeout);
+    await within(clock, this.runner.drain(), grace);
     this.#released += this.runner.releaseRunning();
     await within(clock, claimsDone, SHUTDOWN_WAIT_MS);
     await within(clock, this.#logWriter.flush(), SHUTDOWN_WAIT_MS);

@@ -33,7 +33,7 @@ describe("E7: stopping a worker", () => {
     fixture = new MemoryFixture({ tasks: [deaf] });
     const ids = await fixture.enqueueMany(deaf, [{}, {}]);
     const worker = await fixture.work();
-    const stopping = worker.stop({ timeout: "3s" });
+    const stopping = worker.stop({ grace: "3s" });
     await fixture.clock.advance(2_999);
     expect(reasons).toEqual([]);
     await fixture.clock.advance(1);
@@ -63,7 +63,7 @@ describe("E7: stopping a worker", () => {
     );
     await fixture.clock.quiet();
     expect(worker.status().buffered).toBe(4);
-    const stopping = worker.stop({ timeout: "10s" });
+    const stopping = worker.stop({ grace: "10s" });
     await fixture.clock.quiet();
     expect(await Promise.all(ids.map((id) => fixture.state(id)))).toEqual(["running", "ready", "ready", "ready", "ready"]);
     await fixture.whileTimePasses(stopping);
@@ -104,7 +104,7 @@ describe("E7: stopping a worker", () => {
     await fixture.clock.quiet();
     const fresh = await fixture.work({ name: "web-1", concurrency: 1 });
     expect(old.ref.instance).not.toBe(fresh.ref.instance);
-    await fixture.whileTimePasses(old.stop({ timeout: "1s" }));
+    await fixture.whileTimePasses(old.stop({ grace: "1s" }));
     expect(await fixture.job(first as never)).toMatchObject({ state: "ready", attempts: 0 });
     expect(await fixture.state(second as never)).toBe("running");
   });
@@ -114,7 +114,7 @@ describe("E7: stopping a worker", () => {
     fixture = new MemoryFixture({ tasks: [once] });
     const id = await fixture.enqueue(once, {}, { options: { atMostOnce: true } });
     const worker = await fixture.work();
-    await fixture.whileTimePasses(worker.stop({ timeout: "1s" }));
+    await fixture.whileTimePasses(worker.stop({ grace: "1s" }));
     expect(await fixture.job(id)).toMatchObject({ state: "dead", failure: { kind: "interrupted" } });
   });
 

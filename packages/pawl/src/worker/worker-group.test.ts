@@ -16,17 +16,18 @@ afterEach(async () => {
 const end = barrier();
 const deaf = task("deaf", { timeout: "1s", retry: 0 }, () => end.opened);
 
-async function home(signals: boolean) {
+async function home({ closeOnSignal }: { readonly closeOnSignal: boolean }) {
   fixture = new MemoryFixture({ tasks: [deaf] });
   const workerGroup = new WorkerGroup(async () => {});
-  await workerGroup.work({ concurrency: 1, signals }, (options) => fixture.worker(options));
+  await workerGroup.work({ concurrency: 1 }, (options) => fixture.worker(options));
+  if (closeOnSignal) void workerGroup.closeOnSignal();
   await fixture.enqueue(deaf);
   await fixture.clock.quiet();
   return workerGroup;
 }
 
 test("a process that lives for its worker closes and exits with 75 once that is stuck", async () => {
-  const workerGroup = await home(true);
+  const workerGroup = await home({ closeOnSignal: true });
   await fixture.clock.advance(30_000);
   expect(workerGroup.workers).toHaveLength(1);
   await fixture.clock.advance(10_000);
@@ -35,7 +36,7 @@ test("a process that lives for its worker closes and exits with 75 once that is 
 });
 
 test("a process with a life of its own does not: it is told, and decides", async () => {
-  const workerGroup = await home(false);
+  const workerGroup = await home({ closeOnSignal: false });
   await fixture.clock.advance(60_000);
   expect(fixture.eventsNamed("worker.stuck")).toHaveLength(1);
   await fixture.whileTimePasses(workerGroup.close());

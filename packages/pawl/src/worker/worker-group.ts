@@ -1,8 +1,8 @@
-import { checkBoolean, checkKeys, checkObject } from "../core/values/option.js";
+import { checkKeys, checkObject } from "../core/values/option.js";
 import { keepAlive } from "../runtime/process/keep-alive.js";
 import { exitAfter, exitOn, exitWith, LOST_HANDLER_EXIT_CODES, onStopSignal } from "../runtime/process/signals.js";
 import { closedError } from "../store/wrap/closable.js";
-import { WORK_KEYS, type WorkerOptions, type WorkOptions } from "./options.js";
+import { WORKER_KEYS, type WorkerOptions } from "./options.js";
 import type { Worker } from "./worker.js";
 
 /** ms that closing may take after the handlers' time, before the process ends without it */
@@ -39,10 +39,8 @@ export class WorkerGroup {
     if (this.#closed) throw closedError();
   }
 
-  async work(workOptions: WorkOptions, make: (options: WorkerOptions) => Worker): Promise<Worker> {
-    checkKeys(checkObject("options", workOptions), WORK_KEYS);
-    const { signals = false, ...options } = workOptions;
-    checkBoolean("signals", signals);
+  async work(options: WorkerOptions, make: (options: WorkerOptions) => Worker): Promise<Worker> {
+    checkKeys(checkObject("options", options), WORKER_KEYS);
     this.checkOpen();
     const worker = make(options);
     this.#workers.add(worker);
@@ -57,7 +55,6 @@ export class WorkerGroup {
       if (worker.status().overrun > 0) this.#stoppedWithHandlers.add(worker);
     });
     await worker.start();
-    if (signals) void this.untilSignal();
     return worker;
   }
 
@@ -65,7 +62,7 @@ export class WorkerGroup {
    * Closes at the first signal, and ends the process at the second one. It ends the process, too, where that would not end by
    * itself: where handlers go on after all is closed, and where a worker is stuck, which only another process can mend.
    */
-  async untilSignal(): Promise<void> {
+  async closeOnSignal(): Promise<void> {
     this.checkNotClosed();
     await new Promise<void>((resolve) => {
       const stop = onStopSignal((signal, count) => {

@@ -22,7 +22,7 @@ export interface WorkerDeps extends Pick<WorkerPipelineDeps, "store" | "clock" |
 /** ms after its end in which handlers that mind their signal have ended */
 const HANDLER_END_WAIT_MS = 1_000;
 
-const STOP_KEYS: ReadonlySet<string> = new Set(["timeout"]);
+const STOP_KEYS: ReadonlySet<string> = new Set(["grace"]);
 
 /** Claims jobs and runs them: how that begins and ends. What happens to a job in between is the pipeline's. Start and stop follow `Service`. */
 export class Worker implements Service, AsyncDisposable {
@@ -98,10 +98,10 @@ export class Worker implements Service, AsyncDisposable {
    * Stops claiming, gives back what has not started, and lets handlers finish until the deadline; then aborts their
    * signals and gives their jobs back at once. No attempt is spent by that.
    */
-  stop(options: { readonly timeout?: Duration } = {}): Promise<void> {
+  stop(options: { readonly grace?: Duration } = {}): Promise<void> {
     checkKeys(checkObject("options", options), STOP_KEYS);
-    const timeout = options.timeout === undefined ? this.#settings.shutdownGrace : checkDuration("timeout", options.timeout);
-    const stopping = this.#lifecycle.stop(() => Promise.race([this.#drain(timeout), this.#kill.promise]));
+    const grace = options.grace === undefined ? this.#settings.shutdownGrace : checkDuration("grace", options.grace);
+    const stopping = this.#lifecycle.stop(() => Promise.race([this.#drain(grace), this.#kill.promise]));
     void stopping.then(() => this.#end.resolve());
     return stopping;
   }
@@ -178,11 +178,11 @@ export class Worker implements Service, AsyncDisposable {
     );
   }
 
-  async #drain(timeout: number): Promise<void> {
+  async #drain(grace: number): Promise<void> {
     this.#state = "draining";
     this.#events.stopping(this.#pipeline.runner.running.length);
     this.#announcer.draining();
-    await this.#pipeline.drain(timeout);
+    await this.#pipeline.drain(grace);
     await within(this.#deps.clock, this.#signOff(), SHUTDOWN_WAIT_MS);
     await this.#close();
   }

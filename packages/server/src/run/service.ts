@@ -1,6 +1,6 @@
 import { type Duration, open, type Pawl } from "pawl";
 import { milliseconds, type OpenWait, type Pusher, serviceOf } from "pawl/service";
-import type { Worker, WorkOptions } from "pawl/worker";
+import type { Worker, WorkerOptions } from "pawl/worker";
 import { startAnchorWriter } from "../audit/configured-anchors.js";
 import { reasonOf } from "../config/problem.js";
 import type { Configuration } from "../config/read.js";
@@ -103,7 +103,7 @@ export async function startService(configuration: Configuration, environment: Se
   }
 }
 
-function workOptions({ settings }: Configuration): WorkOptions {
+function workOptions({ settings }: Configuration): WorkerOptions {
   const { "worker.concurrency": concurrency, "worker.mostLost": mostLost, "worker.queues": queues, "worker.name": name } = settings;
   return {
     shutdownGrace: settings["shutdown.grace"],
@@ -116,7 +116,7 @@ function workOptions({ settings }: Configuration): WorkOptions {
 }
 
 /** Of its own: what waits for others to answer takes no slot of the handlers here. */
-function pushOptions({ settings }: Configuration): WorkOptions {
+function pushOptions({ settings }: Configuration): WorkerOptions {
   const { "push.concurrency": concurrency = DEFAULT_PUSH_CONCURRENCY, "worker.queues": queues, "worker.name": name } = settings;
   return {
     concurrency,
