@@ -22,7 +22,7 @@ import type { Reason } from "../../packages/pawl/src/core/observe/explain.js";
 import { type Explanation, explainJob } from "../../packages/pawl/src/scheduler/observe/explain.js";
 import type { Scope, Store } from "../../packages/pawl/src/store/port/index.js";
 
-const ALL: Serves = { tasks: ["work"], capabilities: [], resources: {}, concurrency: 10 };
+const ALL: Serves = { tasks: ["work"], capabilities: [], resources: {}, concurrency: { total: 10 } };
 
 /** One test per reason: what a job is told on a store where that is the case. */
 export function explainReasonTests(make: (now: () => number) => Promise<Store>): void {

@@ -9,6 +9,8 @@ export type { WorkerOptions } from "./worker/options.js";
 export type { WorkerStatus } from "./worker/status.js";
 /** A job that runs now. */
 export type { RunningJob } from "./worker/status.js";
+/** Handlers at a time of a worker, with smaller numbers for some queues and tasks. */
+export type { ConcurrencyOptions } from "./worker/options.js";
 /** Slots that only jobs of a priority or tenant may take. */
 export type { Reservation } from "./worker/options.js";
 /** Needs of a task: capabilities of its worker, and resources while a handler runs. */

@@ -16,13 +16,14 @@ import {
   checkWhole,
   invalid,
   shortened,
+  show,
 } from "../core/values/option.js";
 import { defaultName } from "../runtime/process/identity.js";
 import type { Renewer } from "../store/port/leases.js";
 
 export interface WorkerOptions {
-  /** handlers at a time */
-  readonly concurrency?: number;
+  /** handlers at a time of this worker: a number, or one with smaller numbers for some queues and tasks */
+  readonly concurrency?: number | ConcurrencyOptions;
   /** the queues to serve; absent: all */
   readonly queues?: readonly string[];
   /** the tasks to serve; absent: all that are registered */
@@ -37,8 +38,6 @@ export interface WorkerOptions {
   readonly resources?: Readonly<Record<string, number>>;
   /** slots kept for a priority or a tenant, which others never take */
   readonly reserve?: readonly Reservation[];
-  /** handlers at a time of one queue or one task, inside the total */
-  readonly slots?: { readonly queues?: Readonly<Record<string, number>>; readonly tasks?: Readonly<Record<string, number>> };
   /** handlers lost, going on 30 s and more after their time, from which on it takes nothing more (default: as many as it has slots) */
   readonly mostLost?: number;
   /** for people; several workers may share it */
@@ -67,7 +66,6 @@ export const WORKER_KEYS: ReadonlySet<string> = new Set(
     capabilities: true,
     resources: true,
     reserve: true,
-    slots: true,
     mostLost: true,
     name: true,
     leaseDuration: true,
@@ -79,6 +77,16 @@ export const WORKER_KEYS: ReadonlySet<string> = new Set(
     renewer: true,
   } satisfies Record<keyof WorkerOptions, true>),
 );
+
+/** Handlers at a time of one worker. */
+export interface ConcurrencyOptions {
+  /** of all queues and tasks together (default: 10) */
+  readonly total?: number;
+  /** of one queue, inside the total */
+  readonly queues?: Readonly<Record<string, number>>;
+  /** of one task, inside the total */
+  readonly tasks?: Readonly<Record<string, number>>;
+}
 
 /** Slots kept free for a priority, a tenant, or a tenant's jobs of a priority. */
 export interface Reservation {
@@ -114,7 +122,7 @@ export function settingsOf(options: WorkerOptions, tasks: ReadonlyMap<string, An
   const renewInterval = checkDuration("renewInterval", options.renewInterval ?? Math.min(DEFAULTS.lease.renewInterval, leaseDuration / 3));
   if (leaseDuration < 100) throw invalid("leaseDuration", "it is shorter than 100 ms");
   if (renewInterval < 1 || renewInterval > leaseDuration / 2) throw invalid("renewInterval", "it is not between 1 ms and half the leaseDuration");
-  const concurrency = count("concurrency", options.concurrency ?? DEFAULTS.worker.concurrency);
+  const { concurrency, queueSlots, taskSlots } = concurrencyOf(options.concurrency, tasks);
   const priorities =
     options.priorities === undefined
       ? undefined
@@ -130,7 +138,8 @@ export function settingsOf(options: WorkerOptions, tasks: ReadonlyMap<string, An
     capabilities: checkCapabilities("capabilities", options.capabilities),
     resources: checkResources("resources", options.resources),
     reserve: reservationsOf(options.reserve, { concurrency, priorities, tenants }),
-    ...slotsOf(options.slots, tasks),
+    queueSlots,
+    taskSlots,
     mostLost: checkWhole("mostLost", options.mostLost ?? concurrency, 1, concurrency),
     leaseDuration,
     renewInterval,
@@ -150,14 +159,26 @@ function servedTasks(names: WorkerOptions["tasks"], registered: ReadonlyMap<stri
   return [...new Set(checkArray("tasks", names).map((task) => checkRegistered(task, registered)))];
 }
 
-const SLOT_KEYS: ReadonlySet<string> = new Set(["queues", "tasks"]);
+const CONCURRENCY_KEYS: ReadonlySet<string> = new Set(["total", "queues", "tasks"] satisfies readonly (keyof ConcurrencyOptions)[]);
 
-function slotsOf(raw: WorkerOptions["slots"] = {}, registered: ReadonlyMap<string, AnyTask>): Pick<WorkerSettings, "queueSlots" | "taskSlots"> {
-  checkKeys(checkObject("slots", raw), SLOT_KEYS, "slots.");
+function concurrencyOf(
+  raw: WorkerOptions["concurrency"] = {},
+  registered: ReadonlyMap<string, AnyTask>,
+): Pick<WorkerSettings, "concurrency" | "queueSlots" | "taskSlots"> {
+  if (typeof raw === "number") return { concurrency: count("concurrency", raw), queueSlots: new Map(), taskSlots: new Map() };
+  const { total, queues, tasks } = checkConcurrencyObject(raw);
   return {
-    queueSlots: slots("slots.queues", raw.queues, (queue) => checkName("queue", queue)),
-    taskSlots: slots("slots.tasks", raw.tasks, (task) => checkRegistered(task, registered)),
+    concurrency: total === undefined ? DEFAULTS.worker.concurrency : count("concurrency.total", total),
+    queueSlots: slots("concurrency.queues", queues, (queue) => checkName("queue", queue)),
+    taskSlots: slots("concurrency.tasks", tasks, (task) => checkRegistered(task, registered)),
   };
+}
+
+function checkConcurrencyObject(raw: unknown): ConcurrencyOptions {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw))
+    throw invalid("concurrency", `${show(raw)} is neither a number nor { total, queues, tasks }`);
+  checkKeys(raw, CONCURRENCY_KEYS, "concurrency.");
+  return raw;
 }
 
 function slots(option: string, raw: Readonly<Record<string, number>> = {}, name: (raw: string) => string): ReadonlyMap<string, number> {

@@ -4,7 +4,7 @@ import { lackInWords, lacksOf, type Needs, type Serves } from "./capacity.js";
 import { checkCapabilities, checkNeeds, checkResources } from "./capacity-check.js";
 
 const LANE: Lane = { queue: "films", priority: 5, tenant: "acme", task: "encode" };
-const ANY: Serves = { tasks: ["encode", "mail"], capabilities: ["gpu", "eu"], resources: { memory: 8_192 }, concurrency: 4 };
+const ANY: Serves = { tasks: ["encode", "mail"], capabilities: ["gpu", "eu"], resources: { memory: 8_192 }, concurrency: { total: 4 } };
 const NEEDS: Needs = { capabilities: ["gpu"], resources: { memory: 4_096 } };
 
 describe("why nobody runs the jobs of a lane", () => {

@@ -12,6 +12,13 @@ export interface Needs {
 /** ms that a job of the tenant takes lately */
 export type Took = readonly [tenant: string, ms: number];
 
+/** Handlers at a time: of all together, and fewer of some queues and tasks. */
+export interface WorkerConcurrency {
+  readonly total: number;
+  readonly queues?: Readonly<Record<string, number>>;
+  readonly tasks?: Readonly<Record<string, number>>;
+}
+
 /** What a worker serves, as it tells the others. Left out: all of them. */
 export interface Serves {
   readonly tasks: readonly string[];
@@ -22,8 +29,7 @@ export interface Serves {
   readonly only?: readonly TargetRef[];
   readonly capabilities: readonly string[];
   readonly resources: Readonly<Record<string, number>>;
-  /** handlers at a time */
-  readonly concurrency: number;
+  readonly concurrency: WorkerConcurrency;
   /** ms that jobs take lately by tenant, where several share it: some of them, to tell from when others will start */
   readonly took?: readonly Took[];
   /** how full it is; absent: one from before workers said so */

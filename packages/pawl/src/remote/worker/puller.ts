@@ -131,9 +131,9 @@ export class Puller implements JobSource {
 /** What it serves and has, as the service is told. */
 function servesOf(settings: WorkerSettings, { plans }: ClaimerDeps): object {
   const { concurrency, queues, tasks, priorities, tenants, capabilities, resources, reserve, queueSlots, taskSlots } = settings;
-  const slots = { ...some("queues", queueSlots), ...some("tasks", taskSlots) };
+  const parts = { ...some("queues", queueSlots), ...some("tasks", taskSlots) };
   return {
-    concurrency,
+    concurrency: Object.keys(parts).length === 0 ? concurrency : { total: concurrency, ...parts },
     tasks: tasks.map((name) => runOptions(plans.of({ queue: "", task: name })?.task ?? { name, options: {} })),
     ...(queues === undefined ? {} : { queues }),
     ...(priorities === undefined ? {} : { priorities }),
@@ -141,7 +141,6 @@ function servesOf(settings: WorkerSettings, { plans }: ClaimerDeps): object {
     ...(capabilities.length === 0 ? {} : { capabilities }),
     ...(Object.keys(resources).length === 0 ? {} : { resources }),
     ...(reserve.length === 0 ? {} : { reserve }),
-    ...(Object.keys(slots).length === 0 ? {} : { slots }),
   };
 }
 

@@ -138,7 +138,7 @@ describe("the estimated start on a full worker", () => {
   });
 
   test.each([
-    ["the slots of its task", { concurrency: 8, slots: { tasks: { work: 1 } } }],
+    ["the slots of its task", { concurrency: { total: 8, tasks: { work: 1 } } }],
     ["its resources", { concurrency: 8, resources: { memory: 10 } }],
   ])("is not at once where %s are what it waits for, however many slots are free", async (_, options) => {
     const work = task<number, void>(

@@ -25,7 +25,8 @@ export interface AnnouncerDeps {
   readonly onError: (error: unknown) => void;
 }
 
-export function servesOf({ tasks, queues, priorities, tenants, capabilities, resources, concurrency }: WorkerSettings): Serves {
+export function servesOf(settings: WorkerSettings): Serves {
+  const { tasks, queues, priorities, tenants, capabilities, resources, concurrency, queueSlots, taskSlots } = settings;
   return {
     tasks,
     ...(queues === undefined ? {} : { queues }),
@@ -33,7 +34,11 @@ export function servesOf({ tasks, queues, priorities, tenants, capabilities, res
     ...(tenants === undefined ? {} : { tenants }),
     capabilities,
     resources,
-    concurrency,
+    concurrency: {
+      total: concurrency,
+      ...(queueSlots.size === 0 ? {} : { queues: Object.fromEntries(queueSlots) }),
+      ...(taskSlots.size === 0 ? {} : { tasks: Object.fromEntries(taskSlots) }),
+    },
     version: VERSION,
   };
 }

@@ -135,7 +135,7 @@ describe("how much is claimed", () => {
           );
       }
     }
-    await fixture.work({ concurrency: 20, slots: { queues: { mail: 3 }, tasks: { b: 4 } } });
+    await fixture.work({ concurrency: { total: 20, queues: { mail: 3 }, tasks: { b: 4 } } });
     await fixture.clock.advance(10_000);
     const counts = (await fixture.inner.records.counts()).reduce((sum, row) => sum + row.counts.succeeded, 0);
     expect(counts).toBe(120);

@@ -89,10 +89,10 @@ describe("a worker's slots", () => {
     expect(running(now)).toEqual({ lost: 1, slow: 1 });
   });
 
-  test.each([{ queues: { default: 2 } }, { tasks: { last: 2 } }])("of %o are not exceeded by a job that lost its worker", async (slots) => {
+  test.each([{ queues: { default: 2 } }, { tasks: { last: 2 } }])("of %o are not exceeded by a job that lost its worker", async (most) => {
     const { now, enqueue } = open();
     await enqueue(5, 60_000, { tenant: "slow" });
-    await fixture.work({ concurrency: 10, slots });
+    await fixture.work({ concurrency: { total: 10, ...most } });
     await enqueue(1, 60_000, { tenant: "lost" });
     await becomesSuspect({ tenant: "lost" });
     expect(running(now)).toEqual({ slow: 2 });

@@ -168,7 +168,7 @@ describe("nobody registers", () => {
   test.each<[string, WorkerOptions]>([
     ["some priorities", { priorities: [5] }],
     ["some tenants", { tenants: ["acme"] }],
-    ["so many of a task", { slots: { tasks: { quick: 1 } } }],
+    ["so many of a task", { concurrency: { tasks: { quick: 1 } } }],
     ["kept slots", { concurrency: 4, reserve: [{ tenant: "acme", slots: 1 }] }],
   ])("where a worker chooses among jobs: %s", async (_, options) => {
     const handoff = open([quick]);

@@ -397,7 +397,7 @@ describe("a worker that runs elsewhere", () => {
 
   test.each([
     ["more jobs than a claim may ask for", { tasks: TASKS, limit: 1_001 }],
-    ["slots of a task it does not have", { tasks: TASKS, limit: 1, slots: { tasks: { other: 1 } } }],
+    ["concurrency of a task it does not have", { tasks: TASKS, limit: 1, concurrency: { tasks: { other: 1 } } }],
     ["a retry policy that is none", { tasks: [{ name: "resize", retry: "often" as never }], limit: 1 }],
     ["needs that are none", { tasks: [{ name: "resize", needs: { capabilities: 1 } as never }], limit: 1 }],
     ["counts that are none", { tasks: TASKS, limit: 1, heldJobs: [{ lane: {} as never, count: -1 }] }],

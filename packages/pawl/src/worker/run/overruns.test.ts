@@ -41,11 +41,11 @@ describe("a handler that goes on after its time", () => {
   });
 
   test.each([
-    { of: "its queue", slots: { queues: { default: 1 } } },
-    { of: "its task", slots: { tasks: { deaf: 1 } } },
-  ])("keeps the slot of $of as well", async ({ slots }) => {
+    { of: "its queue", most: { queues: { default: 1 } } },
+    { of: "its task", most: { tasks: { deaf: 1 } } },
+  ])("keeps the slot of $of as well", async ({ most }) => {
     const { work, barriers } = deaf();
-    await working([work], { concurrency: 5, slots });
+    await working([work], { concurrency: { total: 5, ...most } });
     await fixture.enqueueMany(work, inputs(5));
     await fixture.clock.advance(10_000);
     expect(barriers).toHaveLength(1);

@@ -38,7 +38,7 @@ export async function demo(store: string, options: DemoOptions): Promise<void> {
   await printStoreInfo(pawl);
   const api = await openLocalApi(pawl);
   print(`api         ${api.address}/v1/docs`);
-  const worker = await pawl.work({ concurrency: 8, slots: { queues: { media: 2 } }, name: "demo" });
+  const worker = await pawl.work({ concurrency: { total: 8, queues: { media: 2 } }, name: "demo" });
   const stopped = untilStopped(() => worker.kill());
   const board = new DemoBoard(pawl, worker, await pawl.info(), api.address);
   const { stdout } = process;

@@ -90,7 +90,7 @@ export class StoreGauges {
     if (this.#snapshot === undefined) return;
     const { workers } = this.#snapshot;
     const busy = workers.reduce((sum, { slots }) => sum + (slots?.inUse ?? 0), 0);
-    yield { labels: { state: "free" }, value: workers.reduce((sum, { concurrency }) => sum + concurrency, 0) - busy };
+    yield { labels: { state: "free" }, value: workers.reduce((sum, { concurrency }) => sum + concurrency.total, 0) - busy };
     yield { labels: { state: "busy" }, value: busy };
   }
 

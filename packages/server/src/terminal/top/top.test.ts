@@ -40,7 +40,7 @@ const worker = {
   tasks: ["mail.send"],
   capabilities: [],
   resources: {},
-  concurrency: 10,
+  concurrency: { total: 10 },
   slots: { total: 10, inUse: 4, overrun: 1 },
   oldest: new Date(NOW.getTime() - 300_000),
   version: "0.1.0",

@@ -10,6 +10,7 @@ import {
   REPORTED_FAILURE_KINDS,
   type ReportedFailureKind,
 } from "pawl/service";
+import type { ConcurrencyOptions } from "pawl/worker";
 import Type, { type Static } from "typebox";
 import type { Policy } from "../policy.js";
 import { type ProblemDetails, ProblemShape } from "../problem.js";
@@ -57,6 +58,15 @@ const JobId = as<OwnJobId>({ ...AnyJobId });
 const Leases = Type.Array(LeaseNumber, { maxItems: MAX_LEASES });
 const Priority = Type.Integer({ minimum: 0, maximum: 9 });
 const Counts = as<Readonly<Record<string, number>>>({ type: "object", maxProperties: 100, additionalProperties: { type: "number" } });
+/** A number, or an object with smaller numbers for some queues and tasks. */
+const Concurrency = as<number | ConcurrencyOptions>({
+  type: ["integer", "object"],
+  minimum: 1,
+  maximum: 100_000,
+  properties: { total: { type: "integer", minimum: 1, maximum: 100_000 }, queues: Counts, tasks: Counts },
+  additionalProperties: false,
+  description: "handlers at a time, 10 unless set: a number, or `{ total, queues, tasks }` with smaller numbers for some queues and tasks",
+});
 
 const Task = closedObject(
   {
@@ -86,7 +96,7 @@ export const claim = route({
     freeSlots: optional(Type.Integer({ minimum: 0, maximum: 1_000, description: "how many of them it can start at once; all unless set" })),
     wait: optional(as<number | string>({ ...Duration, description: "how long to wait; not at all unless set, 60 s at most" })),
     idempotencyKey: optional(text(256, "an id of this claim")),
-    concurrency: optional(Type.Integer({ minimum: 1, maximum: 100_000, description: "handlers at a time; 10 unless set" })),
+    concurrency: optional(Concurrency),
     queues: optional(Type.Array(QueueName, { minItems: 1, maxItems: 1_000, description: "all unless set" })),
     priorities: optional(Type.Array(Priority, { maxItems: 10 })),
     tenants: optional(Type.Array(TenantName, { maxItems: 1_000 })),
@@ -97,7 +107,6 @@ export const claim = route({
         maxItems: 100,
       }),
     ),
-    slots: optional(closedObject({ queues: optional(Counts), tasks: optional(Counts) })),
     heldJobs: optional(
       Type.Array(
         // Names as jobs have them that were enqueued beside the store: what it was given it must be able to name.
@@ -111,7 +120,7 @@ export const claim = route({
         {
           maxItems: 10_000,
           description:
-            "what it has in hand, 100,000 jobs at most; to be sent by workers with resources, slots or reservations, if the service has several " +
+            "what it has in hand, 100,000 jobs at most; to be sent by workers with resources, reservations or a `concurrency` of queues or tasks, if the service has several " +
             "processes",
         },
       ),

@@ -28,7 +28,7 @@ export const listWorkers = route({
           tenants: optional(list(Text)),
           capabilities: list(Text),
           resources: Type.Object({}),
-          concurrency: Type.Integer(),
+          concurrency: Type.Object({ total: Type.Integer(), queues: optional(Type.Object({})), tasks: optional(Type.Object({})) }),
           slots: optional(
             Type.Object(
               { total: Type.Integer(), inUse: Type.Integer(), overrun: Type.Integer(), stuck: optional(Type.Literal(true)) },
