@@ -28,7 +28,7 @@ describeOn("embedded18", () => {
         await fixture.enqueueMany("takes 1", 8, { ms: 20 + (round % 5) * 60 });
         await fixture.enqueueMany("takes 3", 1, { ms: 150 });
       }
-      const work = { ...STEADY_LEASES.work, concurrency: 10, resources: { memory: HAS } };
+      const work = { ...STEADY_LEASES.work, concurrency: 10, provides: { resources: { memory: HAS } } };
       const workers = await Promise.all([1, 2, 3, 4].map(() => fixture.worker(work, STEADY_LEASES.open)));
       const [victim] = workers;
       await eventually("the one to be killed holds large and small ones", () => {
@@ -56,13 +56,13 @@ describeOn("embedded18", () => {
       await fixture.enqueue("takes 3", { ms: 1 });
       const whys = async () => (await fixture.pawl.unserved()).map(({ lane, why }) => `${lane.task}: ${why}`);
       expect(await whys()).toEqual(["needs gpu: no worker is live", "takes 3: no worker is live"]);
-      const plain = await fixture.worker({ ...STEADY_LEASES.work, name: "plain", resources: { memory: 1 } }, STEADY_LEASES.open);
+      const plain = await fixture.worker({ ...STEADY_LEASES.work, name: "plain", provides: { resources: { memory: 1 } } }, STEADY_LEASES.open);
       await eventually("it is known", async () => (await fixture.pawl.workers()).length === 1);
       expect(await whys()).toEqual([
         "needs gpu: no live worker that has its task has the capability gpu",
         "takes 3: it needs 3 of memory, and the live workers that have its task have 1 at most",
       ]);
-      await fixture.worker({ ...STEADY_LEASES.work, name: "fast", capabilities: ["gpu"], resources: { memory: 3 } }, STEADY_LEASES.open);
+      await fixture.worker({ ...STEADY_LEASES.work, name: "fast", provides: { capabilities: ["gpu"], resources: { memory: 3 } } }, STEADY_LEASES.open);
       await fixture.drained();
       expect(await whys()).toEqual([]);
       expect((await fixture.pawl.workers()).map(({ name }) => name)).toEqual(["fast", "plain"]);

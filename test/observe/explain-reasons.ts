@@ -22,7 +22,7 @@ import type { Reason } from "../../packages/pawl/src/core/observe/explain.js";
 import { type Explanation, explainJob } from "../../packages/pawl/src/scheduler/observe/explain.js";
 import type { Scope, Store } from "../../packages/pawl/src/store/port/index.js";
 
-const ALL: Serves = { tasks: ["work"], capabilities: [], resources: {}, concurrency: { total: 10 } };
+const ALL: Serves = { tasks: ["work"], provides: { capabilities: [], resources: {} }, concurrency: { total: 10 } };
 
 /** One test per reason: what a job is told on a store where that is the case. */
 export function explainReasonTests(make: (now: () => number) => Promise<Store>): void {
@@ -202,7 +202,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     expect(reasons[0]).toEqual({ kind: "unserved", lacks: [{ kind: "capability", capability: "gpu" }] });
     expect(text).toMatch(/no live worker that has its task has the capability gpu/i);
     expect(estimatedStart).toBeUndefined();
-    await w.store.workers.publish(BOB, { ...ALL, capabilities: ["gpu"] }, MINUTE);
+    await w.store.workers.publish(BOB, { ...ALL, provides: { capabilities: ["gpu"], resources: {} } }, MINUTE);
     expect((await why(w, id)).reasons).toEqual([{ kind: "queued_behind", ahead: 0 }]);
     w.clock.advance(MINUTE);
     expect(await first(w, id)).toMatchObject({ kind: "unserved" });

@@ -35,7 +35,7 @@ describeBoth("a worker", (opening) => {
     expect(await job.get()).toMatchObject({ state: "succeeded", attempts: 1, progress: { done: 1 } });
     expect(await job.logs()).toMatchObject([{ level: "info", message: "resizing", data: { photo: 7 } }]);
     expect(await job.history()).toMatchObject([{ outcome: "succeeded", worker: "w1" }]);
-    expect(await pawl.workers()).toMatchObject([{ name: "w1", tasks: ["resize"], concurrency: 4 }]);
+    expect(await pawl.workers()).toMatchObject([{ name: "w1", tasks: ["resize"], concurrency: { total: 4 } }]);
   });
 
   test("keeps a log of lines that are megabytes long, each cut, and refuses a progress that is", async () => {
@@ -201,7 +201,7 @@ describeBoth("a worker", (opening) => {
     const jobs = await pawl.enqueueMany(big, [1, 2, 3, 4, 5, 6]);
     await pawl.work({
       concurrency: 6,
-      resources: { gpu: 2 },
+      provides: { resources: { gpu: 2 } },
       middleware: [
         async (_, next) => {
           around.push("in");

@@ -157,7 +157,7 @@ describe("all doors together", () => {
       ",
         "pawl/testing": "openTest TestPawl TestOptions virtualClock VirtualClock VirtualClockOptions faultyStore Fault FaultPlan
       ",
-        "pawl/worker": "Worker WorkerOptions WorkerStatus RunningJob ConcurrencyOptions Reservation Needs BreakerOptions RateOptions
+        "pawl/worker": "Worker WorkerOptions WorkerStatus RunningJob ConcurrencyOptions Reservation Needs Provides BreakerOptions RateOptions
       ",
       }
     `);

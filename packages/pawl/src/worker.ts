@@ -15,6 +15,8 @@ export type { ConcurrencyOptions } from "./worker/options.js";
 export type { Reservation } from "./worker/options.js";
 /** Needs of a task: capabilities of its worker, and resources while a handler runs. */
 export type { Needs } from "./core/limits/capacity.js";
+/** Capabilities and resources of a worker, for tasks that need them. */
+export type { Provides } from "./core/limits/capacity.js";
 /** When the breakers of a task open, and when they try again. */
 export type { BreakerOptions } from "./core/limits/breaker-check.js";
 /** So many per period, with a burst. */

@@ -3,14 +3,13 @@ import type { Serves } from "../../src/core/limits/capacity.js";
 import type { Test } from "../suite.js";
 import { ANA, ANA_REBORN, BOB, MINUTE, SECOND, START } from "../world.js";
 
-const MAILER: Serves = { tasks: ["mail"], capabilities: [], resources: {}, concurrency: { total: 10 } };
+const MAILER: Serves = { tasks: ["mail"], provides: { capabilities: [], resources: {} }, concurrency: { total: 10 } };
 const CODER: Serves = {
   tasks: ["encode", `a "quoted" \\ {task}, ü`],
   queues: ["films"],
   priorities: [5, 9],
   tenants: ["acme"],
-  capabilities: ["gpu", "region:eu"],
-  resources: { cpu: 0.5, memory: 8_192 },
+  provides: { capabilities: ["gpu", "region:eu"], resources: { cpu: 0.5, memory: 8_192 } },
   concurrency: { total: 4, queues: { films: 2 }, tasks: { encode: 1 } },
   slots: {
     total: 4,

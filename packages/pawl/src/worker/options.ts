@@ -1,7 +1,8 @@
 import type { Middleware } from "../core/jobs/context.js";
 import type { Priority } from "../core/jobs/job.js";
 import type { AnyTask } from "../core/jobs/task.js";
-import { checkCapabilities, checkResources } from "../core/limits/capacity-check.js";
+import type { Provides } from "../core/limits/capacity.js";
+import { checkProvides } from "../core/limits/capacity-check.js";
 import { DEFAULTS } from "../core/values/defaults.js";
 import type { Duration } from "../core/values/duration.js";
 import { pawlError } from "../core/values/error.js";
@@ -32,10 +33,8 @@ export interface WorkerOptions {
   readonly priorities?: readonly number[];
   /** the tenants to serve; absent: all */
   readonly tenants?: readonly string[];
-  /** what it has that not every worker has: tasks may need it. See docs/capacity.md */
-  readonly capabilities?: readonly string[];
-  /** how much it has of what handlers share: cpu, memory, connections, whatever tasks ask for by name */
-  readonly resources?: Readonly<Record<string, number>>;
+  /** what it has, for tasks that need it. See docs/capacity.md */
+  readonly provides?: Provides;
   /** slots kept for a priority or a tenant, which others never take */
   readonly reserve?: readonly Reservation[];
   /** handlers lost, going on 30 s and more after their time, from which on it takes nothing more (default: as many as it has slots) */
@@ -63,8 +62,7 @@ export const WORKER_KEYS: ReadonlySet<string> = new Set(
     tasks: true,
     priorities: true,
     tenants: true,
-    capabilities: true,
-    resources: true,
+    provides: true,
     reserve: true,
     mostLost: true,
     name: true,
@@ -103,8 +101,7 @@ export interface WorkerSettings {
   readonly tasks: readonly string[];
   readonly priorities: readonly Priority[] | undefined;
   readonly tenants: readonly string[] | undefined;
-  readonly capabilities: readonly string[];
-  readonly resources: Readonly<Record<string, number>>;
+  readonly provides: Required<Provides>;
   readonly reserve: readonly Reservation[];
   readonly queueSlots: ReadonlyMap<string, number>;
   readonly taskSlots: ReadonlyMap<string, number>;
@@ -135,8 +132,7 @@ export function settingsOf(options: WorkerOptions, tasks: ReadonlyMap<string, An
     tasks: servedTasks(options.tasks, tasks),
     priorities,
     tenants,
-    capabilities: checkCapabilities("capabilities", options.capabilities),
-    resources: checkResources("resources", options.resources),
+    provides: checkProvides("provides", options.provides),
     reserve: reservationsOf(options.reserve, { concurrency, priorities, tenants }),
     queueSlots,
     taskSlots,

@@ -1,30 +1,36 @@
 import { BOUNDS } from "../values/bounds.js";
 import { checkName } from "../values/name.js";
 import { checkArray, checkKeys, checkObject, invalid, show } from "../values/option.js";
-import type { Needs, Serves } from "./capacity.js";
+import type { Needs, Provides } from "./capacity.js";
 
 /** The finest part of an amount that is told apart, so that adding and taking away stays exact. */
 const PARTS_PER_UNIT = 1_000;
 const MAX_RESOURCE = 1e12;
 
-const NEED_KEYS: ReadonlySet<string> = new Set(["capabilities", "resources"] satisfies (keyof Needs)[]);
+const CAPACITY_KEYS: ReadonlySet<string> = new Set(["capabilities", "resources"] satisfies (keyof Needs & keyof Provides)[]);
 
 export function checkNeeds(option: string, value: unknown): Needs {
-  const needs = checkObject(option, value) as { capabilities?: unknown; resources?: unknown };
-  checkKeys(needs, NEED_KEYS, `${option}.`);
-  const capabilities = checkCapabilities(`${option}.capabilities`, needs.capabilities);
-  const resources = checkResources(`${option}.resources`, needs.resources);
+  const { capabilities, resources } = checkProvides(option, value);
   return { ...(capabilities.length === 0 ? {} : { capabilities }), ...(Object.keys(resources).length === 0 ? {} : { resources }) };
 }
 
+export function checkProvides(option: string, value: unknown = {}): Required<Provides> {
+  const raw = checkObject(option, value) as { capabilities?: unknown; resources?: unknown };
+  checkKeys(raw, CAPACITY_KEYS, `${option}.`);
+  return {
+    capabilities: checkCapabilities(`${option}.capabilities`, raw.capabilities),
+    resources: checkResources(`${option}.resources`, raw.resources),
+  };
+}
+
 /** Each once, in order, so that what says the same is the same. */
-export function checkCapabilities(option: string, value: unknown = []): Serves["capabilities"] {
+export function checkCapabilities(option: string, value: unknown = []): readonly string[] {
   const capabilities = [...new Set(checkArray(option, value).map((tag) => checkName("capability", tag)))].sort();
   if (capabilities.length > BOUNDS.tags) throw invalid(option, `${capabilities.length} are more than ${BOUNDS.tags}`);
   return capabilities;
 }
 
-export function checkResources(option: string, value: unknown = {}): Serves["resources"] {
+export function checkResources(option: string, value: unknown = {}): Readonly<Record<string, number>> {
   const entries = Object.entries(checkObject(option, value)).map(([name, amount]) => [
     checkName("resource", name),
     checkAmount(`${option}.${name}`, amount),

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { Lane } from "../jobs/lane.js";
-import { lackInWords, lacksOf, type Needs, type Serves } from "./capacity.js";
+import { lackInWords, lacksOf, type Needs, type Provides, type Serves } from "./capacity.js";
 import { checkCapabilities, checkNeeds, checkResources } from "./capacity-check.js";
 
 const LANE: Lane = { queue: "films", priority: 5, tenant: "acme", task: "encode" };
-const ANY: Serves = { tasks: ["encode", "mail"], capabilities: ["gpu", "eu"], resources: { memory: 8_192 }, concurrency: { total: 4 } };
+const ANY: Serves = { tasks: ["encode", "mail"], provides: { capabilities: ["gpu", "eu"], resources: { memory: 8_192 } }, concurrency: { total: 4 } };
+const providing = (provides: Provides): Serves => ({ ...ANY, provides: { ...ANY.provides, ...provides } });
 const NEEDS: Needs = { capabilities: ["gpu"], resources: { memory: 4_096 } };
 
 describe("why nobody runs the jobs of a lane", () => {
@@ -25,15 +26,15 @@ describe("why nobody runs the jobs of a lane", () => {
     [
       "it needs 9000 of memory, and the live workers that have its task have 8192 at most",
       { resources: { memory: 9_000 } },
-      [{ ...ANY, resources: { memory: 1 } }, ANY],
+      [providing({ resources: { memory: 1 } }), ANY],
     ],
     ["it needs 1 of disk, and the live workers that have its task have 0 at most", { resources: { disk: 1 } }, [ANY]],
     [
       "no one live worker has all of gpu, memory",
       NEEDS,
       [
-        { ...ANY, capabilities: [] },
-        { ...ANY, resources: { memory: 1 } },
+        providing({ capabilities: [] }),
+        providing({ resources: { memory: 1 } }),
       ],
     ],
   ];
@@ -47,8 +48,8 @@ describe("why nobody runs the jobs of a lane", () => {
   });
 
   test("nothing, if one worker has all it takes", () => {
-    expect(lacksOf(LANE, NEEDS, [{ ...ANY, capabilities: [] }, ANY])).toEqual([]);
-    expect(lacksOf(LANE, {}, [{ ...ANY, queues: ["films"], priorities: [5], tenants: ["acme"], capabilities: [], resources: {} }])).toEqual([]);
+    expect(lacksOf(LANE, NEEDS, [providing({ capabilities: [] }), ANY])).toEqual([]);
+    expect(lacksOf(LANE, {}, [{ ...ANY, queues: ["films"], priorities: [5], tenants: ["acme"], provides: { capabilities: [], resources: {} } }])).toEqual([]);
   });
 
   test("names of an object's own kind are names like any other", () => {

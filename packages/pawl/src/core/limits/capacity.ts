@@ -12,6 +12,14 @@ export interface Needs {
 /** ms that a job of the tenant takes lately */
 export type Took = readonly [tenant: string, ms: number];
 
+/** What a worker has, shaped as `Needs`: capabilities that tasks may need, and so much of what its handlers share. */
+export interface Provides {
+  /** what it has that not every worker has */
+  readonly capabilities?: readonly string[];
+  /** how much it has in all: cpu, memory, connections, whatever tasks need by name */
+  readonly resources?: Readonly<Record<string, number>>;
+}
+
 /** Handlers at a time: of all together, and fewer of some queues and tasks. */
 export interface WorkerConcurrency {
   readonly total: number;
@@ -27,8 +35,7 @@ export interface Serves {
   readonly tenants?: readonly string[];
   /** of these tasks, those of these tenants alone: what it pushes */
   readonly only?: readonly TargetRef[];
-  readonly capabilities: readonly string[];
-  readonly resources: Readonly<Record<string, number>>;
+  readonly provides: Required<Provides>;
   readonly concurrency: WorkerConcurrency;
   /** ms that jobs take lately by tenant, where several share it: some of them, to tell from when others will start */
   readonly took?: readonly Took[];
@@ -65,7 +72,7 @@ export function lacksOf(lane: Lane, needs: Needs, workers: readonly Serves[]): r
     left = left.filter(serves);
     if (left.length === 0) return [lack];
   }
-  return left.some((serves) => meets(serves, needs)) ? [] : unmet(needs, left);
+  return left.some(({ provides }) => meets(provides, needs)) ? [] : unmet(needs, left);
 }
 
 function isOf(lane: TargetRef, { tenant, task }: TargetRef): boolean {
@@ -73,7 +80,7 @@ function isOf(lane: TargetRef, { tenant, task }: TargetRef): boolean {
 }
 
 /** Whether a worker with nothing else to do could run a task that needs this. */
-export function meets({ capabilities, resources }: Pick<Serves, "capabilities" | "resources">, needs: Needs): boolean {
+export function meets({ capabilities, resources }: Required<Provides>, needs: Needs): boolean {
   return (
     (needs.capabilities ?? []).every((tag) => capabilities.includes(tag)) &&
     Object.entries(needs.resources ?? {}).every(([name, amount]) => amountOf(resources, name) >= amount)
@@ -81,9 +88,9 @@ export function meets({ capabilities, resources }: Pick<Serves, "capabilities" |
 }
 
 function unmet(needs: Needs, workers: readonly Serves[]): readonly Lack[] {
-  const capabilities = (needs.capabilities ?? []).filter((tag) => !workers.some((worker) => worker.capabilities.includes(tag)));
+  const capabilities = (needs.capabilities ?? []).filter((tag) => !workers.some(({ provides }) => provides.capabilities.includes(tag)));
   const resources = Object.entries(needs.resources ?? {}).flatMap(([amount, needed]): Lack[] => {
-    const most = workers.reduce((best, worker) => Math.max(best, amountOf(worker.resources, amount)), 0);
+    const most = workers.reduce((best, { provides }) => Math.max(best, amountOf(provides.resources, amount)), 0);
     return most >= needed ? [] : [{ kind: "resource", resource: amount, needs: needed, most }];
   });
   const lacks: Lack[] = [...capabilities.map((tag): Lack => ({ kind: "capability", capability: tag })), ...resources];
@@ -91,7 +98,7 @@ function unmet(needs: Needs, workers: readonly Serves[]): readonly Lack[] {
 }
 
 /** An amount that a worker does not declare is one it has nothing of. */
-function amountOf(resources: Serves["resources"], name: string): number {
+function amountOf(resources: Required<Provides>["resources"], name: string): number {
   return Object.hasOwn(resources, name) ? (resources[name] as number) : 0;
 }
 

@@ -130,7 +130,7 @@ export class Puller implements JobSource {
 
 /** What it serves and has, as the service is told. */
 function servesOf(settings: WorkerSettings, { plans }: ClaimerDeps): object {
-  const { concurrency, queues, tasks, priorities, tenants, capabilities, resources, reserve, queueSlots, taskSlots } = settings;
+  const { concurrency, queues, tasks, priorities, tenants, provides, reserve, queueSlots, taskSlots } = settings;
   const parts = { ...some("queues", queueSlots), ...some("tasks", taskSlots) };
   return {
     concurrency: Object.keys(parts).length === 0 ? concurrency : { total: concurrency, ...parts },
@@ -138,8 +138,7 @@ function servesOf(settings: WorkerSettings, { plans }: ClaimerDeps): object {
     ...(queues === undefined ? {} : { queues }),
     ...(priorities === undefined ? {} : { priorities }),
     ...(tenants === undefined ? {} : { tenants }),
-    ...(capabilities.length === 0 ? {} : { capabilities }),
-    ...(Object.keys(resources).length === 0 ? {} : { resources }),
+    provides,
     ...(reserve.length === 0 ? {} : { reserve }),
   };
 }

@@ -139,14 +139,14 @@ describe("the estimated start on a full worker", () => {
 
   test.each([
     ["the slots of its task", { concurrency: { total: 8, tasks: { work: 1 } } }],
-    ["its resources", { concurrency: 8, resources: { memory: 10 } }],
+    ["its resources", { concurrency: 8, provides: { resources: { memory: 10 } } }],
   ])("is not at once where %s are what it waits for, however many slots are free", async (_, options) => {
     const work = task<number, void>(
       "work",
       { timeout: "6h", needs: { resources: { memory: 8 } } },
       (ms) => new Promise((r) => world.clock.after(ms, r)),
     );
-    world = await openTest({ tasks: [work], work: { resources: { memory: 100 }, ...options } });
+    world = await openTest({ tasks: [work], work: { provides: { resources: { memory: 100 } }, ...options } });
     const jobs = await world.pawl.enqueueMany(work, [600 * SECOND, 600 * SECOND]);
     await world.advance("20s");
     const told = await jobs[1]?.explain();

@@ -26,14 +26,13 @@ export interface AnnouncerDeps {
 }
 
 export function servesOf(settings: WorkerSettings): Serves {
-  const { tasks, queues, priorities, tenants, capabilities, resources, concurrency, queueSlots, taskSlots } = settings;
+  const { tasks, queues, priorities, tenants, provides, concurrency, queueSlots, taskSlots } = settings;
   return {
     tasks,
     ...(queues === undefined ? {} : { queues }),
     ...(priorities === undefined ? {} : { priorities }),
     ...(tenants === undefined ? {} : { tenants }),
-    capabilities,
-    resources,
+    provides,
     concurrency: {
       total: concurrency,
       ...(queueSlots.size === 0 ? {} : { queues: Object.fromEntries(queueSlots) }),

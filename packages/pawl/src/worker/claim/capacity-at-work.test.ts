@@ -29,7 +29,7 @@ describe("resources", () => {
   test("are never oversubscribed, and nothing waits that would fit", async () => {
     const use = { now: 0, most: 0 };
     const tasks = [taskNeeding("small", 1, 100, use), taskNeeding("half", 0.5, 70, use), taskNeeding("large", 5, 300, use)];
-    await open(tasks, { concurrency: 100, resources: { memory: 8 } });
+    await open(tasks, { concurrency: 100, provides: { resources: { memory: 8 } } });
     for (const one of tasks) await world.pawl.enqueueMany(one, many(40));
     await world.advance("1s");
     expect(use.most).toBe(8);
@@ -42,7 +42,7 @@ describe("resources", () => {
     const use = { now: 0, most: 0 };
     const free = task("free", async () => {});
     const large = taskNeeding("large", 8, 10_000, use);
-    await open([large, free], { concurrency: 4, resources: { memory: 8 } });
+    await open([large, free], { concurrency: 4, provides: { resources: { memory: 8 } } });
     await world.pawl.enqueueMany(large, many(10));
     await world.pawl.enqueueMany(free, many(100));
     await world.advance("1s");
@@ -57,7 +57,7 @@ describe("resources", () => {
       { needs: { resources: { memory: 8 } }, timeout: "1s", retry: 0 },
       () => new Promise<void>((resolve) => (end = resolve)),
     );
-    await open([deaf], { concurrency: 4, resources: { memory: 8 } });
+    await open([deaf], { concurrency: 4, provides: { resources: { memory: 8 } } });
     await world.pawl.enqueueMany(deaf, many(2));
     await world.advance("5s");
     expect(await world.pawl.counts(), "its job is settled, its slot free").toMatchObject({ dead: 1, ready: 1 });
@@ -73,7 +73,7 @@ describe("resources", () => {
     const starts: number[] = [];
     const small = taskNeeding("small", 1, 1_000, use);
     const large = taskNeeding("large", 8, 1_000, use, starts);
-    await open([small, large], { concurrency: 100, resources: { memory: 8 } });
+    await open([small, large], { concurrency: 100, provides: { resources: { memory: 8 } } });
     // They come one by one, so that never more than one ends at a time.
     for (let n = 0; n < 40; n++) {
       await world.pawl.enqueueMany(small, many(8));
@@ -98,7 +98,7 @@ describe("capabilities", () => {
   const mail = task("mail", async () => "sent");
 
   test("a job goes to a worker that has them, and is reported while there is none", async () => {
-    await open([film, mail], { name: "plain", capabilities: ["eu"] });
+    await open([film, mail], { name: "plain", provides: { capabilities: ["eu"] } });
     await world.pawl.enqueue(film, {});
     await world.pawl.enqueue(mail, {});
     await world.advance("5s");
@@ -110,20 +110,20 @@ describe("capabilities", () => {
       lacks: [{ kind: "capability", capability: "gpu" }],
       why: "no live worker that has its task has the capability gpu",
     });
-    await world.pawl.work({ name: "fast", capabilities: ["gpu", "eu"] });
+    await world.pawl.work({ name: "fast", provides: { capabilities: ["gpu", "eu"] } });
     expect(await world.pawl.unserved()).toEqual([]);
     await world.advance("3s");
     expect(await world.pawl.counts({ task: "film" })).toMatchObject({ succeeded: 1 });
   });
 
   test("workers are known to each other by what they serve, for as long as they live", async () => {
-    await open([film, mail], { name: "plain", queues: ["default"], capabilities: ["eu"], resources: { cpu: 2 }, concurrency: { total: 3, tasks: { film: 1 } } });
+    await open([film, mail], { name: "plain", queues: ["default"], provides: { capabilities: ["eu"], resources: { cpu: 2 } }, concurrency: { total: 3, tasks: { film: 1 } } });
     const other = await world.pawl.work({ name: "other", tasks: ["mail"] });
     await world.advance("10m");
     const live = await world.pawl.workers();
     expect(live).toMatchObject([
-      { name: "other", tasks: ["mail"], capabilities: [], resources: {}, concurrency: { total: 10 } },
-      { name: "plain", tasks: ["film", "mail"], queues: ["default"], capabilities: ["eu"], resources: { cpu: 2 }, concurrency: { total: 3, tasks: { film: 1 } } },
+      { name: "other", tasks: ["mail"], provides: { capabilities: [], resources: {} }, concurrency: { total: 10 } },
+      { name: "plain", tasks: ["film", "mail"], queues: ["default"], provides: { capabilities: ["eu"], resources: { cpu: 2 } }, concurrency: { total: 3, tasks: { film: 1 } } },
     ]);
     const stopping = other.stop();
     await world.advance("1s");
@@ -140,7 +140,7 @@ test("what nobody serves is told for every lane: no worker at all, none with the
   await world.pawl.enqueue(mail, {}, { tenant: "acme", priority: "high" });
   const whys = async () => (await world.pawl.unserved()).map(({ lane, why }) => `${lane.tenant} ${lane.task}: ${why}`);
   expect(await whys()).toEqual(["default film: no worker is live", "acme mail: no worker is live"]);
-  await world.pawl.work({ tasks: ["film"], resources: { memory: 8 } });
+  await world.pawl.work({ tasks: ["film"], provides: { resources: { memory: 8 } } });
   await world.idle();
   expect(await whys()).toEqual([
     "default film: it needs 16 of memory, and the live workers that have its task have 8 at most",
@@ -150,12 +150,14 @@ test("what nobody serves is told for every lane: no worker at all, none with the
 
 describe("bad options", () => {
   test.each([
-    [{ capabilities: "gpu" }, /capabilities is invalid: "gpu"/],
-    [{ capabilities: [7] }, /capability/],
-    [{ resources: { memory: 0 } }, /resources.memory/],
-    [{ resources: { memory: "8 GB" } }, /resources.memory/],
-    [{ resources: [8] }, /resources is invalid: an array/],
-    [{ resource: { memory: 1 } }, /did you mean resources/],
+    [{ provides: "gpu" }, /provides is invalid: .*not an object/],
+    [{ provides: { capabilities: "gpu" } }, /provides.capabilities is invalid: "gpu"/],
+    [{ provides: { capabilities: [7] } }, /capability/],
+    [{ provides: { resources: { memory: 0 } } }, /provides.resources.memory/],
+    [{ provides: { resources: { memory: "8 GB" } } }, /provides.resources.memory/],
+    [{ provides: { resources: [8] } }, /provides.resources is invalid: an array/],
+    [{ provides: { resource: { memory: 1 } } }, /provides.resource .*did you mean resources/],
+    [{ resources: { memory: 1 } }, /there is no such option.*provides/],
   ])("%j is refused by name", async (options, message) => {
     await open([], false);
     await expect(world.pawl.work(options as never)).rejects.toThrow(message);

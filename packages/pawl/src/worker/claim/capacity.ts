@@ -1,6 +1,6 @@
 import type { Lane } from "../../core/jobs/lane.js";
 import type { AnyTask } from "../../core/jobs/task.js";
-import { meets, type Needs, type Serves } from "../../core/limits/capacity.js";
+import { meets, type Needs, type Provides } from "../../core/limits/capacity.js";
 import { partsOf } from "../../core/limits/capacity-check.js";
 import { DEFAULTS } from "../../core/values/defaults.js";
 import type { Clock } from "../../runtime/time/clock.js";
@@ -9,7 +9,7 @@ import type { WorkerLimit } from "./worker-limits.js";
 
 export interface CapacityDeps {
   /** what this worker has */
-  readonly has: Pick<Serves, "capabilities" | "resources">;
+  readonly has: Required<Provides>;
   /** what each task needs; those that need nothing are not in it */
   readonly needs: ReadonlyMap<string, Needs>;
   /** monotonic ms */
@@ -20,7 +20,7 @@ export interface CapacityDeps {
 
 /** None, if nothing that is served needs anything. */
 export function capacityOf(
-  { tasks: served, capabilities, resources }: WorkerSettings,
+  { tasks: served, provides }: WorkerSettings,
   tasks: ReadonlyMap<string, AnyTask>,
   clock: Clock,
 ): Capacity | undefined {
@@ -31,7 +31,7 @@ export function capacityOf(
     }),
   );
   if (needs.size === 0) return undefined;
-  return new Capacity({ has: { capabilities, resources }, needs, now: () => clock.monotonic(), patience: DEFAULTS.capacity.patience });
+  return new Capacity({ has: provides, needs, now: () => clock.monotonic(), patience: DEFAULTS.capacity.patience });
 }
 
 /** One task's share of what the worker has, in whole parts. */

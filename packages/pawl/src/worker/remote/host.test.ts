@@ -331,7 +331,7 @@ describe("a worker that runs elsewhere", () => {
   test("has its resources held by what it says it has, also of jobs that it got through others", async () => {
     await using world = await openTest({ work: false });
     await world.pawl.enqueueMany("resize", [1, 2, 3]);
-    const serves = { tasks: [{ name: "resize", needs: { resources: { gpu: 1 } } }], resources: { gpu: 2 } };
+    const serves = { tasks: [{ name: "resize", needs: { resources: { gpu: 1 } } }], provides: { resources: { gpu: 2 } } };
     const host = hostOf(world.pawl);
     const lane = { queue: "default", priority: 5 as const, tenant: "default", task: "resize" };
     const one = await answered(world, host.claim({ ...serves, limit: 10, wait: "5s", heldJobs: [{ lane, count: 1 }] }));

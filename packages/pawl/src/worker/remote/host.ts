@@ -49,7 +49,7 @@ export interface HostedTask extends Pick<TaskOptions, "retry" | "timeout" | "atM
 
 /** What it serves and has, as a worker here would be told by its options; said with every claim, since any process may hear it. */
 export interface RemoteClaimRequest
-  extends Pick<WorkerOptions, "concurrency" | "queues" | "priorities" | "tenants" | "capabilities" | "resources" | "reserve"> {
+  extends Pick<WorkerOptions, "concurrency" | "queues" | "priorities" | "tenants" | "provides" | "reserve"> {
   readonly tasks: readonly HostedTask[];
   /** jobs at most */
   readonly limit: number;
@@ -316,10 +316,10 @@ export class Host {
   }
 
   /** What it asks for, as options of a worker, and within what it may have. */
-  #workerOptionsOf({ concurrency, queues, priorities, tenants, capabilities, resources, reserve }: RemoteClaimRequest): WorkerOptions {
+  #workerOptionsOf({ concurrency, queues, priorities, tenants, provides, reserve }: RemoteClaimRequest): WorkerOptions {
     const own = this.#options.tenants;
     if (own !== undefined && tenants?.every((tenant) => own.includes(tenant)) === false) throw invalid("tenants", "some of them are not its own");
-    const wanted = { concurrency, queues, priorities, tenants: tenants ?? own, capabilities, resources, reserve };
+    const wanted = { concurrency, queues, priorities, tenants: tenants ?? own, provides, reserve };
     const fields = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined));
     return { ...fields, name: this.ref.name, leaseDuration: this.#duration };
   }

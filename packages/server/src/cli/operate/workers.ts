@@ -13,7 +13,7 @@ export function build(command: Command, act: Act): void {
         out.table(
           ["worker", "since", "slots in use", "oldest", "version", "queues", "capabilities", "tasks"],
           workers.map((worker) => {
-            const { name, since, oldest, version, queues, capabilities, tasks } = worker;
+            const { name, since, oldest, version, queues, provides, tasks } = worker;
             const runs = oldest === undefined ? "" : fromNow(oldest, now);
             return [
               name,
@@ -22,7 +22,7 @@ export function build(command: Command, act: Act): void {
               runs,
               version ?? "?",
               queues?.join(",") ?? "all",
-              capabilities.join(","),
+              provides.capabilities.join(","),
               tasks.join(","),
             ];
           }),

@@ -68,13 +68,16 @@ const Concurrency = as<number | ConcurrencyOptions>({
   description: "handlers at a time, 10 unless set: a number, or `{ total, queues, tasks }` with smaller numbers for some queues and tasks",
 });
 
+/** What a worker has, and what a task needs of its worker. */
+const Capacity = closedObject({ capabilities: optional(Type.Array(text(128, "a capability"), { maxItems: 1_000 })), resources: optional(Counts) });
+
 const Task = closedObject(
   {
     name: TaskName,
     retry: optional(as<number>({ type: ["integer", "array", "object"], description: "as with an enqueue" })),
     timeout: optional(Duration),
     atMostOnce: optional(Type.Boolean()),
-    needs: optional(closedObject({ capabilities: optional(Type.Array(text(128, "a capability"))), resources: optional(Counts) })),
+    needs: optional(Capacity),
     breaker: optional(as<false>({ type: ["boolean", "object"] })),
   },
   "A task it has, and how its jobs are run there. What is left out is as the task was published, or the default.",
@@ -100,8 +103,7 @@ export const claim = route({
     queues: optional(Type.Array(QueueName, { minItems: 1, maxItems: 1_000, description: "all unless set" })),
     priorities: optional(Type.Array(Priority, { maxItems: 10 })),
     tenants: optional(Type.Array(TenantName, { maxItems: 1_000 })),
-    capabilities: optional(Type.Array(text(128, "a capability"), { maxItems: 1_000 })),
-    resources: optional(Counts),
+    provides: optional(Capacity),
     reserve: optional(
       Type.Array(closedObject({ priority: optional(Priority), tenant: optional(TenantName), slots: Type.Integer({ minimum: 1 }) }), {
         maxItems: 100,

@@ -26,8 +26,7 @@ export const listWorkers = route({
           queues: optional(list(Text)),
           priorities: optional(list(Type.Integer())),
           tenants: optional(list(Text)),
-          capabilities: list(Text),
-          resources: Type.Object({}),
+          provides: Type.Object({ capabilities: list(Text), resources: Type.Object({}) }),
           concurrency: Type.Object({ total: Type.Integer(), queues: optional(Type.Object({})), tasks: optional(Type.Object({})) }),
           slots: optional(
             Type.Object(
