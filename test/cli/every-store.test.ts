@@ -161,7 +161,7 @@ function commands({ done, dead, late }: Ids): readonly (readonly [argv: readonly
       ["chains", "entries", "faults", "ok"],
     ],
     [["workers", "list"], ["workers"]],
-    [["workers", "unserved"], ["unserved"]],
+    [["lanes", "--unserved"], ["lanes"]],
     [
       ["top", "--once"],
       ["lanes", "queues", "workers"],

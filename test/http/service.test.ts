@@ -116,12 +116,14 @@ describe("the other nouns over HTTP", () => {
   test("workers, lanes that nobody serves, counts and the service itself are shown", async () => {
     await api.pawl.enqueue("lonely");
     expect((await api.request("GET", "/v1/workers")).json()).toEqual({ workers: [] });
-    expect((await api.request("GET", "/v1/unserved")).json().lanes).toContainEqual(
+    expect((await api.request("GET", "/v1/lanes?unserved=true")).json().lanes).toContainEqual(
       expect.objectContaining({ lane: expect.objectContaining({ task: "lonely" }) }),
     );
     expect((await api.request("GET", "/v1/lanes")).json().lanes).toContainEqual(
       expect.objectContaining({ lane: expect.objectContaining({ task: "lonely" }), workers: 0 }),
     );
+    expect((await api.request("GET", "/v1/lanes?unserved=some")).json()).toMatchObject({ status: 422, pointer: "query/unserved" });
+    expect((await api.request("GET", "/v1/unserved")).statusCode).toBe(404);
     expect((await api.request("GET", "/v1/doctor?overdueAfter=5m")).json().findings).toContainEqual(
       expect.objectContaining({ check: "unserved", level: "warning" }),
     );

@@ -21,7 +21,7 @@ const SOMEBODY = { tenant: "acme" } as const;
 const BREAKER = { tenant: "acme", task: "greet" } as const;
 const TARGET = { tenant: "acme", task: "greet" } as const;
 /** What asks nothing of the store, and may be called for ever. */
-const FREE = ["apiKeys.recall", "apiKeys.remembered", "localWorkers", "unended", "close", String(Symbol.asyncDispose)];
+const FREE = ["apiKeys.recall", "apiKeys.remembered", "workers.local", "unended", "close", String(Symbol.asyncDispose)];
 
 interface CallBefore {
   readonly pawl: Pawl;
@@ -120,17 +120,15 @@ const CALLS: Calls<Pawl, CallBefore> = {
     reset: ({ pawl }) => pawl.breakers.reset(BREAKER),
   },
   limits: { list: ({ pawl }) => pawl.limits.list() },
-  unserved: ({ pawl }) => pawl.unserved(),
-  lanes: ({ pawl }) => pawl.lanes(),
+  lanes: { list: ({ pawl }) => pawl.lanes.list() },
   doctor: ({ pawl }) => pawl.doctor(),
-  workers: ({ pawl }) => pawl.workers(),
+  workers: { list: ({ pawl }) => pawl.workers.list(), get: ({ pawl }) => pawl.workers.get("ana"), local: ({ pawl }) => pawl.workers.local() },
   series: ({ pawl }) => pawl.series(),
   info: ({ pawl }) => pawl.info(),
   restore: ({ pawl }) => pawl.restore([]),
   wake: ({ pawl }) => pawl.wake(),
   on: ({ pawl }) => pawl.on("worker.started", () => {}),
   work: ({ pawl }) => pawl.work(),
-  localWorkers: ({ pawl }) => pawl.localWorkers(),
   closeOnSignal: ({ pawl }) => pawl.closeOnSignal(),
   close: ({ pawl }) => pawl.close(),
   [Symbol.asyncDispose]: ({ pawl }) => pawl[Symbol.asyncDispose](),

@@ -329,7 +329,10 @@ describeBoth("a scheduler", (opening) => {
       dead: 0,
     });
     expect(await pawl.info()).toMatchObject({ engine: "memory", durability: "none" });
-    expect(await pawl.unserved()).toMatchObject([{ lane: { task: "mail" }, why: expect.any(String) }]);
+    const lonely = { lane: { task: "mail" }, workers: 0, lacks: expect.any(Array), why: expect.any(String) };
+    expect(await pawl.lanes.list({ unserved: true })).toMatchObject([lonely]);
+    expect(await pawl.lanes.list()).toMatchObject([lonely]);
+    expect(await pawl.workers.get("nobody")).toBeUndefined();
   });
 
   test("lists the keys at which jobs wait, page by page", async () => {

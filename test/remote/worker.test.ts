@@ -35,7 +35,7 @@ describeBoth("a worker", (opening) => {
     expect(await job.get()).toMatchObject({ state: "succeeded", attempts: 1, progress: { done: 1 } });
     expect(await job.logs()).toMatchObject([{ level: "info", message: "resizing", data: { photo: 7 } }]);
     expect(await job.history()).toMatchObject([{ outcome: "succeeded", worker: "w1" }]);
-    expect(await pawl.workers()).toMatchObject([{ name: "w1", tasks: ["resize"], concurrency: { total: 4 } }]);
+    expect(await pawl.workers.list()).toMatchObject([{ name: "w1", tasks: ["resize"], concurrency: { total: 4 } }]);
   });
 
   test("keeps a log of lines that are megabytes long, each cut, and refuses a progress that is", async () => {
@@ -185,7 +185,7 @@ describeBoth("a worker", (opening) => {
     const { pawl } = await opening([task("any", () => {})]);
     const error = await pawl.work({ concurency: 50 } as object).catch((refused: unknown) => refused);
     expect(error).toMatchObject({ code: "option_invalid", message: expect.stringContaining("did you mean concurrency?") });
-    expect(pawl.localWorkers()).toEqual([]);
+    expect(pawl.workers.local()).toEqual([]);
   });
 
   test("goes through middleware, and keeps amounts within what it has", async () => {

@@ -90,7 +90,7 @@ describeOn("embedded18", () => {
     for (const line of [...api.lines, ...worker.lines]) expect(line).not.toContain(secret);
 
     await send(address, "DELETE", "/v1/targets/bill");
-    await expect.poll(async () => (await pawl.workers()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
+    await expect.poll(async () => (await pawl.workers.list()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
     const waits = await ServiceProcess.enqueue(address, "bill", {});
     expect(await pawl.jobs.get(waits)).toMatchObject({ state: "ready" });
     expect((await pawl.jobs.explain(waits)).reasons[0]).toMatchObject({ kind: "unserved", lacks: [{ kind: "task", task: "bill" }] });

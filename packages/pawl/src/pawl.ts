@@ -26,14 +26,7 @@ import { allCounts, type CountsOptions, type StateCounts } from "./scheduler/obs
 import { type DoctorOptions, runDoctor } from "./scheduler/observe/doctor.js";
 import { ClusterEventRecorder } from "./scheduler/observe/event-recorder.js";
 import { clusterEvents } from "./scheduler/observe/event-tail.js";
-import {
-  type LiveLaneView,
-  type LiveWorkerView,
-  liveLanes,
-  liveWorkers,
-  type UnservedLane,
-  unservedLanes,
-} from "./scheduler/observe/lanes-and-workers.js";
+import { type Lanes, type LiveWorkers, liveLanes, liveWorkers, newestOf } from "./scheduler/observe/lanes-and-workers.js";
 import { type SeriesOptions, type SeriesView, seriesOf } from "./scheduler/observe/series.js";
 import { withTracingMiddleware } from "./scheduler/observe/tracing.js";
 import type { Operator, PawlInfo, PolicyOperator, QueueView, Scheduler } from "./scheduler/scheduler.js";
@@ -52,14 +45,13 @@ import { type Deliver, notifyPushers, Pusher } from "./worker/push/pusher.js";
 import { Host, type HostOptions } from "./worker/remote/host.js";
 import { LanePoll } from "./worker/remote/lane-poll.js";
 import { Worker } from "./worker/worker.js";
-import { WorkerGroup } from "./worker/worker-group.js";
+import { type LocalWorkers, WorkerGroup } from "./worker/worker-group.js";
 
 /** An open store: the scheduler, the operator's view, and what runs in this process. */
 export interface Pawl extends Operator, AsyncDisposable {
   /** Starts a worker in this process, for the tasks given to `open`. */
   work(options?: WorkerOptions): Promise<Worker>;
-  /** The workers of this process that have not stopped. */
-  localWorkers(): readonly Worker[];
+  readonly workers: LiveWorkers & LocalWorkers;
   /**
    * Closes on SIGINT or SIGTERM, and answers when all is closed. A second signal ends the process at once (130, 143). Handlers that go
    * on after the close do not keep the process alive: a second later it exits with 70. If a worker is stuck, it closes by itself, and
@@ -147,6 +139,8 @@ class LocalPawl extends LocalScheduler implements Pawl {
   readonly tenants: Tenants;
   readonly breakers: BreakersOperator;
   readonly limits: LimitsOperator;
+  readonly lanes: Lanes;
+  readonly workers: LiveWorkers & LocalWorkers;
   readonly #workerGroup = new WorkerGroup(() => this.#end());
   #lanePoll: LanePoll | undefined;
   readonly #pushers = new Set<Pusher>();
@@ -165,6 +159,12 @@ class LocalPawl extends LocalScheduler implements Pawl {
     this.queues = createQueues(store, Object.keys(deps.queues));
     this.breakers = breakersOperator(store);
     this.limits = limitsOperator(store);
+    this.lanes = { list: (filter) => liveLanes(store, filter) };
+    this.workers = {
+      list: () => liveWorkers(store),
+      get: async (name) => newestOf(await liveWorkers(store), name),
+      local: () => this.#workerGroup.workers,
+    };
     this.tasks = new StoredTasks(store, deps.registry, deps.registry.published.compile);
     const audit = createAudit(store);
     const { clock } = surroundings;
@@ -202,20 +202,8 @@ class LocalPawl extends LocalScheduler implements Pawl {
     return seriesOf(this.store, of);
   }
 
-  lanes(): Promise<readonly LiveLaneView[]> {
-    return liveLanes(this.store);
-  }
-
-  unserved(): Promise<readonly UnservedLane[]> {
-    return unservedLanes(this.store);
-  }
-
   doctor(options?: DoctorOptions): Promise<readonly Finding[]> {
     return runDoctor(this.store, options);
-  }
-
-  workers(): Promise<readonly LiveWorkerView[]> {
-    return liveWorkers(this.store);
   }
 
   async info(): Promise<PawlInfo> {
@@ -304,10 +292,6 @@ class LocalPawl extends LocalScheduler implements Pawl {
       },
       worker,
     );
-  }
-
-  localWorkers(): readonly Worker[] {
-    return this.#workerGroup.workers;
   }
 
   #lanesOf(jobs: readonly string[], { tenant }: { readonly tenant?: string | undefined } = {}): Promise<ReadonlyMap<string, Lane>> {

@@ -279,8 +279,14 @@ export type { Tracing } from "./scheduler/observe/tracing.js";
 export type { LiveLaneView } from "./scheduler/observe/lanes-and-workers.js";
 /** A live worker of any process. */
 export type { LiveWorkerView } from "./scheduler/observe/lanes-and-workers.js";
-/** A lane with ready jobs that no live worker can run. */
-export type { UnservedLane } from "./scheduler/observe/lanes-and-workers.js";
+/** Lanes with ready jobs. */
+export type { Lanes } from "./scheduler/observe/lanes-and-workers.js";
+/** A choice among lanes with ready jobs. */
+export type { LanesFilter } from "./scheduler/observe/lanes-and-workers.js";
+/** The live workers of all processes. */
+export type { LiveWorkers } from "./scheduler/observe/lanes-and-workers.js";
+/** The workers of this process. */
+export type { LocalWorkers } from "./worker/worker-group.js";
 /** A log line of a job as read. */
 export type { LogView } from "./scheduler/jobs/view.js";
 /** The SQL script of the database roles. */

@@ -13,7 +13,7 @@ import { TaskRegistry } from "../scheduler/enqueue/task-registry.js";
 import type { TaskDefinition } from "../scheduler/jobs/tasks.js";
 import { type CountsOptions, countsAllStates, type StateCounts } from "../scheduler/observe/counts.js";
 import type { DoctorOptions } from "../scheduler/observe/doctor.js";
-import type { LiveLaneView, LiveWorkerView, UnservedLane } from "../scheduler/observe/lanes-and-workers.js";
+import { checkLanesFilter, type Lanes, type LiveLaneView, type LiveWorkers, newestOf } from "../scheduler/observe/lanes-and-workers.js";
 import { checkSeries, type SeriesOptions, type SeriesView } from "../scheduler/observe/series.js";
 import { checkTracing, type Tracing, withTracingMiddleware } from "../scheduler/observe/tracing.js";
 import type { QueueDefaults } from "../scheduler/options.js";
@@ -21,7 +21,7 @@ import type { PawlInfo, QueueView } from "../scheduler/scheduler.js";
 import type { CodeSchedule } from "../scheduler/schedules/schedule.js";
 import type { WorkerOptions } from "../worker/options.js";
 import { Worker } from "../worker/worker.js";
-import { WorkerGroup } from "../worker/worker-group.js";
+import { type LocalWorkers, WorkerGroup } from "../worker/worker-group.js";
 import { RemoteEnqueuer } from "./enqueue/enqueue.js";
 import { RemoteScheduler } from "./scheduler.js";
 import { HttpTransport, type ServiceOptions } from "./transport/http-transport.js";
@@ -67,6 +67,14 @@ export async function openRemote(url: URL, options: RemoteOptions, clock: Clock)
   }
 }
 
+interface LanesAnswer {
+  readonly lanes: readonly LiveLaneView[];
+}
+
+interface WorkersAnswer {
+  readonly workers: readonly unknown[];
+}
+
 /** The scheduler and the operator's view of a service, and the workers of this process that pull their jobs from it. */
 export class RemotePawl extends RemoteScheduler {
   readonly queues: RemoteNamed<"queue", QueueView>;
@@ -74,6 +82,8 @@ export class RemotePawl extends RemoteScheduler {
   readonly tenants: RemoteTenants;
   readonly breakers: RemoteBreakers;
   readonly limits: RemoteLimits;
+  readonly lanes: Lanes;
+  readonly workers: LiveWorkers & LocalWorkers;
   /** The answer of `serviceOf`, whose other parts are refused. */
   readonly service: { readonly apiKeys: LocalApiKeys; readonly audit: Audit; unended(): Promise<number> };
   readonly #transport: HttpTransport;
@@ -102,6 +112,9 @@ export class RemotePawl extends RemoteScheduler {
     this.tenants = new RemoteTenants(transport);
     this.breakers = new RemoteBreakers(transport);
     this.limits = new RemoteLimits(transport);
+    this.lanes = { list: async (filter) => ((await transport.get("/v1/lanes", { ...checkLanesFilter(filter) })) as LanesAnswer).lanes };
+    const live = async () => ((await transport.get("/v1/workers")) as WorkersAnswer).workers.map(workerView);
+    this.workers = { list: live, get: async (name) => newestOf(await live(), name), local: () => this.#workerGroup.workers };
     this.service = {
       apiKeys: withUnsupported<LocalApiKeys>(new RemoteKeys(transport), "serviceOf(pawl).apiKeys"),
       audit: withUnsupported<Audit>(new RemoteAudit(transport), "serviceOf(pawl).audit"),
@@ -133,21 +146,9 @@ export class RemotePawl extends RemoteScheduler {
     return seriesView(await this.#transport.get("/v1/series", { ...query, ...since, ...until, step: `${step}ms` }));
   }
 
-  async unserved(): Promise<readonly UnservedLane[]> {
-    return ((await this.#transport.get("/v1/unserved")) as { lanes: readonly UnservedLane[] }).lanes;
-  }
-
-  async lanes(): Promise<readonly LiveLaneView[]> {
-    return ((await this.#transport.get("/v1/lanes")) as { lanes: readonly LiveLaneView[] }).lanes;
-  }
-
   async doctor({ overdueAfter }: DoctorOptions = {}): Promise<readonly Finding[]> {
     const query = overdueAfter === undefined ? {} : { overdueAfter: typeof overdueAfter === "number" ? `${overdueAfter}ms` : overdueAfter };
     return ((await this.#transport.get("/v1/doctor", query)) as { findings: readonly Finding[] }).findings;
-  }
-
-  async workers(): Promise<readonly LiveWorkerView[]> {
-    return ((await this.#transport.get("/v1/workers")) as { workers: readonly unknown[] }).workers.map(workerView);
   }
 
   async info(): Promise<PawlInfo> {
@@ -169,10 +170,6 @@ export class RemotePawl extends RemoteScheduler {
 
   work(options: WorkerOptions = {}): Promise<Worker> {
     return this.#workerGroup.work(options, (own) => this.#worker(own));
-  }
-
-  localWorkers(): readonly Worker[] {
-    return this.#workerGroup.workers;
   }
 
   closeOnSignal(): Promise<void> {

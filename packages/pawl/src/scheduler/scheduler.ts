@@ -20,7 +20,7 @@ import type { LimitsOperator } from "./limits/limits-view.js";
 import type { CountsOptions, JobCounts, StateCounts } from "./observe/counts.js";
 import type { DoctorOptions } from "./observe/doctor.js";
 import type { Explanation } from "./observe/explain.js";
-import type { LiveLaneView, LiveWorkerView, UnservedLane } from "./observe/lanes-and-workers.js";
+import type { Lanes, LiveWorkers } from "./observe/lanes-and-workers.js";
 import type { SeriesOptions, SeriesView } from "./observe/series.js";
 import type {
   CallOptions,
@@ -260,14 +260,10 @@ export interface Operator extends Scheduler {
   readonly tenants: Tenants;
   readonly breakers: BreakersOperator;
   readonly limits: LimitsOperator;
-  /** Lanes with ready jobs that no live worker can run, and why: no such task, tag or amount. */
-  unserved(): Promise<readonly UnservedLane[]>;
-  /** Lanes with ready jobs, and how many live workers can run them. Paused ones are left out. */
-  lanes(): Promise<readonly LiveLaneView[]>;
+  readonly lanes: Lanes;
+  readonly workers: LiveWorkers;
   /** What is wrong with the store and those who work on it: what it costs, and how to mend it. */
   doctor(options?: DoctorOptions): Promise<readonly Finding[]>;
-  /** The workers that gave a sign of life in the last 45 s, in all processes. */
-  workers(): Promise<readonly LiveWorkerView[]>;
   counts(of?: CountsOptions): Promise<StateCounts>;
   /** What happened over time, step by step: enqueued, started, succeeded, retried, died, cancelled; and what stood then. */
   series(of?: SeriesOptions): Promise<SeriesView>;

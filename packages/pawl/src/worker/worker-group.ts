@@ -8,6 +8,11 @@ import type { Worker } from "./worker.js";
 /** ms that closing may take after the handlers' time, before the process ends without it */
 const MAX_CLOSE_MS = 60_000;
 
+export interface LocalWorkers {
+  /** The workers of this process that have not stopped. */
+  local(): readonly Worker[];
+}
+
 /** The workers of an open store in this process, and how it comes to its end: the same wherever their jobs come from. */
 export class WorkerGroup {
   readonly #workers = new Set<Worker>();

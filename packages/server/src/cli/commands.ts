@@ -59,6 +59,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   { name: "audit", summary: "the audit log: list it, verify it", defaultSubcommand: "list", load: () => import("./access/audit.js") },
   { name: "workers", summary: "the workers that are live", defaultSubcommand: "list", load: () => import("./operate/workers.js") },
+  { name: "lanes", summary: "lanes with ready jobs, and how many workers serve them", load: () => import("./operate/lanes.js") },
   { name: "top", summary: "everything live, in the terminal", load: () => import("./service/top.js") },
   { name: "doctor", summary: "what is wrong, what it costs, how to mend it", load: () => import("./operate/doctor.js") },
   { name: "migrate", summary: "bring the schema up to date", load: () => import("./service/migrate.js") },

@@ -20,7 +20,7 @@ export class Readiness {
   /** Throws the reason while it is not. */
   async check(): Promise<void> {
     if (this.#stopping) throw pawlError("service_stopping");
-    for (const worker of this.pawl.localWorkers()) {
+    for (const worker of this.pawl.workers.local()) {
       const { stuck, name, overrun } = worker.status();
       if (stuck) throw pawlError("worker_stuck", { worker: name, overrun });
     }

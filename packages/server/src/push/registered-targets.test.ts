@@ -135,7 +135,7 @@ describe("a target that was registered", () => {
     await stopping;
     (delivery as Got).response.end();
     await running.result({ timeout: "60s" });
-    await expect.poll(async () => (await pawl.workers()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
+    await expect.poll(async () => (await pawl.workers.list()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
     expect((await waiting.get()).state).toBe("ready");
     expect((await waiting.explain()).reasons[0]).toMatchObject({ kind: "unserved" });
     expect(target.got).toHaveLength(1);
@@ -174,7 +174,7 @@ describe("a target that was registered", () => {
     await pawl.targets.put("bill", { url: target.url });
     expect(await pawl.jobs.wait(await pawl.enqueue("bill"), { timeout: "60s" })).toMatchObject({ state: "dead" });
     expect(await pawl.targets.get("bill")).toMatchObject({ goneAt: expect.any(Date) });
-    await expect.poll(async () => (await pawl.workers()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
+    await expect.poll(async () => (await pawl.workers.list()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
     const waits = await pawl.enqueue("bill");
     status = 200;
     expect((await pawl.targets.put("bill", { url: target.url })).secret).toBeUndefined();

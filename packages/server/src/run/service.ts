@@ -168,7 +168,7 @@ function runningService({ configuration: { settings }, pawl, worker, pusher, ope
       return stopping;
     },
     kill() {
-      for (const one of pawl.localWorkers()) one.kill();
+      for (const one of pawl.workers.local()) one.kill();
     },
   };
 }

@@ -6,7 +6,7 @@ import { wallClock } from "../../runtime/time/clock.js";
 import type { Poll } from "../../store/port/duties.js";
 import type { Store } from "../../store/port/index.js";
 import { checkDuration, checkKeys, checkObject } from "../check.js";
-import { unservedLanes } from "./lanes-and-workers.js";
+import { liveLanes } from "./lanes-and-workers.js";
 
 export interface DoctorOptions {
   /** how long a transaction may be open, a lease be over, a duty be late or a handler go on after its time before it is told; 1 minute unless set */
@@ -24,13 +24,13 @@ export async function runDoctor(store: Store, options: DoctorOptions = {}): Prom
   const poll = await store.duties.poll();
   // Its answer is from about the middle of the time it took.
   const ahead = (before + wallClock()) / 2 - poll.now;
-  const [found, lanes, live] = await Promise.all([store.checkup.look(), unservedLanes(store), store.workers.live()]);
+  const [found, lanes, live] = await Promise.all([store.checkup.look(), liveLanes(store, { unserved: true }), store.workers.live()]);
   return diagnose(
     {
       ...found,
       ahead,
       overdue: overdueOf(poll),
-      unserved: lanes.map(({ lane, why }) => ({ lane: laneInWords(lane), why })),
+      unserved: lanes.map(({ lane, why = "" }) => ({ lane: laneInWords(lane), why })),
       workers: live.map(({ name, serves: { version } }) => ({ name, ...(version === undefined ? {} : { version }) })),
       slots: live.flatMap(({ name, serves: { slots } }) => (slots === undefined ? [] : { worker: name, use: slots })),
       version: VERSION,

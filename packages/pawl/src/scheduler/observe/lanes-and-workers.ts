@@ -1,23 +1,36 @@
 import type { Lane } from "../../core/jobs/lane.js";
 import { takesJobs } from "../../core/limits/able-workers.js";
 import { type Lack, lackInWords, lacksOf, type Needs, type Serves } from "../../core/limits/capacity.js";
+import { checkName } from "../../core/values/name.js";
+import { checkBoolean, checkKeys, checkObject } from "../../core/values/option.js";
 import type { SlotUse } from "../../core/limits/slot-use.js";
 import type { Store } from "../../store/port/index.js";
-
-/** A lane with ready jobs that no live worker can run, and why. */
-export interface UnservedLane {
-  readonly lane: Lane;
-  readonly lacks: readonly Lack[];
-  /** the same for people */
-  readonly why: string;
-}
 
 /** A lane with ready jobs, and how many live workers can run them. */
 export interface LiveLaneView {
   readonly lane: Lane;
   readonly workers: number;
-  /** why none of them can */
+  /** what no live worker has that its jobs need; only where `workers` is 0 */
+  readonly lacks?: readonly Lack[];
+  /** the same for people */
   readonly why?: string;
+}
+
+export interface LanesFilter {
+  /** those that no live worker can run */
+  readonly unserved?: boolean;
+}
+
+export interface Lanes {
+  /** Lanes with ready jobs, and how many live workers can run them. Paused ones are left out. */
+  list(filter?: LanesFilter): Promise<readonly LiveLaneView[]>;
+}
+
+export interface LiveWorkers {
+  /** The workers that gave a sign of life in the last 45 s, in all processes. */
+  list(): Promise<readonly LiveWorkerView[]>;
+  /** The live worker of this name; of several, the one that started last. Undefined if there is none. */
+  get(name: string): Promise<LiveWorkerView | undefined>;
 }
 
 /** A worker that is there, as people see it. */
@@ -49,21 +62,36 @@ function slotsView({ total, inUse, overrun, stuck, tasks: [first] }: SlotUse): P
   };
 }
 
-/** Lanes that are paused are left out: they wait for something else. */
-export async function unservedLanes(store: Store): Promise<readonly UnservedLane[]> {
-  const { lanes, needsOf, workers } = await readyLanesAndWorkers(store);
-  return lanes.flatMap((lane) => {
-    const lacks = lacksOf(lane, needsOf(lane), workers);
-    return lacks.length === 0 ? [] : [{ lane, lacks, why: lacksInWords(lacks) }];
-  });
+/** The live worker of a name among all of them. */
+export function newestOf(workers: readonly LiveWorkerView[], name: string): LiveWorkerView | undefined {
+  checkName("worker name", name);
+  return workers.filter((worker) => worker.name === name).reduce<LiveWorkerView | undefined>(
+    (newest, worker) => (newest !== undefined && newest.since >= worker.since ? newest : worker),
+    undefined,
+  );
 }
 
-export async function liveLanes(store: Store): Promise<readonly LiveLaneView[]> {
+const LANES_KEYS: ReadonlySet<string> = new Set(["unserved"] satisfies (keyof LanesFilter)[]);
+
+export function checkLanesFilter(filter: LanesFilter = {}): LanesFilter {
+  checkKeys(checkObject("filter", filter), LANES_KEYS);
+  if (filter.unserved !== undefined) checkBoolean("unserved", filter.unserved);
+  return filter;
+}
+
+/** Lanes that are paused are left out: they wait for something else. */
+export async function liveLanes(store: Store, filter?: LanesFilter): Promise<readonly LiveLaneView[]> {
+  const { unserved = false } = checkLanesFilter(filter);
   const { lanes, needsOf, workers } = await readyLanesAndWorkers(store);
-  return lanes.map((lane) => {
-    const ableWorkers = workers.filter((worker) => lacksOf(lane, needsOf(lane), [worker]).length === 0).length;
-    return { lane, workers: ableWorkers, ...(ableWorkers > 0 ? {} : { why: lacksInWords(lacksOf(lane, needsOf(lane), workers)) }) };
-  });
+  const views = lanes.map((lane) => laneView(lane, needsOf(lane), workers));
+  return unserved ? views.filter((view) => view.workers === 0) : views;
+}
+
+function laneView(lane: Lane, needs: Needs, workers: readonly Serves[]): LiveLaneView {
+  const ableWorkers = workers.filter((worker) => lacksOf(lane, needs, [worker]).length === 0).length;
+  if (ableWorkers > 0) return { lane, workers: ableWorkers };
+  const lacks = lacksOf(lane, needs, workers);
+  return { lane, workers: 0, lacks, why: lacksInWords(lacks) };
 }
 
 function lacksInWords(lacks: readonly Lack[]): string {

@@ -41,7 +41,7 @@ describe("what somebody does at a store", () => {
     await fixture.pawl.enqueueMany(fails, [undefined, undefined, undefined]);
     await fixture.pawl.work();
     await expect.poll(async () => (await fixture.pawl.counts()).dead).toBe(3);
-    for (const worker of fixture.pawl.localWorkers()) await worker.stop();
+    for (const worker of fixture.pawl.workers.local()) await worker.stop();
     expect((await fixture.run("dead", "redrive", "--task", "fails", "--yes")).out).toBe("3 jobs redriven\n");
     const { entries } = await serviceOf(fixture.pawl).audit.list();
     expect(entries).toMatchObject([{ action: "dead.redrive", details: { task: "fails" } }]);

@@ -238,6 +238,9 @@ describe("pawl workers, top and doctor", () => {
     await using fixture = await CliFixture.start(options);
     await fixture.pawl.enqueue(tick);
     expect((await fixture.run("workers", "--json")).json).toEqual({ workers: [] });
+    const lane = { lane: { queue: "default", priority: 5, tenant: "default", task: "tick" }, workers: 0, lacks: [{ kind: "worker" }] };
+    expect((await fixture.run("lanes", "--unserved", "--json")).json).toEqual({ lanes: [{ ...lane, why: "no worker is live" }] });
+    expect((await fixture.run("lanes")).out).toBe("default\t5\tdefault\ttick\t0\tno worker is live\n");
     const ill = await fixture.run("doctor", "--json");
     expect([ill.exit, ill.json]).toEqual([
       EXIT.unwell,

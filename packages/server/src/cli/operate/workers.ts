@@ -7,7 +7,7 @@ export function build(command: Command, act: Act): void {
   act(
     command.command("list").alias("ls").description("the workers that gave a sign of life in the last 45 s, in all processes"),
     async ({ out, pawl }) => {
-      const workers = await (await pawl()).workers();
+      const workers = await (await pawl()).workers.list();
       out.answer({ workers }, () => {
         const now = new Date();
         out.table(
@@ -31,14 +31,4 @@ export function build(command: Command, act: Act): void {
       });
     },
   );
-  act(command.command("unserved").description("lanes with ready jobs that no live worker can run, and why"), async ({ out, pawl }) => {
-    const lanes = await (await pawl()).unserved();
-    out.answer({ unserved: lanes }, () => {
-      out.table(
-        ["queue", "priority", "tenant", "task", "why"],
-        lanes.map(({ lane, why }) => [lane.queue, lane.priority, lane.tenant, lane.task, why]),
-      );
-      if (lanes.length === 0) out.note("every lane with ready jobs has a worker");
-    });
-  });
 }

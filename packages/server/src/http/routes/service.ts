@@ -6,7 +6,6 @@ import {
   getInfo,
   getSeries,
   listLanes,
-  listUnserved,
   listWorkers,
   livez,
   openapi,
@@ -16,9 +15,8 @@ import { on, RawAnswer } from "../handler.js";
 import { openapiDocument, referencePage } from "../reference/index.js";
 
 export const service = [
-  on(listWorkers, async ({ pawl }) => ({ workers: await pawl.workers() })),
-  on(listUnserved, async ({ pawl }) => ({ lanes: await pawl.unserved() })),
-  on(listLanes, async ({ pawl }) => ({ lanes: await pawl.lanes() })),
+  on(listWorkers, async ({ pawl }) => ({ workers: await pawl.workers.list() })),
+  on(listLanes, async ({ pawl, query }) => ({ lanes: await pawl.lanes.list(query) })),
   on(getDoctor, async ({ pawl, query }) => ({ findings: await pawl.doctor(query) })),
   on(getCounts, ({ scheduler, query: { tenant, ...of } }) => (tenant === undefined ? scheduler : scheduler.forTenant(tenant)).counts(of)),
   on(getSeries, ({ pawl, query }) => pawl.series(query)),

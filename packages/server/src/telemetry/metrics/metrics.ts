@@ -83,7 +83,7 @@ function readers(
 ): Readonly<Record<MetricName, () => Iterable<Sample>>> {
   const counted = (name: MetricName) => () => bus.numbers(name);
   const ofWorkers = (figure: (status: WorkerStatus) => number) => () => [
-    { labels: {}, value: pawl.localWorkers().reduce((sum, worker) => sum + figure(worker.status()), 0) },
+    { labels: {}, value: pawl.workers.local().reduce((sum, worker) => sum + figure(worker.status()), 0) },
   ];
   return {
     pawl_jobs_enqueued_total: counted("pawl_jobs_enqueued_total"),
@@ -135,4 +135,4 @@ function readers(
   };
 }
 
-type WorkerStatus = ReturnType<ReturnType<Pawl["localWorkers"]>[number]["status"]>;
+type WorkerStatus = ReturnType<ReturnType<Pawl["workers"]["local"]>[number]["status"]>;

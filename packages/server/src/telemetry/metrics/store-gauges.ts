@@ -103,7 +103,7 @@ export class StoreGauges {
       const [depths, { breakers }, workers] = await Promise.all([
         serviceOf(this.pawl).backlog({ tenants: this.tenants() }),
         this.pawl.breakers.list({}, { limit: MAX_BREAKERS }),
-        this.pawl.workers(),
+        this.pawl.workers.list(),
       ]);
       this.#snapshot = { depths: { ...depths, rows: bounded(depths.rows) }, breakers, workers };
       this.#countDeaths(this.#snapshot.depths);

@@ -1,4 +1,4 @@
-import type { Finding, JobCounts, LiveLaneView, LiveWorkerView, PawlInfo, SeriesView, UnservedLane } from "pawl/service";
+import type { Finding, JobCounts, LiveLaneView, LiveWorkerView, PawlInfo, SeriesView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -45,41 +45,22 @@ export const listWorkers = route({
   },
 });
 
-export const listUnserved = route({
-  id: "workers.unserved",
-  method: "GET",
-  path: "/v1/unserved",
-  summary: "Lanes with ready jobs that no live worker can run, and why",
-  policy: WORKERS,
-  status: 200,
-  answer: {
-    means: "The lanes.",
-    body: openObject<{ lanes: readonly UnservedLane[] }>({
-      lanes: list(
-        Type.Object({
-          lane: Type.Object({ queue: Text, priority: Type.Integer(), tenant: Text, task: Text }),
-          lacks: list(Type.Object({ kind: Text })),
-          why: Text,
-        }),
-      ),
-    }),
-  },
-});
-
 export const listLanes = route({
   id: "lanes.list",
   method: "GET",
   path: "/v1/lanes",
   summary: "Lanes with ready jobs, and how many live workers can run them",
   policy: WORKERS,
+  query: closedObject({ unserved: optional(Type.Boolean({ description: "true: only those that no live worker can run" })) }),
   status: 200,
   answer: {
-    means: "The lanes.",
+    means: "The lanes. `lacks` and `why` say what no live worker has that the jobs need, where there is none for them.",
     body: openObject<{ lanes: readonly LiveLaneView[] }>({
       lanes: list(
         Type.Object({
           lane: Type.Object({ queue: Text, priority: Type.Integer(), tenant: Text, task: Text }),
           workers: Type.Integer(),
+          lacks: optional(list(Type.Object({ kind: Text }))),
           why: optional(Text),
         }),
       ),
