@@ -90,7 +90,7 @@ describe("pawl check", { timeout: 120_000 }, () => {
       store: "memory:",
       audit: { anchors: "anchors", key: "file:nowhere" },
       tracing: { setup: "nowhere.mjs" },
-      queues: { slow: { retri: 3 } },
+      queueDefaults: { slow: { retri: 3 } },
       tls: { cert: "cert.pem", key: "file:key.pem" },
     };
     writeFileSync(file, JSON.stringify(config));
@@ -99,7 +99,7 @@ describe("pawl check", { timeout: 120_000 }, () => {
       expect.stringMatching(/^pawl: pawl\.config\.json: audit\.key: it cannot be read: .*ENOENT/),
       expect.stringMatching(/^pawl: pawl\.config\.json: tls\.cert: ENOENT/),
       expect.stringMatching(/^pawl: pawl\.config\.json: tls\.key: .*ENOENT/),
-      expect.stringMatching(/^pawl: pawl\.config\.json: queues\.slow\.retri: there is no such option \(did you mean retry\?\)/),
+      expect.stringMatching(/^pawl: pawl\.config\.json: queueDefaults\.slow\.retri: there is no such option \(did you mean retry\?\)/),
     ];
     for (const command of ["check", "serve"]) expect(await refused(command, "--config", file)).toEqual(wrong);
   });

@@ -79,7 +79,7 @@ function isService(url: unknown): url is string {
 const SERVICE_KEYS: ReadonlySet<string> = new Set<keyof OpenOptions>([
   "tasks",
   "allowUnknownTasks",
-  "queues",
+  "queueDefaults",
   "schedules",
   "tracing",
   "onWaiting",
@@ -94,11 +94,11 @@ async function openService(url: string, options: OpenOptions): Promise<Pawl> {
   const address = new URL(url);
   // It would be in errors and logs: a key is an option, and TLS certificates are.
   if (address.username !== "" || address.password !== "") throw pawlError("store_url_invalid", { url: withoutSecrets(url) });
-  const { apiKey, tls, tasks, allowUnknownTasks, queues, schedules, tracing, onWaiting } = options;
-  if (apiKey !== undefined && (typeof apiKey !== "string" || !/^[\x21-\x7e]{1,512}$/.test(apiKey))) throw invalid("key", "it is not an API key");
+  const { apiKey, tls, tasks, allowUnknownTasks, queueDefaults, schedules, tracing, onWaiting } = options;
+  if (apiKey !== undefined && (typeof apiKey !== "string" || !/^[\x21-\x7e]{1,512}$/.test(apiKey))) throw invalid("apiKey", "it is not an API key");
   if (tls !== undefined) checkTls(tls);
   if (onWaiting !== undefined) checkFunction("onWaiting", onWaiting);
-  const serviceOptions = { apiKey, tls, tasks, allowUnknownTasks, queues, schedules, tracing, onWaiting };
+  const serviceOptions = { apiKey, tls, tasks, allowUnknownTasks, queueDefaults, schedules, tracing, onWaiting };
   const { openRemote } = await import("./remote/pawl.js");
   const { withUnsupported } = await import("./remote/unsupported.js");
   const release = keepAlive();
@@ -161,7 +161,7 @@ const OPEN_KEYS = new Set<keyof OpenOptions>([
   "allowUnknownTasks",
   "compileSchema",
   "checkTarget",
-  "queues",
+  "queueDefaults",
   "schedules",
   "app",
   "tracing",

@@ -40,7 +40,7 @@ describe("open refuses", () => {
     ["a tracing without its attempts", { tracing: { enqueue: () => undefined } }, /tracing\.attempt.*not a function/],
     ["a misspelt part of tracing", { tracing: { enqueue() {}, attempts() {} } }, /tracing\.attempts .*did you mean attempt\?/],
     ["queues that are an array", { queues: ["mail"] }, /queues.*not an object/],
-    ["a misspelt default of a queue", { queues: { mail: { timeot: 1 } } }, /queues\.mail\.timeot .*did you mean timeout\?/],
+    ["a misspelt default of a queue", { queueDefaults: { mail: { timeot: 1 } } }, /queueDefaults\.mail\.timeot .*did you mean timeout\?/],
   ])("%s", async (_, given, says) => {
     await expect(open("memory:", given as OpenOptions)).rejects.toMatchObject(refused(says));
   });

@@ -11,7 +11,7 @@ const double = task("double", { input: z.number() }, (n) => n * 2);
 
 describe("a pawl", () => {
   test("is the README's shape: open, enqueue, work, result", async () => {
-    const pawl = await open("memory:", { tasks: [double], queues: { mail: { retry: 5, timeout: "1m" } } });
+    const pawl = await open("memory:", { tasks: [double], queueDefaults: { mail: { retry: 5, timeout: "1m" } } });
     const job = await pawl.enqueue(double, 21, { queue: "mail", priority: 7, tenant: "acme", unique: "answer" });
     {
       await using worker = await pawl.work({ concurrency: 50 });
@@ -66,7 +66,7 @@ describe("a pawl", () => {
   });
 
   test("pauses and resumes queues and tasks, and lists them with their counts", async () => {
-    await using world = await openTest({ tasks: [double], queues: { mail: {} } });
+    await using world = await openTest({ tasks: [double], queueDefaults: { mail: {} } });
     const { pawl } = world;
     await pawl.queues.pause("mail");
     await pawl.tasks.pause("other");

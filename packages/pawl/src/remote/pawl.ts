@@ -38,7 +38,7 @@ import { Puller } from "./worker/puller.js";
 export interface RemoteOptions extends ServiceOptions {
   readonly tasks?: readonly AnyTask[];
   readonly allowUnknownTasks?: boolean;
-  readonly queues?: Readonly<Record<string, QueueDefaults>>;
+  readonly queueDefaults?: Readonly<Record<string, QueueDefaults>>;
   readonly schedules?: readonly CodeSchedule[];
   /** follows what this process enqueues and runs */
   readonly tracing?: Tracing;
@@ -51,13 +51,13 @@ export interface RemoteOptions extends ServiceOptions {
  * it is up: all that is said here is safe to repeat.
  */
 export async function openRemote(url: URL, options: RemoteOptions, clock: Clock): Promise<RemotePawl> {
-  const { tasks, allowUnknownTasks, queues = {}, schedules, tracing, onWaiting, ...how } = options;
+  const { tasks, allowUnknownTasks, queueDefaults = {}, schedules, tracing, onWaiting, ...how } = options;
   if (tracing !== undefined) checkTracing(tracing);
   const transport = new HttpTransport(url, how, clock);
   const wait = { clock, onWaiting };
   try {
     const registry = new TaskRegistry(tasks, { find: (name) => ({ name, options: {} }), forget: () => {} }, allowUnknownTasks);
-    const pawl = new RemotePawl(transport, registry, queues, tracing);
+    const pawl = new RemotePawl(transport, registry, queueDefaults, tracing);
     await retryUntilUp(wait, () => pawl.publish());
     for (const { name, task, options: times } of schedules ?? []) await retryUntilUp(wait, () => pawl.schedules.put(name, task as string, times));
     return pawl;

@@ -32,8 +32,8 @@ export interface SchedulerOptions {
   readonly compileSchema?: SchemaCompiler;
   /** whether jobs may be pushed to a URL; the service's own says by what its settings allow */
   readonly checkTarget?: CheckTarget;
-  /** defaults by queue */
-  readonly queues?: Readonly<Record<string, QueueDefaults>>;
+  /** defaults of jobs, by queue */
+  readonly queueDefaults?: Readonly<Record<string, QueueDefaults>>;
   /** the schedules of this code: stored when it is opened; those it had before and has no more are marked as missing */
   readonly schedules?: readonly CodeSchedule[];
   /** patterns of tasks whose inputs, outputs and failures are not shown where jobs are listed; see docs/protection.md */
@@ -75,7 +75,7 @@ export function createSchedulerDeps(
   return {
     store,
     registry: new TaskRegistry(options.tasks, new PublishedTasks(store, clock, options.compileSchema), options.allowUnknownTasks),
-    queues: checkQueues(options.queues),
+    queues: checkQueueDefaults(options.queueDefaults),
     ingestLimiter,
     enqueue: (jobs) => inOrder(() => ingestLimiter.admitAll(jobs)).then(() => enqueue(jobs)),
     enqueueOnce: (idempotencyKey, jobs) =>
@@ -175,11 +175,11 @@ function enqueuedEvent(jobs: readonly NewJob[]): Events["jobs.enqueued"] {
 
 const QUEUE_KEYS = new Set<string>(DEFAULT_KEYS);
 
-function checkQueues(queues: SchedulerOptions["queues"] = {}): Readonly<Record<string, QueueDefaults>> {
-  for (const [name, defaults] of Object.entries(checkObject("queues", queues) as Readonly<Record<string, QueueDefaults>>)) {
+function checkQueueDefaults(queueDefaults: SchedulerOptions["queueDefaults"] = {}): Readonly<Record<string, QueueDefaults>> {
+  for (const [name, defaults] of Object.entries(checkObject("queueDefaults", queueDefaults) as Readonly<Record<string, QueueDefaults>>)) {
     checkName("queue", name);
-    checkKeys(checkObject(`queues.${name}`, defaults), QUEUE_KEYS, `queues.${name}.`);
-    checkDefaults(`queues.${name}.`, defaults);
+    checkKeys(checkObject(`queueDefaults.${name}`, defaults), QUEUE_KEYS, `queueDefaults.${name}.`);
+    checkDefaults(`queueDefaults.${name}.`, defaults);
   }
-  return queues;
+  return queueDefaults;
 }

@@ -28,8 +28,8 @@ export interface Config {
   readonly worker?: { readonly concurrency?: number; readonly mostLost?: number; readonly queues?: readonly string[]; readonly name?: string };
   /** where jobs may be pushed to, and how many at a time: see docs/push.md */
   readonly push?: { readonly allow?: readonly string[]; readonly plain?: boolean; readonly concurrency?: number };
-  /** defaults by queue, as for `open` */
-  readonly queues?: Readonly<Record<string, QueueDefaults>>;
+  /** defaults of jobs by queue, as for `open` */
+  readonly queueDefaults?: Readonly<Record<string, QueueDefaults>>;
   readonly keep?: { readonly jobs?: Duration; readonly dead?: Duration; readonly series?: Duration };
   readonly shutdown?: { readonly delay?: Duration; readonly grace?: Duration };
   /** by task, how long jobs may take from due to finished ("*": all others); and how many tenants have numbers of their own */

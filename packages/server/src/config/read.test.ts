@@ -74,15 +74,15 @@ describe("the configuration", () => {
   });
 
   test.each([
-    ["mjs", "export default { store: { url: './jobs' }, components: ['api'], tasks: 'tasks/*.mjs', queues: { mail: { retry: 9 } } }"],
-    ["json", '{ "store": { "url": "./jobs" }, "components": ["api"], "tasks": "tasks/*.mjs", "queues": { "mail": { "retry": 9 } } }'],
+    ["mjs", "export default { store: { url: './jobs' }, components: ['api'], tasks: 'tasks/*.mjs', queueDefaults: { mail: { retry: 9 } } }"],
+    ["json", '{ "store": { "url": "./jobs" }, "components": ["api"], "tasks": "tasks/*.mjs", "queueDefaults": { "mail": { "retry": 9 } } }'],
   ])("is read from pawl.config.%s, whose paths are relative to it", async (extension, text) => {
     write(`pawl.config.${extension}`, text);
-    const { settings, queues } = await readConfiguration({ flags: {}, env: {}, folder: tmpdir(), file: join(folder, `pawl.config.${extension}`) });
+    const { settings, queueDefaults } = await readConfiguration({ flags: {}, env: {}, folder: tmpdir(), file: join(folder, `pawl.config.${extension}`) });
     expect(settings["store.url"]).toEqual({ kind: "folder", folder: join(folder, "jobs") });
     expect(settings.tasks).toEqual([join(folder, "tasks/*.mjs")]);
     expect(settings.components).toEqual(["api"]);
-    expect(queues).toEqual({ mail: { retry: 9 } });
+    expect(queueDefaults).toEqual({ mail: { retry: 9 } });
   });
 
   test("says all that is wrong at once, one line each: where, what, and what to do", async () => {

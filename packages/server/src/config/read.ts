@@ -24,7 +24,7 @@ export interface Configuration {
   readonly settings: Settings;
   /** who said it: a flag, a variable or a place in the file; undefined: a default */
   origin(name: SettingName): string | undefined;
-  readonly queues?: Readonly<Record<string, QueueDefaults>>;
+  readonly queueDefaults?: Readonly<Record<string, QueueDefaults>>;
   /** the configuration file, if there is one */
   readonly file?: string;
 }
@@ -44,7 +44,7 @@ export async function readConfiguration(sources: Sources): Promise<Configuration
   const loaded = await loadConfigFile(folder, sources.file ?? env.PAWL_CONFIG);
   if ("problem" in loaded) problems.push(loaded.problem);
   const file = "file" in loaded ? loaded.file : undefined;
-  const { values: fromFile, queues } = file === undefined ? { values: new Map<SettingName, RawSetting>() } : settingsInFile(file, problems);
+  const { values: fromFile, queueDefaults } = file === undefined ? { values: new Map<SettingName, RawSetting>() } : settingsInFile(file, problems);
   const settings: Partial<Record<SettingName, unknown>> = { ...SETTING_DEFAULTS, "store.url": SETTINGS["store.url"].kind.of(DEFAULT_STORE, folder) };
   const origins = new Map<SettingName, RawSetting>();
   const invalid = new Set<SettingName>();
@@ -69,7 +69,7 @@ export async function readConfiguration(sources: Sources): Promise<Configuration
   return {
     settings: settings as Settings,
     origin,
-    ...(queues === undefined ? {} : { queues }),
+    ...(queueDefaults === undefined ? {} : { queueDefaults }),
     ...(file === undefined ? {} : { file: file.path }),
   };
 }
@@ -92,13 +92,13 @@ function variableSetting(name: SettingName, { env, folder }: Sources): RawSettin
 }
 
 const GROUPS = new Set(SETTING_NAMES.filter((name) => name.includes(".")).map((name) => name.split(".")[0] as string));
-const TOP_LEVEL_NAMES = [...new Set(SETTING_NAMES.map((name) => name.split(".")[0] as string)), "queues"];
+const TOP_LEVEL_NAMES = [...new Set(SETTING_NAMES.map((name) => name.split(".")[0] as string)), "queueDefaults"];
 
 /** Takes the file apart into the settings it holds. */
 function settingsInFile(
   file: ConfigFile,
   problems: Problem[],
-): { values: Map<SettingName, RawSetting>; queues?: Readonly<Record<string, QueueDefaults>> } {
+): { values: Map<SettingName, RawSetting>; queueDefaults?: Readonly<Record<string, QueueDefaults>> } {
   const values = new Map<SettingName, RawSetting>();
   const at = (setting: string) => `${basename(file.path)}: ${setting}`;
   if (!isObject(file.value)) {
@@ -110,8 +110,9 @@ function settingsInFile(
     if (Object.hasOwn(SETTINGS, name)) values.set(name as SettingName, { where: at(name), by: "file", value, folder: file.folder });
     else problems.push({ where: at(name), what: "there is no such setting", help: didYouMean(name, names) ?? `there are ${names.join(", ")}` });
   };
-  const { queues, ...rest } = file.value;
-  if (queues !== undefined && !isObject(queues)) problems.push({ where: at("queues"), what: "it is no object", help: "write defaults by queue" });
+  const { queueDefaults, ...rest } = file.value;
+  if (queueDefaults !== undefined && !isObject(queueDefaults))
+    problems.push({ where: at("queueDefaults"), what: "it is no object", help: "write defaults by queue" });
   for (const [top, value] of Object.entries(rest)) {
     if (top === "store" && typeof value === "string") addSetting("store.url", value, TOP_LEVEL_NAMES);
     else if (!GROUPS.has(top)) addSetting(top, value, TOP_LEVEL_NAMES);
@@ -119,7 +120,7 @@ function settingsInFile(
       problems.push({ where: at(top), what: "it is no object", help: `write its settings inside: ${inside(top).join(", ")}` });
     else for (const [name, inner] of Object.entries(value)) addSetting(`${top}.${name}`, inner, inside(top));
   }
-  return { values, ...(queues === undefined ? {} : { queues: queues as Readonly<Record<string, QueueDefaults>> }) };
+  return { values, ...(queueDefaults === undefined ? {} : { queueDefaults: queueDefaults as Readonly<Record<string, QueueDefaults>> }) };
 }
 
 function inside(group: string): readonly string[] {

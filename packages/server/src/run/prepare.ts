@@ -66,7 +66,7 @@ function notesOn(task: AnyTask): readonly string[] {
   return unknownLimitPaths(task).map(({ option, reason }) => `${task.name}.${option}: ${reason}; jobs without it are not limited`);
 }
 
-function defaultsOf({ settings, queues }: Configuration): Pick<OpenOptions, "keep" | "queues"> {
+function defaultsOf({ settings, queueDefaults }: Configuration): Pick<OpenOptions, "keep" | "queueDefaults"> {
   const { "keep.jobs": finished, "keep.dead": dead, "keep.series": series } = settings;
   return {
     keep: {
@@ -74,7 +74,7 @@ function defaultsOf({ settings, queues }: Configuration): Pick<OpenOptions, "kee
       ...(dead === undefined ? {} : { dead }),
       ...(series === undefined ? {} : { series }),
     },
-    ...(queues === undefined ? {} : { queues }),
+    ...(queueDefaults === undefined ? {} : { queueDefaults }),
   };
 }
 

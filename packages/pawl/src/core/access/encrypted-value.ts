@@ -49,10 +49,10 @@ export function undecryptableText(why: UndecryptableReason): string {
 
 /** As it is recorded of a job whose input does not open. It tells nothing of what is encrypted, so that it is stored plain. */
 export function undecryptableFailure(why: UndecryptableReason): Failure {
-  return { ...failure("unreadable", `its input is encrypted, and ${undecryptableText(why)}`), code: `payload_${why}` };
+  return { ...failure("payload_undecryptable", `its input is encrypted, and ${undecryptableText(why)}`), code: `payload_${why}` };
 }
 
 /** Whether a job was put off because whoever had it lacks the key. */
 export function isLocked(recorded: Failure | undefined): boolean {
-  return recorded?.kind === "unreadable" && recorded.code === "payload_locked";
+  return recorded?.kind === "payload_undecryptable" && recorded.code === "payload_locked";
 }

@@ -27,7 +27,7 @@ export type FailureKind =
   | "interrupted"
   | "poison"
   | "undecodable"
-  | "unreadable"
+  | "payload_undecryptable"
   | "task_unknown"
   | "output_unencodable"
   | "dependency"

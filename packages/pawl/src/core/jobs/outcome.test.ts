@@ -66,7 +66,7 @@ describe("decide", () => {
     const late = { kind: "deadline", causes: [{ name: BROKE.name, message: BROKE.message }] };
     expect(judge(FAILED, { remaining: 1_000 })).toMatchObject({ next: "dead", failure: BROKE, diedOf: late });
     expect(judge({ ...FAILED, retryAfter: 9_000 }, { remaining: 5_000 })).toMatchObject({ next: "dead", failure: BROKE, diedOf: late });
-    const locked = failure("unreadable", "its key is not here");
+    const locked = failure("payload_undecryptable", "its key is not here");
     const putOff = judge({ kind: "snoozed", delay: 500, failure: locked }, { remaining: 500 });
     expect(putOff).toMatchObject({ outcome: "snoozed", next: "dead", failure: locked, diedOf: { kind: "deadline" } });
     expect(judge({ kind: "snoozed", delay: 500 }, { remaining: 500 }), "nothing went wrong with it before").not.toHaveProperty("diedOf");

@@ -44,7 +44,7 @@ describe("a spread", () => {
 
   test("can be that of a job, its task or its queue, the nearest first, and 0 is none", async () => {
     const wide = task<number, void>("wide", { spread: "1h" }, () => {});
-    const bare = bareScheduler({ tasks: [work, wide], queues: { mail: { spread: 10 } } });
+    const bare = bareScheduler({ tasks: [work, wide], queueDefaults: { mail: { spread: 10 } } });
     expect(await dueIn(bare, undefined, wide)).toBeGreaterThan(MINUTE);
     const narrow = await dueIn(bare, { spread: "1s" }, wide);
     expect(narrow).toBeGreaterThanOrEqual(0);
@@ -106,6 +106,6 @@ describe("a spread", () => {
     expect(await records()).toEqual([]);
     const wrong = task("wrong", { spread: spread as number }, () => {});
     expect(() => bareScheduler({ tasks: [wrong] })).toThrow(expect.objectContaining({ code }));
-    expect(() => bareScheduler({ queues: { mail: { spread: spread as number } } })).toThrow(expect.objectContaining({ code }));
+    expect(() => bareScheduler({ queueDefaults: { mail: { spread: spread as number } } })).toThrow(expect.objectContaining({ code }));
   });
 });

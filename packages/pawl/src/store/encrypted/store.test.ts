@@ -122,7 +122,7 @@ describe("a store in which what jobs hold is encrypted", () => {
     await other.work();
     expect(await first.result()).toMatchObject({ charged: "1" });
     const dead = await pawl.jobs.wait(second);
-    expect(dead).toMatchObject({ state: "dead", attempts: 1, failure: { kind: "unreadable", code: "payload_altered" } });
+    expect(dead).toMatchObject({ state: "dead", attempts: 1, failure: { kind: "payload_undecryptable", code: "payload_altered" } });
   });
 
   test("a master key that is none is refused when the store is opened, also where a function answers it", async () => {
@@ -175,7 +175,7 @@ describe("a store in which what jobs hold is encrypted", () => {
     await keyless.work();
     await using pawl = await start(store, [key()], [charge], { maintenance: false });
     const job = await pawl.enqueue(charge, { card: "1" });
-    const failure = { kind: "unreadable", code: "payload_locked", message: expect.stringContaining("no master key") };
+    const failure = { kind: "payload_undecryptable", code: "payload_locked", message: expect.stringContaining("no master key") };
     expect(await heard).toMatchObject({ job: job.id, outcome: "snoozed", next: "scheduled", failure });
     expect(await pawl.jobs.history(job)).toMatchObject([{ outcome: "snoozed", failure }]);
     const { reasons, text, estimatedStart } = await pawl.jobs.explain(job);

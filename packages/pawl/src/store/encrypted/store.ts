@@ -234,7 +234,7 @@ function encryptSettlement(encrypter: Encrypter, item: Settlement): Settlement {
 
 /** What a failure says may be anybody's data, but for that of a value which did not open: there the key may be missing. */
 function secretOf({ failure }: Patch): Failure | undefined {
-  return failure?.kind === "unreadable" ? undefined : failure;
+  return failure?.kind === "payload_undecryptable" ? undefined : failure;
 }
 
 async function decryptClaimed(keyStore: KeyStore, claimed: Claimed): Promise<Claimed> {

@@ -97,7 +97,7 @@ describe("the log", () => {
       {
         level: "warn",
         msg: expect.stringMatching(/^fine: put off: its input is encrypted, and this process has no master key for it; again in /),
-        class: "unreadable",
+        class: "payload_undecryptable",
       },
     ]);
   });
