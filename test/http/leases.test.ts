@@ -22,6 +22,23 @@ describe("the pull protocol", () => {
     expect((await claim([{ ...lane, tenant: "x".repeat(129), count: 1 }])).statusCode).toBe(422);
   });
 
+  test("a worker says how many handlers it runs as a number or by queue and task, and what it has as tasks need it", async () => {
+    const { id } = await api.pawl.enqueue("encode", undefined, { tenant: "acme" });
+    const body = (more: object) => ({ worker, tasks: [{ name: "encode", needs: { capabilities: ["gpu"] } }], limit: 1, wait: "10s", ...more });
+    const ask = (more: object) => api.request("POST", "/v1/leases/claim", { key: "acme-worker", body: body(more) });
+    expect((await ask({ concurrency: { queue: { default: 1 } } })).json()).toMatchObject({ code: "field_unknown", pointer: "/concurrency/queue" });
+    expect((await ask({ concurrency: "4" })).json()).toMatchObject({ code: "field_invalid", pointer: "/concurrency" });
+    expect((await ask({ concurrency: 0 })).json()).toMatchObject({ code: "field_invalid", pointer: "/concurrency" });
+    expect((await ask({ slots: { tasks: { encode: 1 } } })).json()).toMatchObject({ code: "field_unknown", pointer: "/slots" });
+    expect((await ask({ capabilities: ["gpu"] })).json()).toMatchObject({ code: "field_unknown", pointer: "/capabilities" });
+    expect((await ask({ wait: 0 })).json(), "without the capability").toEqual({ leases: [] });
+    const { leases } = (await ask({ concurrency: { total: 4, tasks: { encode: 2 } }, provides: { capabilities: ["gpu"] } })).json();
+    const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(leases).toMatchObject([{ now: iso, jobs: [{ id, dueAt: iso }] }]);
+    expect((await api.pawl.workers.get("python"))?.concurrency).toEqual({ total: 4, tasks: { encode: 2 } });
+    expect((await api.pawl.workers.get("python"))?.provides).toEqual({ capabilities: ["gpu"], resources: {} });
+  });
+
   test("a worker of one tenant can hold no jobs of another", async () => {
     const heldJobs = [{ ...lane, tenant: "Müller & Söhne", count: 1 }];
     const body = { worker, tasks: [{ name: "resize" }], limit: 1, heldJobs };

@@ -12,7 +12,11 @@ export function claimAnswer(leases: readonly RemoteLease[], arrivedAt: number): 
 /** How long ago a lease began is told by when the request came: the worker knows when it sent it, and so is never too late. */
 function leaseText({ lease, claimedAt, now, duration, suspect, jobs }: RemoteLease, arrivedAt: number, at: number): string {
   const after = Math.floor(claimedAt - arrivedAt);
-  return `{"lease":"${lease}","beganAfter":${after},"now":${Math.round(now + at - claimedAt)},"duration":${duration},"suspect":${suspect},"jobs":[${jobs.map(jobText).join(",")}]}`;
+  return `{"lease":"${lease}","beganAfter":${after},"now":"${isoTime(now + at - claimedAt)}","duration":${duration},"suspect":${suspect},"jobs":[${jobs.map(jobText).join(",")}]}`;
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
 }
 
 function jobText({ id, lane, input, options, dueAt, attempts, crashes, timeout }: LeasedJob): string {
@@ -24,7 +28,7 @@ function jobText({ id, lane, input, options, dueAt, attempts, crashes, timeout }
     tenant: lane.tenant,
     attempt: attempts + 1,
     timeout,
-    dueAt,
+    dueAt: isoTime(dueAt),
     crashes,
     ...(options === undefined ? {} : { options }),
   };

@@ -71,8 +71,15 @@ test("log lines are, too", async () => {
   expect(Math.max(...calls.map(({ body = "" }) => Buffer.byteLength(body)))).toBeLessThan(4.5 * 1_048_576);
 });
 
-const job = { id: JOB, task: "t", queue: "q", priority: 5, tenant: "x", attempt: 1, dueAt: 0, crashes: 0 };
-const claimed = (lease: string) => ({ leases: [{ lease, now: 0, beganAfter: 0, suspect: false, jobs: [job] }] });
+const job = { id: JOB, task: "t", queue: "q", priority: 5, tenant: "x", attempt: 1, dueAt: "2026-11-15T12:00:00.000Z", crashes: 0 };
+const claimed = (lease: string) => ({ leases: [{ lease, now: "2026-11-15T12:00:01.000Z", beganAfter: 0, suspect: false, jobs: [job] }] });
+
+test("times of the answer to a claim are instants", async () => {
+  const { pull } = pulling(() => claimed("1"));
+  expect(await pull.claim({}, {})).toMatchObject([
+    { claimed: { now: Date.UTC(2026, 10, 15, 12, 0, 1), jobs: [{ dueAt: Date.UTC(2026, 10, 15, 12) }] } },
+  ]);
+});
 
 test("a late settlement does not take its job's new lease away", async () => {
   let next = 0;

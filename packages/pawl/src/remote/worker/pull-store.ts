@@ -42,8 +42,9 @@ export class PullStore {
     const { leases } = (await this.#send("/v1/leases/claim", this.#bodyOf(request), call)) as { leases: readonly PulledLease[] };
     const here = this.#transport.clock.monotonic();
     return leases.map(({ lease, now, beganAfter, suspect, jobs }) => {
-      this.#clock = { store: now, here };
-      return { claimed: { lease, now, jobs: jobs.map((job) => this.#toClaimedJob(lease, job)) }, beganAfter, suspect };
+      const storeNow = Date.parse(now);
+      this.#clock = { store: storeNow, here };
+      return { claimed: { lease, now: storeNow, jobs: jobs.map((job) => this.#toClaimedJob(lease, job)) }, beganAfter, suspect };
     });
   }
 
@@ -137,7 +138,7 @@ export class PullStore {
   ): ClaimedJob {
     this.#leaseOf.set(id, lease);
     const text = undecryptable === true ? undefined : JSON.stringify(input);
-    return { id, lane: { queue, priority, tenant, task }, input: text, options, dueAt, attempts: attempt - 1, crashes };
+    return { id, lane: { queue, priority, tenant, task }, input: text, options, dueAt: Date.parse(dueAt), attempts: attempt - 1, crashes };
   }
 
   #at(job: JobId): { readonly lease: LeaseId; readonly job: JobId } {

@@ -10,8 +10,8 @@ export interface PulledLease {
   readonly lease: LeaseId;
   /** ms after the request arrived at which it began; less than nothing, if it was waiting */
   readonly beganAfter: number;
-  /** the store's clock, ms since 1970 */
-  readonly now: number;
+  /** the store's clock, ISO 8601 */
+  readonly now: string;
   /** ms within which it must be renewed */
   readonly duration: number;
   readonly suspect: boolean;
@@ -29,7 +29,8 @@ export interface PulledJob {
   readonly undecryptable?: true;
   /** ms after which its handler should be stopped */
   readonly timeout: number;
-  readonly dueAt: number;
+  /** ISO 8601 */
+  readonly dueAt: string;
   readonly crashes: number;
   readonly options?: JobOptions;
 }

@@ -27,6 +27,7 @@ import {
   QueueName,
   TaskName,
   TenantName,
+  Time,
   text,
 } from "../schemas.js";
 
@@ -136,7 +137,7 @@ export const claim = route({
         Type.Object({
           lease: Type.String(),
           beganAfter: Type.Number({ description: "ms after the request arrived at which it began; less than nothing, if it was waiting" }),
-          now: Type.Number({ description: "the store's clock, ms since 1970" }),
+          now: as<string>({ ...Time, description: "the store's clock" }),
           duration: Type.Number({ description: "ms within which it must be renewed" }),
           suspect: Type.Boolean({ description: "its job took workers down before: run it alone" }),
           jobs: list(
@@ -150,7 +151,7 @@ export const claim = route({
               input: Anything,
               undecryptable: optional(Type.Boolean()),
               timeout: Type.Integer({ description: "ms after which its handler should be stopped, and the job settled as failed" }),
-              dueAt: Type.Number(),
+              dueAt: Time,
               crashes: Type.Integer(),
               options: optional(Type.Object({})),
             }),
