@@ -96,7 +96,7 @@ test("S54: a purge whose service dies before its job is told to begin is carried
   expect(await serviceOf(world.pawl).purges.list()).toMatchObject([{ tenant: "acme" }]);
   await world.advance("61s");
   expect(await serviceOf(world.pawl).purges.list()).toEqual([]);
-  expect((await world.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
+  expect((await world.pawl.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
   await world.close();
 });
 
@@ -105,8 +105,8 @@ test("S54: a purge whose service dies before it is noted does nothing, and leave
   expect(status).toBe(500);
   await world.advance("61s");
   expect(await serviceOf(world.pawl).purges.list()).toEqual([]);
-  expect((await world.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
-  expect((await world.jobs.list({ task: "pawl.purge" })).jobs).toMatchObject([{ state: "succeeded" }]);
+  expect((await world.pawl.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
+  expect((await world.pawl.jobs.list({ task: "pawl.purge" })).jobs).toMatchObject([{ state: "succeeded" }]);
   await world.close();
 });
 

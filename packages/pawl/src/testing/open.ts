@@ -1,7 +1,6 @@
 import { type Duration, milliseconds } from "../core/values/duration.js";
 import { type Pawl, type PawlOptions, startPawl } from "../pawl.js";
 import type { StateCounts } from "../scheduler/observe/counts.js";
-import type { Jobs } from "../scheduler/scheduler.js";
 import { memoryStore } from "../store/memory/index.js";
 import type { Store } from "../store/port/index.js";
 import type { WorkerOptions } from "../worker/options.js";
@@ -18,7 +17,6 @@ export interface TestOptions extends PawlOptions, VirtualClockOptions {
 /** A pawl in memory whose time is yours. */
 export interface TestPawl extends AsyncDisposable {
   readonly pawl: Pawl;
-  readonly jobs: Jobs;
   readonly clock: VirtualClock;
   readonly worker: Worker | undefined;
   /** Lets everything happen that can happen now. */
@@ -58,7 +56,6 @@ export async function openTest(options: TestOptions = {}): Promise<TestPawl> {
 
   const test: TestPawl = {
     pawl,
-    jobs: pawl.jobs,
     clock,
     worker,
     idle: () => realTimeWait.settle(),

@@ -89,16 +89,16 @@ describe("limits of a task", () => {
     await using world = await openTest({ tasks: [call], work: false });
     await expect(world.pawl.enqueue(call, { account: "a" })).rejects.toMatchObject({ code: "limit_key_invalid" });
     await expect(world.pawl.enqueueMany(call, [{ account: "a" }])).rejects.toMatchObject({ code: "limit_key_invalid", details: { stored: 0 } });
-    expect((await world.jobs.list()).jobs).toEqual([]);
+    expect((await world.pawl.jobs.list()).jobs).toEqual([]);
   });
 
   it("are known to producers that have no more than the name, where the key is a field", async () => {
     const call = task("call", { limits: [{ name: "account", key: "account", concurrency: 1 }] }, (_: LimitedCall) => {});
     await using world = await openTest({ tasks: [call], work: false });
     const { id } = await world.pawl.enqueue("call", { account: "a" });
-    expect((await world.jobs.get(id)).limits).toEqual([{ limit: "account", key: "a", rule: { concurrency: 1 } }]);
+    expect((await world.pawl.jobs.get(id)).limits).toEqual([{ limit: "account", key: "a", rule: { concurrency: 1 } }]);
     const free = await world.pawl.enqueue("call", { account: "a" }, { limitKeys: { account: null } });
-    expect((await world.jobs.get(free)).limits).toBeUndefined();
+    expect((await world.pawl.jobs.get(free)).limits).toBeUndefined();
     await expect(world.pawl.enqueue("call", { account: "a" }, { limitKeys: { acount: "b" } })).rejects.toMatchObject({ code: "option_invalid" });
   });
 
