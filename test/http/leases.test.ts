@@ -13,7 +13,9 @@ describe("the pull protocol", () => {
   afterAll(() => api[Symbol.asyncDispose]());
 
   const claim = (heldJobs: readonly object[]) =>
-    api.request("POST", "/v1/leases/claim", { body: { worker, tasks: [{ name: "resize" }], limit: 1, concurrency: { tasks: { resize: 1 } }, heldJobs } });
+    api.request("POST", "/v1/leases/claim", {
+      body: { worker, tasks: [{ name: "resize" }], limit: 1, concurrency: { tasks: { resize: 1 } }, heldJobs },
+    });
   const lane = { task: "resize", queue: "default", priority: 5, tenant: "default" };
 
   test("a worker can name the lanes of all jobs it can have, whoever enqueued them", async () => {

@@ -62,7 +62,10 @@ describeOn("embedded18", () => {
         "needs gpu: no live worker that has its task has the capability gpu",
         "takes 3: it needs 3 of memory, and the live workers that have its task have 1 at most",
       ]);
-      await fixture.worker({ ...STEADY_LEASES.work, name: "fast", provides: { capabilities: ["gpu"], resources: { memory: 3 } } }, STEADY_LEASES.open);
+      await fixture.worker(
+        { ...STEADY_LEASES.work, name: "fast", provides: { capabilities: ["gpu"], resources: { memory: 3 } } },
+        STEADY_LEASES.open,
+      );
       await fixture.drained();
       expect(await whys()).toEqual([]);
       expect((await fixture.pawl.workers.list()).map(({ name }) => name)).toEqual(["fast", "plain"]);

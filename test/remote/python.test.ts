@@ -33,7 +33,7 @@ describe.skipIf(missing)(`the worker in Python${missing ? " (skipped: there is n
       await store.enqueue("resize", { width: 2 });
       const [code] = await new Promise<readonly [number | null]>((resolve) => worker.once("exit", (status) => resolve([status])));
       expect(code, said).toBe(0);
-      expect(await store.workers()).toEqual([]);
+      expect(await store.workers.list()).toEqual([]);
     } finally {
       worker.kill("SIGKILL");
     }

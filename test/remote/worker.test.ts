@@ -163,7 +163,7 @@ describeBoth("a worker", (opening) => {
     await stopped;
     expect(await store.jobs.get(first.id)).toMatchObject({ state: "succeeded", output: "done" });
     expect(await store.jobs.get(second.id)).toMatchObject({ state: "ready", attempts: 0, crashes: 0 });
-    expect(await store.workers()).toEqual([]);
+    expect(await store.workers.list()).toEqual([]);
   });
 
   test("runs many jobs, each of them once", async () => {

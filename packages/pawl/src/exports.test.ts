@@ -146,10 +146,11 @@ describe("all doors together", () => {
       TaskView TenantView BackfillReport PreviewedTick ScheduleChanges ScheduleReference Schedules GroupSeries SeriesOptions
       SeriesPointView SeriesView CheckTarget TargetWithSecret TargetOptions TargetReference Targets TargetView TaskDefinition
       Tasks ExportEntry PurgeOptions PurgeProgress PurgeView Purges Tenants EnqueueSpan TracedEnqueue Tracing LiveLaneView
-      LiveWorkerView UnservedLane LogView rolesScript rolesScriptForPsql isMasterKey RemoteClaimRequest LeasedJob RemoteLease
-      Host HostedTask HostOptions HostRenewal checkAttemptOutcome HeldJobs REPORTED_FAILURE_KINDS AttemptOutcome
-      ReportedFailure ReportedFailureKind AttemptReport ReportedOutcome TaskRunOptions PulledResults PulledOutcome PulledJob
-      PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService
+      LiveWorkerView Lanes LanesFilter LiveWorkers LocalWorkers LogView rolesScript rolesScriptForPsql isMasterKey
+      RemoteClaimRequest LeasedJob RemoteLease Host HostedTask HostOptions HostRenewal checkAttemptOutcome HeldJobs
+      REPORTED_FAILURE_KINDS AttemptOutcome ReportedFailure ReportedFailureKind AttemptReport ReportedOutcome TaskRunOptions
+      PulledResults PulledOutcome PulledJob PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher
+      serviceOf PawlService attachService
       ",
         "pawl/store": "Store ApiKeyStore AuditStore DataKeyStore PurgeStore ReplyStore BatchStore BreakerStore DeadStore DirectHandoff
       DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore EventStore ExplainStore SeriesStore

@@ -39,7 +39,7 @@ describe("open refuses", () => {
     ["statements prepared otherwise", { postgres: { prepare: true } }, /postgres\.prepare/],
     ["a tracing without its attempts", { tracing: { enqueue: () => undefined } }, /tracing\.attempt.*not a function/],
     ["a misspelt part of tracing", { tracing: { enqueue() {}, attempts() {} } }, /tracing\.attempts .*did you mean attempt\?/],
-    ["queues that are an array", { queues: ["mail"] }, /queues.*not an object/],
+    ["queue defaults that are an array", { queueDefaults: ["mail"] }, /queueDefaults.*not an object/],
     ["a misspelt default of a queue", { queueDefaults: { mail: { timeot: 1 } } }, /queueDefaults\.mail\.timeot .*did you mean timeout\?/],
   ])("%s", async (_, given, says) => {
     await expect(open("memory:", given as OpenOptions)).rejects.toMatchObject(refused(says));

@@ -78,7 +78,12 @@ describe("the configuration", () => {
     ["json", '{ "store": { "url": "./jobs" }, "components": ["api"], "tasks": "tasks/*.mjs", "queueDefaults": { "mail": { "retry": 9 } } }'],
   ])("is read from pawl.config.%s, whose paths are relative to it", async (extension, text) => {
     write(`pawl.config.${extension}`, text);
-    const { settings, queueDefaults } = await readConfiguration({ flags: {}, env: {}, folder: tmpdir(), file: join(folder, `pawl.config.${extension}`) });
+    const { settings, queueDefaults } = await readConfiguration({
+      flags: {},
+      env: {},
+      folder: tmpdir(),
+      file: join(folder, `pawl.config.${extension}`),
+    });
     expect(settings["store.url"]).toEqual({ kind: "folder", folder: join(folder, "jobs") });
     expect(settings.tasks).toEqual([join(folder, "tasks/*.mjs")]);
     expect(settings.components).toEqual(["api"]);

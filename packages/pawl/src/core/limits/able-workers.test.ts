@@ -9,7 +9,12 @@ const NOW = Date.UTC(2030, 0, 1);
 const LANE: Lane = { queue: "mail", priority: 5, tenant: "acme", task: "send" };
 const SECOND = 1_000;
 
-const serves = (more: Partial<Serves> = {}): Serves => ({ tasks: ["send"], provides: { capabilities: [], resources: {} }, concurrency: { total: 2 }, ...more });
+const serves = (more: Partial<Serves> = {}): Serves => ({
+  tasks: ["send"],
+  provides: { capabilities: [], resources: {} },
+  concurrency: { total: 2 },
+  ...more,
+});
 const handler = (ranFor: number, more: Partial<RunningHandler> = {}): RunningHandler => ({
   task: "send",
   since: NOW - ranFor,

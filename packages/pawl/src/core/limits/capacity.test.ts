@@ -29,14 +29,7 @@ describe("why nobody runs the jobs of a lane", () => {
       [providing({ resources: { memory: 1 } }), ANY],
     ],
     ["it needs 1 of disk, and the live workers that have its task have 0 at most", { resources: { disk: 1 } }, [ANY]],
-    [
-      "no one live worker has all of gpu, memory",
-      NEEDS,
-      [
-        providing({ capabilities: [] }),
-        providing({ resources: { memory: 1 } }),
-      ],
-    ],
+    ["no one live worker has all of gpu, memory", NEEDS, [providing({ capabilities: [] }), providing({ resources: { memory: 1 } })]],
   ];
   test.each(cases)("%s", (words, needs, workers) => {
     expect(lacksOf(LANE, needs, workers).map(lackInWords)).toEqual([words]);
@@ -49,7 +42,9 @@ describe("why nobody runs the jobs of a lane", () => {
 
   test("nothing, if one worker has all it takes", () => {
     expect(lacksOf(LANE, NEEDS, [providing({ capabilities: [] }), ANY])).toEqual([]);
-    expect(lacksOf(LANE, {}, [{ ...ANY, queues: ["films"], priorities: [5], tenants: ["acme"], provides: { capabilities: [], resources: {} } }])).toEqual([]);
+    expect(
+      lacksOf(LANE, {}, [{ ...ANY, queues: ["films"], priorities: [5], tenants: ["acme"], provides: { capabilities: [], resources: {} } }]),
+    ).toEqual([]);
   });
 
   test("names of an object's own kind are names like any other", () => {

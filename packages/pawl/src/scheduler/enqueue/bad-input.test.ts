@@ -177,6 +177,6 @@ describe("a process that registers", () => {
     [{ mail: { queue: "other" } }, "option_invalid"],
     [{ mail: null }, "option_invalid"],
   ])("queues of %o are refused at once", (queues, code) => {
-    expect(() => bareScheduler({ queues: queues as never })).toThrow(expect.objectContaining({ code }));
+    expect(() => bareScheduler({ queueDefaults: queues as never })).toThrow(expect.objectContaining({ code }));
   });
 });

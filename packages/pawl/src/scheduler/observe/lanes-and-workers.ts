@@ -1,9 +1,9 @@
 import type { Lane } from "../../core/jobs/lane.js";
 import { takesJobs } from "../../core/limits/able-workers.js";
 import { type Lack, lackInWords, lacksOf, type Needs, type Serves } from "../../core/limits/capacity.js";
+import type { SlotUse } from "../../core/limits/slot-use.js";
 import { checkName } from "../../core/values/name.js";
 import { checkBoolean, checkKeys, checkObject } from "../../core/values/option.js";
-import type { SlotUse } from "../../core/limits/slot-use.js";
 import type { Store } from "../../store/port/index.js";
 
 /** A lane with ready jobs, and how many live workers can run them. */
@@ -65,10 +65,9 @@ function slotsView({ total, inUse, overrun, stuck, tasks: [first] }: SlotUse): P
 /** The live worker of a name among all of them. */
 export function newestOf(workers: readonly LiveWorkerView[], name: string): LiveWorkerView | undefined {
   checkName("worker name", name);
-  return workers.filter((worker) => worker.name === name).reduce<LiveWorkerView | undefined>(
-    (newest, worker) => (newest !== undefined && newest.since >= worker.since ? newest : worker),
-    undefined,
-  );
+  return workers
+    .filter((worker) => worker.name === name)
+    .reduce<LiveWorkerView | undefined>((newest, worker) => (newest !== undefined && newest.since >= worker.since ? newest : worker), undefined);
 }
 
 const LANES_KEYS: ReadonlySet<string> = new Set(["unserved"] satisfies (keyof LanesFilter)[]);

@@ -117,13 +117,24 @@ describe("capabilities", () => {
   });
 
   test("workers are known to each other by what they serve, for as long as they live", async () => {
-    await open([film, mail], { name: "plain", queues: ["default"], provides: { capabilities: ["eu"], resources: { cpu: 2 } }, concurrency: { total: 3, tasks: { film: 1 } } });
+    await open([film, mail], {
+      name: "plain",
+      queues: ["default"],
+      provides: { capabilities: ["eu"], resources: { cpu: 2 } },
+      concurrency: { total: 3, tasks: { film: 1 } },
+    });
     const other = await world.pawl.work({ name: "other", tasks: ["mail"] });
     await world.advance("10m");
     const live = await world.pawl.workers.list();
     expect(live).toMatchObject([
       { name: "other", tasks: ["mail"], provides: { capabilities: [], resources: {} }, concurrency: { total: 10 } },
-      { name: "plain", tasks: ["film", "mail"], queues: ["default"], provides: { capabilities: ["eu"], resources: { cpu: 2 } }, concurrency: { total: 3, tasks: { film: 1 } } },
+      {
+        name: "plain",
+        tasks: ["film", "mail"],
+        queues: ["default"],
+        provides: { capabilities: ["eu"], resources: { cpu: 2 } },
+        concurrency: { total: 3, tasks: { film: 1 } },
+      },
     ]);
     const stopping = other.stop();
     await world.advance("1s");

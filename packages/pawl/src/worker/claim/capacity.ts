@@ -19,11 +19,7 @@ export interface CapacityDeps {
 }
 
 /** None, if nothing that is served needs anything. */
-export function capacityOf(
-  { tasks: served, provides }: WorkerSettings,
-  tasks: ReadonlyMap<string, AnyTask>,
-  clock: Clock,
-): Capacity | undefined {
+export function capacityOf({ tasks: served, provides }: WorkerSettings, tasks: ReadonlyMap<string, AnyTask>, clock: Clock): Capacity | undefined {
   const needs = new Map(
     served.flatMap((task) => {
       const taskNeeds = tasks.get(task)?.options.needs;

@@ -48,8 +48,7 @@ export interface HostedTask extends Pick<TaskOptions, "retry" | "timeout" | "atM
 }
 
 /** What it serves and has, as a worker here would be told by its options; said with every claim, since any process may hear it. */
-export interface RemoteClaimRequest
-  extends Pick<WorkerOptions, "concurrency" | "queues" | "priorities" | "tenants" | "provides" | "reserve"> {
+export interface RemoteClaimRequest extends Pick<WorkerOptions, "concurrency" | "queues" | "priorities" | "tenants" | "provides" | "reserve"> {
   readonly tasks: readonly HostedTask[];
   /** jobs at most */
   readonly limit: number;
