@@ -26,19 +26,22 @@ describe("the pull protocol", () => {
 
   test("a worker says how many handlers it runs as a number or by queue and task, and what it has as tasks need it", async () => {
     const { id } = await api.pawl.enqueue("encode", undefined, { tenant: "acme" });
-    const body = (more: object) => ({ worker, tasks: [{ name: "encode", needs: { capabilities: ["gpu"] } }], limit: 1, wait: "10s", ...more });
+    const encoder = { name: "encoder", instance: "00000000-0000-4000-8000-00000000000b" };
+    const body = (more: object) => ({ worker: encoder, tasks: [{ name: "encode", needs: { capabilities: ["gpu"] } }], limit: 1, wait: "10s", ...more });
     const ask = (more: object) => api.request("POST", "/v1/leases/claim", { key: "acme-worker", body: body(more) });
     expect((await ask({ concurrency: { queue: { default: 1 } } })).json()).toMatchObject({ code: "field_unknown", pointer: "/concurrency/queue" });
     expect((await ask({ concurrency: "4" })).json()).toMatchObject({ code: "field_invalid", pointer: "/concurrency" });
     expect((await ask({ concurrency: 0 })).json()).toMatchObject({ code: "field_invalid", pointer: "/concurrency" });
     expect((await ask({ slots: { tasks: { encode: 1 } } })).json()).toMatchObject({ code: "field_unknown", pointer: "/slots" });
     expect((await ask({ capabilities: ["gpu"] })).json()).toMatchObject({ code: "field_unknown", pointer: "/capabilities" });
-    expect((await ask({ wait: 0 })).json(), "without the capability").toEqual({ leases: [] });
+    const plain = { name: "plain", instance: "00000000-0000-4000-8000-00000000000c" };
+    expect((await ask({ worker: plain, wait: 0 })).json(), "without the capability").toEqual({ leases: [] });
     const { leases } = (await ask({ concurrency: { total: 4, tasks: { encode: 2 } }, provides: { capabilities: ["gpu"] } })).json();
     const iso = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(leases).toMatchObject([{ now: iso, jobs: [{ id, dueAt: iso }] }]);
-    expect((await api.pawl.workers.get("python"))?.concurrency).toEqual({ total: 4, tasks: { encode: 2 } });
-    expect((await api.pawl.workers.get("python"))?.provides).toEqual({ capabilities: ["gpu"], resources: {} });
+    await expect
+      .poll(() => api.pawl.workers.get("encoder"))
+      .toMatchObject({ concurrency: { total: 4, tasks: { encode: 2 } }, provides: { capabilities: ["gpu"], resources: {} } });
   });
 
   test("a worker of one tenant can hold no jobs of another", async () => {
