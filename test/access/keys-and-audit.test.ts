@@ -134,37 +134,37 @@ for (const server of ["embedded18", "debian15"] as const satisfies readonly Serv
 
       test("names an entry that was edited", async () => {
         await tamper("update pawl.audit set body = replace(body, 'key:a', 'key:b') where seq = 4");
-        expect(await verify()).toEqual({ exit: 1, out: "edited broken_at=4 in the log of tenant acme\n" });
+        expect(await verify()).toEqual({ exit: 5, out: "edited broken_at=4 in the log of tenant acme\n" });
       });
 
       test("names the place where an entry was removed", async () => {
         await tamper("delete from pawl.audit where seq = 4");
-        expect(await verify()).toEqual({ exit: 1, out: "missing broken_at=5 in the log of tenant acme\n" });
+        expect(await verify()).toEqual({ exit: 5, out: "missing broken_at=5 in the log of tenant acme\n" });
       });
 
       test("finds an end that was cut off, by the head", async () => {
         await tamper("delete from pawl.audit where seq > 7");
-        expect(await verify(false)).toEqual({ exit: 1, out: "head_mismatch broken_at=8 in the log of tenant acme\n" });
+        expect(await verify(false)).toEqual({ exit: 5, out: "head_mismatch broken_at=8 in the log of tenant acme\n" });
       });
 
       test("finds an end that was cut off together with its head, by the anchors", async () => {
         await tamper("delete from pawl.audit where seq > 7");
         await tamper("update pawl.audit_head h set seq = a.seq, hash = a.hash, prev = a.prev from pawl.audit a where a.seq = 7");
         expect((await verify(false)).exit, "nothing else can").toBe(0);
-        expect(await verify()).toEqual({ exit: 1, out: "anchor_mismatch broken_at=8 in the log of tenant acme\n" });
+        expect(await verify()).toEqual({ exit: 5, out: "anchor_mismatch broken_at=8 in the log of tenant acme\n" });
       });
 
       test("finds a log that a superuser wrote anew, by the anchors", async () => {
         await tamper("delete from pawl.audit; delete from pawl.audit_head");
         for (let n = 0; n < 12; n++) await serviceOf(pawl).audit.record({ ...ENTRY, actor: "key:b" });
         expect((await verify(false)).exit).toBe(0);
-        expect(await verify()).toEqual({ exit: 1, out: "anchor_mismatch broken_at=10 in the log of tenant acme\n" });
+        expect(await verify()).toEqual({ exit: 5, out: "anchor_mismatch broken_at=10 in the log of tenant acme\n" });
       });
 
       test("finds anchors that were tampered with", async () => {
         const file = join(folder, "anchors");
         writeFileSync(file, readFileSync(file, "utf8").replace('"acme",10', '"acme",9'));
-        expect(await verify()).toMatchObject({ exit: 1, out: expect.stringContaining("anchors_broken_at=1") });
+        expect(await verify()).toMatchObject({ exit: 5, out: expect.stringContaining("anchors_broken_at=1") });
       });
     });
   });

@@ -247,7 +247,7 @@ describe("every command, with --json", () => {
 
 /** Of no store, or with tests of their own on all three. */
 const ELSEWHERE = [
-  ...["dev", "serve", "check", "completion", "bench", "demo"],
+  ...["dev", "serve", "check", "completion", "demo"],
   ...["series show", "tenants export", "tenants purge", "encryption status", "encryption rewrap", "encryption rotate"],
 ];
 

@@ -64,6 +64,5 @@ export const COMMANDS: readonly CommandEntry[] = [
   { name: "doctor", summary: "what is wrong, what it costs, how to mend it", load: () => import("./operate/doctor.js") },
   { name: "migrate", summary: "bring the schema up to date", load: () => import("./service/migrate.js") },
   { name: "completion", summary: "completion for bash, zsh or fish", load: () => import("./service/completion.js") },
-  { name: "bench", summary: "measure, beside the peers (from a clone)", load: () => import("./service/bench.js") },
   { name: "demo", summary: "run a small shop's jobs and watch them move", load: () => import("./service/demo-command.js") },
 ];

@@ -7,10 +7,12 @@ export const EXIT = {
   usage: 2,
   unknown: 3,
   unconfirmed: 4,
-  /** `doctor` found something */
-  unwell: 5,
-  /** what was waited for ended dead or cancelled */
+  /** a check found something: `doctor`, `migrate --check`, `audit verify` */
+  found: 5,
+  /** the job that was waited for ended dead or cancelled */
   died: 6,
+  /** the job was unfinished when its `--wait` was over */
+  unfinished: 7,
   /** a process was told to stop, and handlers had not ended when their time was up: EX_SOFTWARE */
   unended: LOST_HANDLER_EXIT_CODES.unended,
   /** a worker of the process is stuck, and another process is to take its place: EX_TEMPFAIL */

@@ -69,7 +69,7 @@ function rowOf({ seq, at, actor, action, subject, outcome, address }: AuditView)
   return [String(seq), new Date(at).toISOString(), actor, action, subject ?? "", outcome, address ?? ""];
 }
 
-/** Exit code 1 where anything is wrong, so that a nightly job notices. */
+/** Exit code 5 where anything is wrong, so that a nightly job notices. */
 async function verify({ out, pawl }: CommandSession, { anchors: file, key }: VerifyAuditFlags): Promise<ExitCode> {
   const anchors = await anchorsOf(file, key);
   const report = await serviceOf(await pawl()).audit.verify({ anchors: anchors?.anchoredHeads ?? [] });
@@ -85,7 +85,7 @@ async function verify({ out, pawl }: CommandSession, { anchors: file, key }: Ver
       );
     if (report.caveat !== undefined) out.note(`${report.caveat}${anchors === undefined ? ": --anchors and --key" : ""}`);
   });
-  return ok ? EXIT.done : EXIT.failed;
+  return ok ? EXIT.done : EXIT.found;
 }
 
 async function anchorsOf(file: string | undefined, key: string | undefined): Promise<AnchorReport | undefined> {

@@ -5,7 +5,7 @@ import { CliError, EXIT, type ExitCode, interrupted, usage } from "../exit.js";
 import { gather, json, whole } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import { plural } from "../text.js";
-import { followJob } from "./job-watch.js";
+import { followJob, waitMs } from "./job-watch.js";
 import { linesOf } from "./read-lines.js";
 
 interface EnqueueFlags {
@@ -22,6 +22,7 @@ interface EnqueueFlags {
   readonly dependsOn?: readonly string[];
   readonly timeout?: string;
   readonly watch?: boolean;
+  readonly wait?: string;
 }
 
 export function build(command: Command, act: Act): void {
@@ -40,7 +41,8 @@ export function build(command: Command, act: Act): void {
     .option("--idempotency-key <id>", "repeating this command within a day makes no second job; with --lines, it goes on where it stopped")
     .option("--depends-on <id>", "wait for this job to succeed; may be repeated", gather)
     .option("--timeout <time>", "how long one attempt may take")
-    .option("-w, --watch", "follow it until it is finished");
+    .option("-w, --watch", "follow it until it is finished")
+    .option("--wait <time>", `follow it for this long at most; exit code ${EXIT.unfinished} if it is unfinished then`);
   act<EnqueueFlags>(command, enqueue);
 }
 
@@ -59,6 +61,7 @@ async function enqueue(session: CommandSession, flags: EnqueueFlags, task: strin
         ? undefined
         : json("the input", await textOf(session, flags.input));
   const { unique, idempotencyKey } = flags;
+  const maxWait = waitMs(flags.wait);
   const options = {
     ...optionsOf(flags),
     ...(unique === undefined ? {} : { unique }),
@@ -66,9 +69,9 @@ async function enqueue(session: CommandSession, flags: EnqueueFlags, task: strin
   };
   const pawl = await session.pawl();
   const job = await pawl.enqueue(task, input, options);
-  if (flags.watch === true) {
+  if (flags.watch === true || maxWait !== undefined) {
     out.note(`job ${job.id}`);
-    return followJob(out, pawl, session.signal, job.id);
+    return followJob(out, pawl, session.signal, job.id, maxWait);
   }
   out.answer({ id: job.id, task, enqueued: job.enqueued }, () => {
     out.line(job.id);
@@ -82,7 +85,8 @@ const PROGRESS_INTERVAL_MS = 200;
 
 /** Jobs line by line, at a flat cost of memory. With an idempotency key per line, a second run adds only what is missing. */
 async function enqueueMany(session: CommandSession, flags: EnqueueFlags, file: string, task: string): Promise<ExitCode> {
-  if (flags.watch === true || flags.unique !== undefined) throw usage("--watch and --unique are for one job", "leave them out, or --lines");
+  if (flags.watch === true || flags.wait !== undefined || flags.unique !== undefined)
+    throw usage("--watch, --wait and --unique are for one job", "leave them out, or --lines");
   const { out, signal } = session;
   const options = optionsOf(flags);
   const pawl: Pawl = await session.pawl();

@@ -1,6 +1,7 @@
 import type { AttemptView, JobView, Pawl } from "pawl";
 import { isFinished, type Jobs, type LogView } from "pawl/service";
-import { EXIT, type ExitCode, interrupted } from "../exit.js";
+import { CliError, EXIT, type ExitCode, interrupted } from "../exit.js";
+import { period } from "../flags.js";
 import type { Output } from "../output.js";
 import { pause } from "../pause.js";
 import type { CommandSession } from "../session.js";
@@ -11,19 +12,39 @@ import { stateCell } from "./job-text.js";
 const POLL_INTERVAL_MS = 400;
 
 /** Tells what happens to a job until it is finished: states, attempts, progress, log lines. */
-export async function watch({ out, pawl, signal }: CommandSession, _: unknown, id: string): Promise<ExitCode> {
-  return followJob(out, await pawl(), signal, id);
+export async function watch({ out, pawl, signal }: CommandSession, { wait }: WaitFlag, id: string): Promise<ExitCode> {
+  const maxWait = waitMs(wait);
+  return followJob(out, await pawl(), signal, id, maxWait);
 }
 
-export async function followJob(out: Output, pawl: Pawl, signal: AbortSignal, id: string): Promise<ExitCode> {
+export interface WaitFlag {
+  readonly wait?: string;
+}
+
+/** ms that a job is followed at most; undefined: until it is finished */
+export function waitMs(wait: string | undefined): number | undefined {
+  return wait === undefined ? undefined : period("--wait", wait);
+}
+
+export async function followJob(out: Output, pawl: Pawl, signal: AbortSignal, id: string, maxWait = Number.POSITIVE_INFINITY): Promise<ExitCode> {
   const news = new JobNews(out);
+  const end = performance.now() + maxWait;
   for (;;) {
     // The state first: what ended after it was read is told at the next look.
     const job = await pawl.jobs.get(id);
     const [history, logs] = await Promise.all([pawl.jobs.history(id), pawl.jobs.logs(id)]);
     news.print(job, history, logs);
     if (isFinished(job.state)) return job.state === "succeeded" ? EXIT.done : EXIT.died;
-    if (!(await pause(POLL_INTERVAL_MS, signal))) throw interrupted(`job ${id} is ${job.state}, and goes on`, `pawl jobs watch ${id}`);
+    const left = end - performance.now();
+    if (left <= 0)
+      throw new CliError(
+        EXIT.unfinished,
+        "wait_timeout",
+        `job ${id} is ${job.state} after ${duration(maxWait)}, and goes on`,
+        `pawl jobs watch ${id}`,
+      );
+    if (!(await pause(Math.min(POLL_INTERVAL_MS, left), signal)))
+      throw interrupted(`job ${id} is ${job.state}, and goes on`, `pawl jobs watch ${id}`);
   }
 }
 

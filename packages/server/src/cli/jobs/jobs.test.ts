@@ -95,11 +95,23 @@ describe("pawl enqueue", () => {
     expect(events.some(({ event }) => event === "attempt")).toBe(true);
   });
 
+  test("follows it for --wait at most: unfinished then, it says so and ends with 7", async () => {
+    await using fixture = await CliFixture.start(idle);
+    const waited = await fixture.run("enqueue", "greet", '{"name":"ana"}', "--delay", "1h", "--wait", "1ms");
+    const [job] = (await fixture.pawl.jobs.list()).jobs;
+    expect([waited.exit, waited.err]).toEqual([7, expect.stringContaining(`job ${job?.id} is scheduled after 1 ms, and goes on`)]);
+    const watched = await fixture.run("jobs", "watch", String(job?.id), "--wait", "1ms", "--json");
+    expect([watched.exit, JSON.parse(watched.err)]).toMatchObject([EXIT.unfinished, { error: { code: "wait_timeout" } }]);
+    await fixture.pawl.work();
+    expect((await fixture.run("enqueue", "greet", '{"name":"bob"}', "--wait", "60s")).exit).toBe(EXIT.done);
+  });
+
   test.each([
     [["enqueue"], /missing required argument 'task'/],
     [["enqueue", "greet", "{", "--json"], /the input is not JSON/],
     [["enqueue", "greet", "1", "--input", "-"], /the input is given twice/],
-    [["enqueue", "greet", "--lines", "-", "--unique", "k"], /--watch and --unique are for one job/],
+    [["enqueue", "greet", "--lines", "-", "--unique", "k"], /--watch, --wait and --unique are for one job/],
+    [["enqueue", "greet", "1", "--wait", "soon"], /--wait: soon is not a time/],
     [["enqueue", "greet", "1", "--priority", "11"], /--priority: 11 is not a whole number from 0 to 9/],
     [["enqueue", "greet", "1", "--delay", "soon"], /delay/],
     [["enqueue", "greet", "1", "--dely", "1s"], /unknown option '--dely'\. Did you mean --delay\?/],
@@ -227,7 +239,7 @@ describe("pawl jobs", () => {
       `pawl: job ${first} is cancelled: cancel does not apply\n      pawl jobs show ${first} tells what can be done with it\n`,
     ]);
     expect((await fixture.run("jobs", "rerun", second, "--json")).json).toMatchObject({ task: "greet", rerunOf: second });
-    expect((await fixture.run("jobs", "delete", second, "-y")).out).toBe(`${second}  cancelled → deleted\n`);
+    expect((await fixture.run("jobs", "delete", second, "-y")).out).toBe(`${second}  deleted\n`);
     expect((await fixture.run("jobs", "show", second)).exit).toBe(EXIT.unknown);
   });
 

@@ -8,7 +8,7 @@ import type { Act, CommandSession } from "../session.js";
 import { plural } from "../text.js";
 import { type FilterFlags, filterOf, flagsAgain, withFilter } from "./job-filter.js";
 import { JOB_HEADINGS, jobRow, showJob } from "./job-text.js";
-import { followLogs, watch } from "./job-watch.js";
+import { followLogs, type WaitFlag, watch } from "./job-watch.js";
 
 interface JobListFlags extends FilterFlags {
   readonly limit: string;
@@ -27,7 +27,11 @@ export function build(command: Command, act: Act): void {
     .option("--redact", "without input, output and progress");
   act<{ redact?: boolean }>(show, showOne);
 
-  act(command.command("watch <id>").description("follow a job until it is finished"), watch);
+  const watching = command
+    .command("watch <id>")
+    .description("follow a job until it is finished")
+    .option("--wait <time>", `for this long at most; exit code ${EXIT.unfinished} if it is unfinished then`);
+  act<WaitFlag>(watching, watch);
   const logs = command.command("logs <id>").description("what its handler logged").option("-f, --follow", "go on until it is finished");
   act<{ follow?: boolean }>(logs, followLogs);
   act(command.command("explain <id>").description("why it is not running, and when it will"), explain);
@@ -58,7 +62,16 @@ export function build(command: Command, act: Act): void {
   );
   act(command.command("rerun <id>").description("enqueue a copy of a finished job"), rerun);
   const deletion = asking(command.command("delete <ids...>").description("delete finished jobs and their history"));
-  act<VerbFlags>(deletion, (session, options, ...ids) => each(session, options, ids.flat(), "delete", (pawl, id) => pawl.jobs.delete(id)));
+  act<VerbFlags>(deletion, (session, options, ...ids) =>
+    each(session, options, ids.flat(), "delete", async (pawl, id) => {
+      await pawl.jobs.delete(id);
+      return undefined;
+    }),
+  );
+}
+
+function changeText({ from, to }: JobChange, verb: string): string {
+  return from === to ? `${from}, and its worker is asked to ${verb} it` : `${from} → ${to}`;
 }
 
 interface VerbFlags {
@@ -118,7 +131,7 @@ async function each(
   { yes }: VerbFlags,
   ids: readonly string[],
   verb: string,
-  change: (pawl: Pawl, id: string) => Promise<JobChange>,
+  change: (pawl: Pawl, id: string) => Promise<JobChange | undefined>,
 ): Promise<typeof EXIT.done | typeof EXIT.failed> {
   if (CONFIRMED_VERBS.has(verb)) await confirm(session, `${verb} ${plural(ids.length, "job")}?`, yes);
   const { out } = session;
@@ -130,9 +143,9 @@ async function each(
   for (const id of ids) {
     if (ids.length > 1 && session.signal.aborted) break;
     try {
-      const { from, to } = await change(pawl, id);
-      results.push({ id, from, to });
-      if (!out.json) out.line(id, `  ${from === to ? `${from}, and its worker is asked to ${verb} it` : `${from} → ${to}`}`);
+      const changed = await change(pawl, id);
+      results.push(changed === undefined ? { id, deleted: true } : { id, from: changed.from, to: changed.to });
+      if (!out.json) out.line(id, `  ${changed === undefined ? "deleted" : changeText(changed, verb)}`);
     } catch (error) {
       const report = describeError(error);
       failed++;

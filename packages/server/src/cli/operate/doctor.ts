@@ -43,7 +43,7 @@ async function doctor(session: CommandSession, { overdueAfter, quiet }: DoctorFl
       for (const finding of found) printFinding(session, finding);
     }
   });
-  return healthy ? EXIT.done : EXIT.unwell;
+  return healthy ? EXIT.done : EXIT.found;
 }
 
 function schemaFinding({ code, details, help }: PawlError): Pick<Finding, "found" | "costs" | "mend"> | undefined {

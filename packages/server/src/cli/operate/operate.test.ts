@@ -243,7 +243,7 @@ describe("pawl workers, top and doctor", () => {
     expect((await fixture.run("lanes")).out).toBe("default\t5\tdefault\ttick\t0\tno worker is live\n");
     const ill = await fixture.run("doctor", "--json");
     expect([ill.exit, ill.json]).toEqual([
-      EXIT.unwell,
+      EXIT.found,
       { healthy: false, findings: [expect.objectContaining({ check: "unserved", level: "warning" })] },
     ]);
     expect((await fixture.run("doctor", "-q")).out).toMatch(

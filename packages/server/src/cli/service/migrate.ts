@@ -32,7 +32,7 @@ async function migrate({ out, target, openTarget }: CommandSession, { check, pri
     out.answer({ migrated: false, ...before }, () =>
       out.line(before.behind ? `the schema is at ${before.schema ?? "none"}, and behind` : `the schema is up to date: ${before.schema}`),
     );
-    return before.behind ? EXIT.failed : EXIT.done;
+    return before.behind ? EXIT.found : EXIT.done;
   }
   const pawl = await openTarget(target, { migrate: true, onWaiting: (what) => out.progress(what) });
   try {
