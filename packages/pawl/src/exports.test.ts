@@ -150,7 +150,7 @@ describe("all doors together", () => {
       RemoteClaimRequest LeasedJob RemoteLease Host HostedTask HostOptions HostRenewal checkAttemptOutcome HeldJobs
       REPORTED_FAILURE_KINDS AttemptOutcome ReportedFailure ReportedFailureKind AttemptReport ReportedOutcome TaskRunOptions
       PulledResults PulledOutcome PulledJob PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher
-      serviceOf PawlService attachService
+      serviceOf PawlService attachService VERSION
       ",
         "pawl/store": "Store ApiKeyStore AuditStore DataKeyStore PurgeStore ReplyStore BatchStore BreakerStore DeadStore DirectHandoff
       DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore EventStore ExplainStore SeriesStore

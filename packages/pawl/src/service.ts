@@ -353,3 +353,5 @@ export { serviceOf } from "./service-of.js";
 export type { PawlService } from "./service-of.js";
 /** Says what `serviceOf` answers for a wrapper of a Pawl. */
 export { attachService } from "./service-of.js";
+/** The version of this library. */
+export { VERSION } from "./core/values/version.js";

@@ -169,8 +169,7 @@ function enqueuedEvent(jobs: readonly NewJob[]): Events["jobs.enqueued"] {
     }
     last.count++;
   }
-  const lanes = [...counted.values()];
-  return { count: jobs.length, lanes: lanes.map(({ lane }) => lane), counts: lanes.map(({ count }) => count) };
+  return { count: jobs.length, lanes: [...counted.values()] };
 }
 
 const QUEUE_KEYS = new Set<string>(DEFAULT_KEYS);

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import type { Pawl, PawlError, Scheduler } from "pawl";
-import { blockOf, pawlError, type Replies, serviceOf } from "pawl/service";
+import { blockOf, pawlError, type Replies, serviceOf, VERSION } from "pawl/service";
 import type { Networks } from "../net/network.js";
 import { MAX_SESSIONS_PER_CREDENTIAL, WorkerSessions } from "../pull/worker-sessions.js";
 import { certificateNames } from "../tls/certificate-names.js";
@@ -92,7 +92,7 @@ export function createApp(options: AppOptions): App {
   const stopping = stopController();
   const deps: HandlerDeps = {
     pawl,
-    version: options.version ?? "0.1.0",
+    version: options.version ?? VERSION,
     sessions,
     waits: new LongPolls("a wait for a job", options.waits),
     // Each of a credential's workers asks once at a time, and may repeat that after its connection was lost.

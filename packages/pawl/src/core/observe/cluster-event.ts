@@ -17,11 +17,7 @@ type EventRecorder<E extends EventName> = (event: Events[E], discreet: boolean) 
 /** What is recorded of each event. Stacks and causes stay in the history of the job; faults of the store with the operator. */
 const RECORDERS: { readonly [E in EventName]?: EventRecorder<E> } = {
   // One for each lane: what is one write to the store may be of many tenants.
-  "jobs.enqueued": ({ lanes, counts }) =>
-    lanes.map((lane, index) => {
-      const count = counts[index] ?? 0;
-      return { data: { count, lanes: [lane], counts: [count] }, lanes: [lane] };
-    }),
+  "jobs.enqueued": ({ lanes }) => lanes.map(({ lane, count }) => ({ data: { count, lanes: [{ lane, count }] }, lanes: [lane] })),
   "attempt.started": (event) => ({ data: event, lanes: [event.lane] }),
   "attempt.settled": ({ failure, ...event }, discreet) => ({
     data: { ...event, ...(failure === undefined ? {} : { failure: briefly(failure, discreet) }) },

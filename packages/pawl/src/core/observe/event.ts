@@ -13,8 +13,8 @@ export type JobVerb = "cancel" | "pause" | "resume" | "promote" | "redrive" | "d
  * Hot-path events are per batch, never per job, and are not built when nobody listens.
  */
 export interface Events {
-  /** how many in all, in which lanes, and how many in each of those */
-  "jobs.enqueued": { readonly count: number; readonly lanes: readonly Lane[]; readonly counts: readonly number[] };
+  /** how many in all, and how many in each lane */
+  "jobs.enqueued": { readonly count: number; readonly lanes: readonly { readonly lane: Lane; readonly count: number }[] };
   /** by which limit of what, how many jobs together, and ms until it is worth trying again */
   "ingest.refused": {
     readonly kind: "tenant" | "queue";

@@ -47,7 +47,7 @@ const forLogAndTerminal = <E extends EventName>(level: Level, mark: ActivityMark
 /** The one place where words are found for what happens. Complete by its type: null is what metrics tell better. */
 export const EVENT_PHRASES: { readonly [E in EventName]: EventPhrases<E> | null } = {
   "jobs.enqueued": forLogAndTerminal("debug", "enqueued", ({ count, lanes }) => {
-    const tasks = [...new Set(lanes.map(({ task }) => task))];
+    const tasks = [...new Set(lanes.map(({ lane }) => lane.task))];
     return { subject: firstFew(tasks), text: `${plural(count, "job")} enqueued`, fields: { count, tasks } };
   }),
   "ingest.refused": forLog("warn", ({ kind, name, limit, jobs, retryAfter }) => ({

@@ -56,9 +56,8 @@ export class BusCounters {
 
   #subscribeToWork(pawl: Pick<Pawl, "on">): (() => void)[] {
     return [
-      pawl.on("jobs.enqueued", ({ lanes, counts }) => {
-        for (const [index, { queue, task }] of lanes.entries())
-          this.#count("pawl_jobs_enqueued_total", counts[index] as number, this.#queues.of(queue), this.#tasks.of(task));
+      pawl.on("jobs.enqueued", ({ lanes }) => {
+        for (const { lane, count } of lanes) this.#count("pawl_jobs_enqueued_total", count, this.#queues.of(lane.queue), this.#tasks.of(lane.task));
       }),
       pawl.on("ingest.refused", ({ kind, limit, jobs }) => this.#count("pawl_ingest_refused_total", jobs, kind, limit)),
       pawl.on("jobs.claimed", ({ count }) => {

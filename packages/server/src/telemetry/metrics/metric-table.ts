@@ -13,6 +13,8 @@ const gauge = (help: string, ...labels: readonly string[]): MetricRow => ({ type
 const storeGauge = (help: string, ...labels: readonly string[]): MetricRow => ({ type: "gauge", labels, of: "store", help });
 
 export const METRICS = {
+  pawl_build_info: gauge("Always 1: the version of Pawl that this process runs.", "version"),
+
   pawl_jobs_enqueued_total: counter("Jobs stored by this process, but for those in transactions of its callers.", "queue", "task"),
   pawl_ingest_refused_total: counter("Jobs that an ingest limit refused.", "kind", "limit"),
   pawl_jobs_claimed_total: counter("Jobs claimed by the workers of this process."),

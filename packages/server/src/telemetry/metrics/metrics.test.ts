@@ -1,4 +1,5 @@
 import { task } from "pawl";
+import { VERSION } from "pawl/service";
 import { faultyStore, openTest, type TestOptions } from "pawl/testing";
 import { describe, expect, test, vi } from "vitest";
 import { METRICS } from "./metric-table.js";
@@ -27,6 +28,11 @@ async function measured(options: TestOptions = {}, how: MetricsOptions = {}) {
 }
 
 describe("metrics", () => {
+  test("name the version that the process runs", async () => {
+    await using world = await measured();
+    expect(await world.read("pawl_build_info")).toEqual({ [`{version="${VERSION}"}`]: 1 });
+  });
+
   test("count jobs on their way in and out, by queue, task and outcome", async () => {
     await using world = await measured();
     await world.pawl.enqueueMany(fine, [1, 2, 3], { queue: "mail" });

@@ -1,5 +1,5 @@
 import type { Pawl, PawlError } from "pawl";
-import { pawlError } from "pawl/service";
+import { pawlError, VERSION } from "pawl/service";
 import { collectDefaultMetrics, type Metric, Registry } from "prom-client";
 import { BusCounters } from "./bus-counters.js";
 import { METRICS, type MetricName } from "./metric-table.js";
@@ -86,6 +86,7 @@ function readers(
     { labels: {}, value: pawl.workers.local().reduce((sum, worker) => sum + figure(worker.status()), 0) },
   ];
   return {
+    pawl_build_info: () => [{ labels: { version: VERSION }, value: 1 }],
     pawl_jobs_enqueued_total: counted("pawl_jobs_enqueued_total"),
     pawl_ingest_refused_total: counted("pawl_ingest_refused_total"),
     pawl_jobs_claimed_total: counted("pawl_jobs_claimed_total"),
