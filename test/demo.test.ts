@@ -20,7 +20,7 @@ describe.concurrent("npm start", () => {
         body: JSON.stringify({ task: "greet", input: { who: "you" } }),
       });
       const { id } = (await greeting.json()) as { id: string };
-      const ended = await fetch(`${api}/v1/jobs/${id}/wait?timeout=30000`);
+      const ended = await fetch(`${api}/v1/jobs/${id}?wait=30000`);
       expect(await ended.json()).toMatchObject({ state: "succeeded", output: "hello you" });
       await first.line(/^found +nothing yet/);
       await first.line(/report\.page +3 jobs enqueued/);

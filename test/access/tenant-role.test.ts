@@ -12,7 +12,7 @@ const TRANSACTIONS = 2;
 
 /** All that an API tells one tenant, asked for with what is another's. */
 function reads({ jobs, key }: TenantData): readonly string[] {
-  const ids = Object.entries(jobs).flatMap(([, id]) => ["", "/explain", "/wait?timeout=1"].map((what) => `/v1/jobs/${id}${what}`));
+  const ids = Object.entries(jobs).flatMap(([, id]) => ["", "/explain", "?wait=1"].map((what) => `/v1/jobs/${id}${what}`));
   return [
     ...ids,
     `/v1/jobs/${jobs.succeeded}/history`,

@@ -241,11 +241,10 @@ export function requestOf(route: AnyRoute, hostile: Hostile, names: Readonly<Rec
 }
 
 function queryOf(route: AnyRoute, hostile: Hostile): readonly string[] {
-  // A stream or a wait would not end by itself.
-  if (route.id === "jobs.wait") return ["timeout=0"];
   const { properties = {} } = (route.query ?? {}) as Shape;
   const chosen = Object.entries(properties).filter(() => hostile.often(0.4));
-  const query = chosen.map(([name, inner]) => `${name}=${inUrl(hostile.like(inner))}`);
+  // It would be waited for in vain, and a stream would not end by itself.
+  const query = chosen.map(([name, inner]) => `${name}=${name === "wait" ? "0" : inUrl(hostile.like(inner))}`);
   if (hostile.often(0.05)) query.push(`${inUrl(hostile.nasty())}=${inUrl(hostile.text())}`);
   if (query.length > 0 && hostile.often(0.05)) query.push(query[0] as string);
   if (route.id === "events") query.push("event=none");

@@ -18,6 +18,21 @@ describe("S31: Idempotency-Key", () => {
     expect([first.headers["idempotency-replayed"], again.headers["idempotency-replayed"]]).toEqual([undefined, "true"]);
   });
 
+  test("an enqueue that waits is not kept: repeated, it waits for the same job", async () => {
+    const url = "/v1/jobs?wait=1ms";
+    const first = await send("waits", { task: "waited", input: 1 }, "acme-admin", url);
+    expect([first.statusCode, first.json().enqueued]).toEqual([202, "created"]);
+    await api.pawl.jobs.cancel(first.json().id);
+    const again = await send("waits", { task: "waited", input: 1 }, "acme-admin", url);
+    expect([again.statusCode, again.json()]).toMatchObject([200, { id: first.json().id, enqueued: "existing", job: { state: "cancelled" } }]);
+    expect((await send("waits", { task: "waited", input: 2 }, "acme-admin", url)).json()).toMatchObject({
+      status: 422,
+      code: "idempotency_key_reused",
+      details: { idempotencyKey: "waits" },
+    });
+    expect([...api.replies.pending.keys()].filter((key) => key.endsWith("\nwaits"))).toEqual([]);
+  });
+
   test("a refusal is an answer too", async () => {
     const refused = await send("refused", { task: "a", delay: "?" });
     const again = await send("refused", { task: "a", delay: "?" });
@@ -92,7 +107,7 @@ describe("S31: Idempotency-Key", () => {
   test("an idempotency key of the body is refused for another job, and answers the same again", async () => {
     const enqueue = (body: object) => api.request("POST", "/v1/jobs", { body: { ...body, idempotencyKey: "by hand, once" } });
     const [first, again] = [await enqueue({ task: "a", input: 1 }), await enqueue({ task: "a", input: 1, delay: "1h" })];
-    expect([first.statusCode, again.statusCode, again.json()]).toEqual([201, 201, { ...first.json(), enqueued: "existing" }]);
+    expect([first.statusCode, again.statusCode, again.json()]).toEqual([201, 200, { ...first.json(), enqueued: "existing" }]);
     expect((await enqueue({ task: "b", input: 1 })).json()).toMatchObject({
       status: 422,
       code: "idempotency_key_reused",

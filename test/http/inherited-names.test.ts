@@ -50,8 +50,8 @@ function* bodiesOf(route: AnyRoute, name: string): Generator<unknown> {
 
 function* urlsOf(route: AnyRoute, name: string): Generator<string> {
   const path = (value: string) => route.path.replaceAll(/\{\w+\}/g, value);
-  // A stream or a wait would not end by itself.
-  const least = route.id === "events" ? "event=none&" : route.id === "jobs.wait" ? "timeout=0&" : "";
+  // A stream would not end by itself.
+  const least = route.id === "events" ? "event=none&" : "";
   yield `${path(name)}?${least}`;
   const { properties = {} } = (route.query ?? {}) as Shape;
   const free = Object.keys(properties).filter((field) => !least.startsWith(`${field}=`));

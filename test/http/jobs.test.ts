@@ -1,5 +1,6 @@
 import { open, type Pawl, task } from "pawl";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { eventually } from "../support/eventually.ts";
 import { openApp, type TestApp } from "./support.ts";
 
 describe("jobs over HTTP", () => {
@@ -10,8 +11,12 @@ describe("jobs over HTTP", () => {
     const broken = task("broken", { retry: 0 }, async () => {
       throw new RangeError("out of range");
     });
-    pawl = await open("memory:", { tasks: [double, broken], allowUnknownTasks: true });
-    await pawl.work({ tasks: ["double", "broken"] });
+    const endless = task(
+      "endless",
+      (_: unknown, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason))),
+    );
+    pawl = await open("memory:", { tasks: [double, broken, endless], allowUnknownTasks: true });
+    await pawl.work({ tasks: ["double", "broken", "endless"] });
     api = await openApp({ pawl });
   });
   afterAll(() => api[Symbol.asyncDispose]());
@@ -22,7 +27,7 @@ describe("jobs over HTTP", () => {
     const created = await api.request("POST", "/v1/jobs", { body: { task: "double", input: { n: 21 }, tags: ["answer"] } });
     expect(created.statusCode).toBe(201);
     const { id } = created.json();
-    const done = (await api.request("GET", `/v1/jobs/${id}/wait?timeout=60000`)).json();
+    const done = (await api.request("GET", `/v1/jobs/${id}?wait=60000`)).json();
     expect(done).toMatchObject({ id, state: "succeeded", output: 42, tags: ["answer"] });
     expect((await api.request("GET", `/v1/jobs/${id}`)).json()).toEqual(done);
     expect((await api.request("GET", `/v1/jobs/${id}/history`)).json().attempts).toMatchObject([{ outcome: "succeeded", next: "succeeded" }]);
@@ -32,7 +37,61 @@ describe("jobs over HTTP", () => {
 
   test("a wait that is over before the job is answers with the job as it stands", async () => {
     const { id } = await enqueue({ task: "later", delay: "1h" });
-    expect((await api.request("GET", `/v1/jobs/${id}/wait?timeout=0`)).json()).toMatchObject({ id, state: "scheduled" });
+    expect((await api.request("GET", `/v1/jobs/${id}?wait=0`)).json()).toMatchObject({ id, state: "scheduled" });
+  });
+
+  test("an enqueue answers 201 for a new job, and 200 where the unique key has one", async () => {
+    const unique = { key: "one of it" };
+    const [first, again] = [
+      await api.request("POST", "/v1/jobs", { body: { task: "later", delay: "1h", unique } }),
+      await api.request("POST", "/v1/jobs", { body: { task: "later", delay: "1h", unique } }),
+    ];
+    expect([first.statusCode, first.json().enqueued]).toEqual([201, "created"]);
+    expect([again.statusCode, again.json()]).toEqual([200, { ...first.json(), enqueued: "existing" }]);
+  });
+
+  test("an enqueue that waits answers 200 with the finished job, however it ended", async () => {
+    const done = await api.request("POST", "/v1/jobs?wait=60s", { body: { task: "double", input: { n: 4 } } });
+    expect(done.statusCode).toBe(200);
+    expect(done.json()).toMatchObject({ enqueued: "created", job: { id: done.json().id, state: "succeeded", output: 8 } });
+    const died = await api.request("POST", "/v1/jobs?wait=60s", { body: { task: "broken" } });
+    expect([died.statusCode, died.json()]).toMatchObject([200, { job: { state: "dead", failure: { name: "RangeError" } } }]);
+    await api.request("POST", "/v1/dead/delete", { body: { filter: { task: "broken" } } });
+  });
+
+  test("an enqueue whose wait is over before the job answers 202 with its id, and the job goes on", async () => {
+    const waited = await api.request("POST", "/v1/jobs?wait=1ms", { body: { task: "later", delay: "1h" } });
+    expect([waited.statusCode, waited.json()]).toEqual([202, { id: expect.any(String), task: "later", enqueued: "created" }]);
+    expect((await pawl.jobs.get(waited.json().id)).state).toBe("scheduled");
+  });
+
+  test("a wait that is no duration is refused before anything is stored", async () => {
+    const refused = await api.request("POST", "/v1/jobs?wait=soon", { body: { task: "unstored" } });
+    expect(refused.json()).toMatchObject({ status: 422, code: "duration_invalid", pointer: "query/wait" });
+    expect((await api.request("GET", "/v1/jobs?task=unstored")).json().jobs).toEqual([]);
+  });
+
+  test("a verb answers 202 where the worker of a running job is asked, and 200 where it is done", async () => {
+    const waiting = await enqueue({ task: "later", delay: "1h" });
+    expect((await api.request("POST", `/v1/jobs/${waiting.id}/cancel`)).statusCode).toBe(200);
+    const { id } = await enqueue({ task: "endless" });
+    await eventually(
+      () => "the handler that runs",
+      async () => (await pawl.jobs.get(id)).state === "running",
+    );
+    const asked = await api.request("POST", `/v1/jobs/${id}/cancel`);
+    expect([asked.statusCode, asked.json()]).toEqual([202, { from: "running", to: "running" }]);
+    expect((await api.request("GET", `/v1/jobs/${id}?wait=60s`)).json()).toMatchObject({ state: "cancelled" });
+  });
+
+  test("a schedule is put with 201 when it is new, and with 200 afterwards", async () => {
+    const put = (every: string) => api.request("PUT", "/v1/schedules/hourly", { body: { task: "later", every } });
+    const answers = [await put("1h"), await put("1h"), await put("2h")];
+    expect(answers.map((answer) => [answer.statusCode, answer.json().result])).toEqual([
+      [201, "created"],
+      [200, "unchanged"],
+      [200, "changed"],
+    ]);
   });
 
   test("a batch has an answer for each, in order, and those that can be stored are", async () => {
@@ -108,18 +167,19 @@ describe("jobs over HTTP", () => {
     expect(again.statusCode).toBe(409);
     expect(again.json()).toMatchObject({ code: "job_state_conflict", details: { state: "cancelled", verb: "pause" } });
     expect((await api.request("POST", `/v1/jobs/${id}/rerun`)).json()).toMatchObject({ enqueued: "created", task: "controlled" });
-    expect((await api.request("DELETE", `/v1/jobs/${id}`)).json()).toMatchObject({ to: "deleted" });
+    const deleted = await api.request("DELETE", `/v1/jobs/${id}`);
+    expect([deleted.statusCode, deleted.body]).toEqual([204, ""]);
     expect((await api.request("GET", `/v1/jobs/${id}`)).statusCode).toBe(404);
   });
 
   test("dead jobs are listed, counted, grouped, redriven and deleted", async () => {
     const { id } = await enqueue({ task: "broken" });
-    expect((await api.request("GET", `/v1/jobs/${id}/wait`)).json()).toMatchObject({ state: "dead", failure: { name: "RangeError" } });
+    expect((await api.request("GET", `/v1/jobs/${id}?wait=30s`)).json()).toMatchObject({ state: "dead", failure: { name: "RangeError" } });
     expect((await api.request("GET", "/v1/dead?failure=RangeError")).json().jobs).toHaveLength(1);
     expect((await api.request("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 1 });
     expect((await api.request("GET", "/v1/dead/groups?task=broken")).json().groups).toMatchObject([{ task: "broken", name: "RangeError", count: 1 }]);
     expect((await api.request("POST", "/v1/dead/redrive", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ changed: 1, failed: 0 });
-    expect((await api.request("GET", `/v1/jobs/${id}/wait`)).json()).toMatchObject({ state: "dead" });
+    expect((await api.request("GET", `/v1/jobs/${id}?wait=30s`)).json()).toMatchObject({ state: "dead" });
     expect((await api.request("POST", "/v1/dead/delete", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ changed: 1 });
     expect((await api.request("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 0 });
   });

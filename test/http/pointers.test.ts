@@ -66,7 +66,7 @@ describe("a problem over HTTP", () => {
     ],
     ["a field that is missing in a body", () => enqueued({ input: 1 }), "field_invalid", "/task"],
     ["a field inside a field", () => enqueued({ task: "any", unique: { key: "k", for: "soon" } }), "duration_invalid", "/unique/for"],
-    ["a duration in a URL", () => api.request("GET", `/v1/jobs/${NOBODY}/wait?timeout=soon`), "duration_invalid", "query/timeout"],
+    ["a duration in a URL", () => api.request("GET", `/v1/jobs/${NOBODY}?wait=soon`), "duration_invalid", "query/wait"],
     ["what the library knows by a longer name", () => api.request("GET", "/v1/series?step=90s"), "option_invalid", "query/step"],
     ["a filter in a URL", () => api.request("GET", "/v1/jobs?since=soon"), "option_invalid", "query/since"],
     ["a filter that ends before it begins", () => api.request("GET", "/v1/jobs?since=2026-02-01&until=2026-01-01"), "option_invalid", "query/since"],
@@ -105,8 +105,8 @@ describe("a problem over HTTP", () => {
 
   test("takes durations and times in a URL as it does in a body: a text, or a number in digits", async () => {
     const { id } = (await enqueued({ task: "any", delay: "1h" })).json();
-    for (const timeout of ["0", "5ms", "0s"])
-      expect((await api.request("GET", `/v1/jobs/${id}/wait?timeout=${timeout}`)).json(), timeout).toMatchObject({ id, state: "scheduled" });
+    for (const wait of ["0", "5ms", "0s"])
+      expect((await api.request("GET", `/v1/jobs/${id}?wait=${wait}`)).json(), wait).toMatchObject({ id, state: "scheduled" });
     for (const series of ["last=3600000&step=300000", "last=1h&step=5m", `from=${Date.now() - 600_000}`])
       expect((await api.request("GET", `/v1/series?${series}`)).statusCode, series).toBe(200);
   });

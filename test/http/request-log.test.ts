@@ -141,9 +141,9 @@ describe("what is told of requests", () => {
     const job = await pawl.forTenant("acme").enqueue("mail", {});
     const { hostname, port } = new URL(address);
     const socket = connect(Number(port), hostname);
-    const rawRequest = `GET /v1/jobs/${job.id}/wait?timeout=60s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.text}\r\n\r\n`;
+    const rawRequest = `GET /v1/jobs/${job.id}?wait=60s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key.text}\r\n\r\n`;
     socket.write(rawRequest, () => socket.destroy());
-    expect(await requests.one(({ route, status }) => route === "/v1/jobs/{job}/wait" && status === undefined)).toMatchObject({ code: undefined });
+    expect(await requests.one(({ route, status }) => route === "/v1/jobs/{job}" && status === undefined)).toMatchObject({ code: undefined });
   });
 });
 

@@ -222,7 +222,7 @@ describe("bulk operations", () => {
     });
     expect(started.statusCode).toBe(202);
     const { id } = started.json();
-    expect((await api.request("GET", `/v1/jobs/${id}/wait?timeout=60000`, { key: "acme-viewer" })).json()).toMatchObject({
+    expect((await api.request("GET", `/v1/jobs/${id}?wait=60000`, { key: "acme-viewer" })).json()).toMatchObject({
       state: "succeeded",
       tenant: "acme",
       progress: { done: 450 },

@@ -125,7 +125,7 @@ describe("slow and lying clients", () => {
   test("a caller that hangs up ends its wait, and a stopping service ends all of them", async () => {
     const { id } = await api.pawl.enqueue("never", undefined, { delay: "1h" });
     const wait = new AbortController();
-    const url = `http://127.0.0.1:${port}/v1/jobs/${id}/wait?timeout=60000`;
+    const url = `http://127.0.0.1:${port}/v1/jobs/${id}?wait=60000`;
     const headers = { authorization: "Bearer all-admin" };
     const hanging = fetch(url, { headers, signal: wait.signal });
     wait.abort();

@@ -14,7 +14,7 @@ test("a tenant sees which line of a handler threw, and nothing of where the serv
   const here = import.meta.dirname;
   const ways = [
     ["GET", `/v1/jobs/${job.id}`],
-    ["GET", `/v1/jobs/${job.id}/wait`],
+    ["GET", `/v1/jobs/${job.id}?wait=30s`],
     ["GET", `/v1/jobs/${job.id}/history`],
     ["GET", `/v1/jobs/${job.id}/explain`],
     ["GET", "/v1/jobs"],

@@ -15,10 +15,14 @@ describe("targets over HTTP", () => {
     api.request("PUT", `/v1/targets/${task}`, { key, body, headers });
 
   test("one is made with a secret that is shown this once, changed, listed and removed", async () => {
-    const made = (await put("bill")).json();
+    const put201 = await put("bill");
+    const made = put201.json();
+    expect(put201.statusCode).toBe(201);
     expect(made).toMatchObject({ target: { tenant: "acme", task: "bill", url: BODY.url, concurrency: 3, timeout: 5_000 } });
     expect(made.secret).toMatch(/^whsec_/);
-    const changed = (await put("bill", { url: "https://other.example.com/" })).json();
+    const put200 = await put("bill", { url: "https://other.example.com/" });
+    const changed = put200.json();
+    expect(put200.statusCode).toBe(200);
     expect(changed.target).toMatchObject({ url: "https://other.example.com/", concurrency: 10, timeout: 15_000 });
     expect(changed.secret).toBeUndefined();
     const key = "acme-operator";
@@ -87,7 +91,7 @@ describe("targets over HTTP", () => {
 
   test("a key that is for some tasks is not for the targets of others (S15)", async () => {
     api.callers.set("mailer", { name: "mailer", tenant: "acme", grants: [{ role: "admin", tasks: ["mail.*"] }] });
-    expect((await put("mail.send", BODY, "mailer")).statusCode).toBe(200);
+    expect((await put("mail.send", BODY, "mailer")).statusCode).toBe(201);
     expect((await put("pay", BODY, "mailer")).json()).toMatchObject({ status: 403, code: "forbidden" });
     expect((await api.request("DELETE", "/v1/targets/mine", { key: "mailer" })).statusCode).toBe(403);
   });

@@ -105,7 +105,7 @@ describe("tenants over HTTP", () => {
       ["mailer", "of-mail"],
       ["all-mailer", "rent"],
     ] as const)
-      expect([(await put(key, name, mail)).statusCode, (await put(key, name, mail)).statusCode]).toEqual([200, 200]);
+      expect([(await put(key, name, mail)).statusCode, (await put(key, name, mail)).statusCode]).toEqual([201, 200]);
     await put("acme-admin", "rent", { task: "pay", every: "1h" });
     expect((await put("mailer", "rent", mail)).json().code).toBe("forbidden");
     expect((await put("all-mailer", "rent", { ...mail, tenant: "acme" })).json().code).toBe("forbidden");

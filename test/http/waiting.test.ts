@@ -32,7 +32,20 @@ describe("who waited for more than two seconds is asked again who they are", () 
       revoke("all-viewer");
       return wait.apply(this, args);
     });
-    expect((await api.request("GET", `/v1/jobs/${id}/wait?timeout=0`, { key: "all-viewer" })).statusCode).toBe(status);
+    expect((await api.request("GET", `/v1/jobs/${id}?wait=0`, { key: "all-viewer" })).statusCode).toBe(status);
+  });
+
+  test("an enqueue that waits hears no more than that its job is stored", async () => {
+    const jobs = Object.getPrototypeOf(api.pawl.jobs) as Jobs;
+    const { wait } = jobs;
+    vi.spyOn(jobs, "wait").mockImplementation(async function (this: Jobs, job, ...args) {
+      await this.cancel(job);
+      ahead = 3_000;
+      revoke("acme-producer");
+      return wait.apply(this, [job, ...args]);
+    });
+    const answer = await api.request("POST", "/v1/jobs?wait=30s", { key: "acme-producer", body: { task: "a" } });
+    expect([answer.statusCode, answer.json()]).toEqual([202, { id: expect.any(String), task: "a", enqueued: "created" }]);
   });
 
   test("a claim, and what it took is given back", async () => {
@@ -61,7 +74,7 @@ describe("a key has so many requests that wait at a time", () => {
   test("waits for jobs: one more is refused, and those of another key are not", async () => {
     await using api = await openApp({ waits: { perCredential: 1 } });
     const job = await api.pawl.enqueue("a", null, { tenant: "acme", delay: "1h" });
-    const request = (key: string) => api.request("GET", `/v1/jobs/${job.id}/wait?timeout=30s`, { key });
+    const request = (key: string) => api.request("GET", `/v1/jobs/${job.id}?wait=30s`, { key });
     const first = request("acme-viewer");
     await turned();
     const second = await request("acme-viewer");
@@ -70,6 +83,19 @@ describe("a key has so many requests that wait at a time", () => {
     await turned();
     await job.cancel();
     expect([(await first).statusCode, (await other).statusCode]).toEqual([200, 200]);
+  });
+
+  test("enqueues that wait: one more is refused, and its job is not stored", async () => {
+    await using api = await openApp({ waits: { perCredential: 1 } });
+    const enqueue = (input: number) => api.request("POST", "/v1/jobs?wait=30s", { key: "acme-producer", body: { task: "a", input } });
+    const first = enqueue(1);
+    await turned();
+    const second = await enqueue(2);
+    expect([second.statusCode, second.headers["retry-after"], second.json().code]).toEqual([429, "5", "too_many_requests"]);
+    const { jobs } = await api.pawl.jobs.list();
+    expect(jobs).toMatchObject([{ input: 1 }]);
+    await api.pawl.jobs.cancel(jobs[0]?.id as string);
+    expect((await first).json()).toMatchObject({ job: { state: "cancelled" } });
   });
 
   test("claims: one more is refused, and the one that waits gets the job", async () => {

@@ -19,7 +19,7 @@ const HEADER = { traceparent: `00-${TRACE}-b7ad6b7169203331-01` };
 const ROLES = ["--components", "api,worker,maintenance"];
 
 async function finished(address: string, job: string): Promise<void> {
-  const response = await fetch(`${address}/v1/jobs/${job}/wait`);
+  const response = await fetch(`${address}/v1/jobs/${job}?wait=30s`);
   expect(await response.json()).toMatchObject({ state: "succeeded" });
 }
 

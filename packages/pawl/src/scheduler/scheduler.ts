@@ -120,7 +120,8 @@ export interface Job<Out = unknown> {
   resume(): Promise<JobChange>;
   promote(): Promise<JobChange>;
   redrive(how?: RedriveJobOptions): Promise<JobChange>;
-  delete(): Promise<JobChange>;
+  /** a finished one, gone with its history */
+  delete(): Promise<void>;
 }
 
 export interface WaitOptions {
@@ -169,7 +170,7 @@ export interface Jobs {
   /** a new job like a finished one: the same lane, input and options, without its key */
   rerun(job: JobRef): Promise<Job>;
   /** a finished job, gone with its history */
-  delete(job: JobRef): Promise<JobChange>;
+  delete(job: JobRef): Promise<void>;
   /** Waits until it is finished, however it ends. */
   wait(job: JobRef, options?: WaitOptions): Promise<JobView>;
   /** Waits for its output; throws `job_failed` if it is dead or cancelled. */

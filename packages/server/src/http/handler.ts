@@ -57,6 +57,14 @@ export class RawAnswer {
   ) {}
 }
 
+/** An answer with another status than the usual one of its route: one of its `otherStatuses`. */
+export class StatusAnswer<Answer> {
+  constructor(
+    readonly status: 200 | 201 | 202,
+    readonly answer: Answer,
+  ) {}
+}
+
 /** An answer that was given before, to the same request. */
 export class RepeatedAnswer<Answer> {
   constructor(readonly answer: Answer) {}
@@ -64,7 +72,7 @@ export class RepeatedAnswer<Answer> {
 
 /** Of a route without a body to answer with, whatever its handler returns is nothing. */
 type HandlerReturn<R extends AnyRoute> = AnswerOf<R> extends undefined ? unknown : HandlerAnswer<AnswerOf<R>> | Promise<HandlerAnswer<AnswerOf<R>>>;
-type HandlerAnswer<Answer> = Answer | RawAnswer | RepeatedAnswer<Answer>;
+type HandlerAnswer<Answer> = Answer | RawAnswer | RepeatedAnswer<Answer> | StatusAnswer<Answer>;
 
 export type Handler<R extends AnyRoute> = (call: RouteCall<R>) => HandlerReturn<R>;
 

@@ -8,7 +8,7 @@ import { errorWithoutHiddenJobs, withoutHiddenJobs } from "./access/hidden-jobs.
 import type { Principal } from "./access/principal.js";
 import type { ProblemDetails } from "./contract/problem.js";
 import type { AnyRoute } from "./contract/route.js";
-import { type Handler, type HandlerDeps, RawAnswer, RepeatedAnswer, type RouteCall } from "./handler.js";
+import { type Handler, type HandlerDeps, RawAnswer, RepeatedAnswer, type RouteCall, StatusAnswer } from "./handler.js";
 import { asPawlError, problemOf } from "./problem.js";
 import { checkKey, handleOnce, idempotencyKeyOf } from "./request/idempotency.js";
 import { withPointer } from "./request/pointer.js";
@@ -62,7 +62,7 @@ export function pipeline({ route, handler, deps, replies, audit }: PipelineDeps)
       }
     };
     if (key === undefined) return act();
-    if (route.once === "handler") return act();
+    if (route.once === "handler" || (route.once === "wait" && fields.query.wait !== undefined)) return act();
     if (replies === undefined)
       throw pawlError("field_invalid", { field: "Idempotency-Key", reason: "is not kept by this service", pointer: "Idempotency-Key" });
     const { method, url } = request;
@@ -101,6 +101,7 @@ function keyReused(error: unknown, principal: Principal, key: string): unknown {
 
 function toAnswer(route: AnyRoute, answer: unknown): PipelineAnswer {
   if (answer instanceof RepeatedAnswer) return { ...toAnswer(route, answer.answer), replayed: true };
+  if (answer instanceof StatusAnswer) return { ...toAnswer(route, answer.answer), status: answer.status };
   const { status } = route;
   if (answer instanceof RawAnswer) return { status, media: answer.media, body: answer.body };
   return { status, media: JSON_MEDIA, body: status === 204 ? "" : JSON.stringify(answer) };

@@ -47,8 +47,9 @@ export function retryAfterOf({ code, details }: PawlError): number | undefined {
 /** The first part of the message, up to what it would be filled with, and the help. */
 function withoutDetails(code: PawlError["code"]): string {
   const [message, help] = errorTable[code];
-  const summary = message.replace(/( at)? \{store\}/, "").replace(/:? \{.*$/, "");
-  return help.includes("{") ? `${summary}.` : `${summary}; ${help}.`;
+  const summary = message.replace(/( at)? \{store\}/, "").replace(/:? \{\w+\}.*$/, "");
+  // An option in braces, such as `apiKeys: { pepper }`, is no detail.
+  return /\{\w+\}/.test(help) ? `${summary}.` : `${summary}; ${help}.`;
 }
 
 /** What Fastify says of requests it could not make sense of. */

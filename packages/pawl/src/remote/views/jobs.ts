@@ -102,8 +102,8 @@ export class RemoteJobs implements Jobs {
     if (how.delay !== undefined) checkDuration("delay", how.delay);
     return this.#verb("redrive", job, how);
   }
-  async delete(job: JobRef): Promise<JobChange> {
-    return (await this.transport.json({ method: "DELETE", path: await this.#own(job) })) as JobChange;
+  async delete(job: JobRef): Promise<void> {
+    await this.transport.json({ method: "DELETE", path: await this.#own(job) });
   }
 
   async rerun(job: JobRef): Promise<Job> {
@@ -124,8 +124,8 @@ export class RemoteJobs implements Jobs {
       for (;;) {
         signal?.throwIfAborted();
         const left = Math.max(0, Math.min(POLL_WAIT_MS, Math.ceil(end - clock.monotonic())));
-        const query = { timeout: left };
-        const call = { method: "GET", path: `${path}/wait`, query, timeout: left + 15_000, pool: "waits" } as const;
+        const query = { wait: left };
+        const call = { method: "GET", path, query, timeout: left + 15_000, pool: "waits" } as const;
         const view = await this.#waited(signal === undefined ? call : { ...call, signal });
         if (view !== undefined && isFinished(view.state)) return view;
         if (clock.monotonic() >= end) throw pawlError("wait_timeout", { job: id, timeout });

@@ -52,7 +52,7 @@ export class JobHandle<Out> implements Job<Out> {
   redrive(how?: RedriveJobOptions): Promise<JobChange> {
     return this.#jobs.redrive(this.id, how);
   }
-  delete(): Promise<JobChange> {
+  delete(): Promise<void> {
     return this.#jobs.delete(this.id);
   }
 }

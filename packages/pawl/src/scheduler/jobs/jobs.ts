@@ -121,8 +121,8 @@ export class ScopedJobs implements Jobs {
   promote(job: JobRef): Promise<JobChange> {
     return this.#change("promote", job, (scope, id) => this.#deps.store.jobs.promote(scope, id));
   }
-  delete(job: JobRef): Promise<JobChange> {
-    return this.#change("delete", job, (scope, id) => this.#deps.store.jobs.delete(scope, id));
+  async delete(job: JobRef): Promise<void> {
+    await this.#change("delete", job, (scope, id) => this.#deps.store.jobs.delete(scope, id));
   }
 
   async redrive(job: JobRef, how: RedriveJobOptions = {}): Promise<JobChange> {

@@ -3,7 +3,7 @@ import { type DeadGroupView, type Grant, type Jobs, pawlError, permit, type Reas
 import type { EnqueuedAnswer } from "../contract/jobs/job-answer.js";
 import type { BatchItem } from "../contract/jobs/jobs.js";
 import type { AnyRoute } from "../contract/route.js";
-import { RepeatedAnswer } from "../handler.js";
+import { RepeatedAnswer, StatusAnswer } from "../handler.js";
 import { problemOf } from "../problem.js";
 import type { Principal } from "./principal.js";
 
@@ -33,7 +33,6 @@ type HideJobs = (answer: never, isVisible: IsVisible) => unknown;
 /** Answers that name other jobs than those that were asked for. */
 const HIDE_BY_ROUTE: Readonly<Record<string, HideJobs>> = {
   "jobs.get": hideInJob,
-  "jobs.wait": hideInJob,
   "jobs.list": hideInJobs,
   "dead.list": hideInJobs,
   "jobs.history": hideInHistory,
@@ -50,6 +49,7 @@ export async function withoutHiddenJobs(answer: unknown, { id: route }: AnyRoute
   const hide = Object.hasOwn(HIDE_BY_ROUTE, route) && isRestricted(caller) ? HIDE_BY_ROUTE[route] : undefined;
   if (hide === undefined) return answer;
   if (answer instanceof RepeatedAnswer) return new RepeatedAnswer(await hideJobs(hideInRepeated, answer.answer, caller, pawl));
+  if (answer instanceof StatusAnswer) return new StatusAnswer(answer.status, await hideJobs(hide, answer.answer, caller, pawl));
   return hideJobs(hide, answer, caller, pawl);
 }
 
@@ -78,7 +78,8 @@ const TAKEN_BY_HIDDEN_JOB: BatchItem = { error: problemOf(takenByHiddenJob("jobs
 
 function hideInEnqueued(answer: EnqueuedAnswer, isVisible: IsVisible): EnqueuedAnswer {
   if (answer.enqueued !== "created" && !isVisible(answer.id)) throw takenByHiddenJob("jobs.enqueue");
-  return hideReplaced(answer, isVisible);
+  const shown = hideReplaced(answer, isVisible);
+  return shown.job === undefined ? shown : { ...shown, job: hideInJob(shown.job, isVisible) };
 }
 
 function hideReplaced(answer: EnqueuedAnswer, isVisible: IsVisible): EnqueuedAnswer {

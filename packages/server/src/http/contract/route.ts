@@ -35,11 +35,13 @@ export interface Route<
   /** the answer when all went well; every error is a problem */
   readonly status: 200 | 201 | 202 | 204;
   readonly answer: RouteAnswer<Result>;
+  /** other statuses of an answer that went well, with the same body, and what each of them means */
+  readonly otherStatuses?: Readonly<Partial<Record<200 | 201 | 202, string>>>;
   readonly limits?: RouteLimits;
   /** answered while the store is away, too: callers are believed by what that last told of them */
   readonly inOutage?: true;
-  /** its handler sees to the Idempotency-Key, by what it stores; otherwise answers are kept */
-  readonly once?: "handler";
+  /** its handler sees to the Idempotency-Key, by what it stores (`wait`: of a request with this parameter); otherwise answers are kept */
+  readonly once?: "handler" | "wait";
   /** an example body for the reference */
   readonly example?: unknown;
 }

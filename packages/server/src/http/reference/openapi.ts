@@ -24,7 +24,7 @@ export function openapiOf(contract: readonly AnyRoute[], version: string): objec
 }
 
 function operationOf(route: AnyRoute): object {
-  const { id, summary, description, policy, params, query, body, bodyOptional, status, answer, method, example } = route;
+  const { id, summary, description, policy, params, query, body, bodyOptional, status, otherStatuses = {}, answer, method, example } = route;
   const open = "open" in policy;
   return {
     operationId: id,
@@ -44,6 +44,7 @@ function operationOf(route: AnyRoute): object {
         }),
     responses: {
       [status]: { description: answer.means, ...contentOf(answer) },
+      ...Object.fromEntries(Object.entries(otherStatuses).map(([other, means]) => [other, { description: means, ...contentOf(answer) }])),
       default: { $ref: "#/components/responses/Problem" },
     },
   };

@@ -41,7 +41,7 @@ function sectionOf(noun: string, contract: readonly AnyRoute[]): string {
 }
 
 function routeOf(route: AnyRoute): string {
-  const { id, method, path, summary, description, policy, params, query, body, status, answer, example } = route;
+  const { id, method, path, summary, description, policy, params, query, body, status, otherStatuses = {}, answer, example } = route;
   const access = "open" in policy ? "open to everybody" : `<code>${policy.action}</code>${policy.scope === "everyone" ? ", for all tenants" : ""}`;
   return `<article id="${escaped(id)}">
 <header><span class="method ${method.toLowerCase()}">${method}</span> <code class="path">${escaped(path).replaceAll(/\{(\w+)\}/g, "<em>{$1}</em>")}</code><span class="who">${access}</span></header>
@@ -54,7 +54,7 @@ ${
   -H "Authorization: Bearer $PAWL_API_KEY" -H "Content-Type: application/json" \\
   -d '${escaped(JSON.stringify(example))}'</pre>`
 }
-<p class="answer"><span class="status">${status}</span> ${inline(answer.means)}</p>
+${[[status, answer.means] as const, ...Object.entries(otherStatuses)].map(([code, means]) => `<p class="answer"><span class="status">${code}</span> ${inline(means)}</p>`).join("\n")}
 ${answer.body === undefined ? "" : `<details><summary>answer</summary>${fieldsOf("", answer.body)}</details>`}
 </article>`;
 }

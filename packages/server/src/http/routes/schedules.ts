@@ -13,7 +13,7 @@ import {
   triggerSchedule,
   updateSchedule,
 } from "../contract/jobs/schedules.js";
-import { on, type RouteCall, tenantOf } from "../handler.js";
+import { on, type RouteCall, StatusAnswer, tenantOf } from "../handler.js";
 import { enqueuedAnswer } from "./jobs.js";
 
 type ScheduleCall = Pick<RouteCall<typeof getSchedule>, "params" | "query" | "principal">;
@@ -23,9 +23,10 @@ function refOf({ params: { schedule }, query: { tenant }, principal }: ScheduleC
 }
 
 export const schedules = [
-  on(putSchedule, async ({ params, body: { task, ...options }, scheduler }) => ({
-    result: await scheduler.schedules.put(params.schedule, task, options as ScheduleOptions),
-  })),
+  on(putSchedule, async ({ params, body: { task, ...options }, scheduler }) => {
+    const result = await scheduler.schedules.put(params.schedule, task, options as ScheduleOptions);
+    return result === "created" ? new StatusAnswer(201, { result }) : { result };
+  }),
   on(updateSchedule, async (call) => ({ result: await call.scheduler.schedules.update(refOf(call), call.body as ScheduleChanges) })),
   on(getSchedule, (call) => call.scheduler.schedules.get(refOf(call))),
   on(listSchedules, ({ query: { limit, after, afterTenant, ...filter }, scheduler, principal }) =>

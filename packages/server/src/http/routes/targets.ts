@@ -1,7 +1,7 @@
 import type { Duration } from "pawl";
 import type { TargetOptions } from "pawl/service";
 import { deleteTarget, getTarget, listTargets, putTarget, rotateTarget } from "../contract/jobs/targets.js";
-import { on, type RouteCall, tenantOf } from "../handler.js";
+import { on, type RouteCall, StatusAnswer, tenantOf } from "../handler.js";
 
 type TargetCall = Pick<RouteCall<typeof getTarget>, "params" | "query" | "principal">;
 
@@ -10,7 +10,10 @@ function refOf({ params: { task }, query: { tenant }, principal }: TargetCall) {
 }
 
 export const targets = [
-  on(putTarget, ({ params, body, scheduler }) => scheduler.targets.put(params.task, body as TargetOptions)),
+  on(putTarget, async ({ params, body, scheduler }) => {
+    const shown = await scheduler.targets.put(params.task, body as TargetOptions);
+    return shown.secret === undefined ? shown : new StatusAnswer(201, shown);
+  }),
   on(listTargets, ({ query: { limit, after, afterTenant, ...filter }, scheduler, principal }) =>
     scheduler.targets.list(filter, {
       ...(limit === undefined ? {} : { limit }),

@@ -98,10 +98,17 @@ export interface EnqueuedAnswer {
   readonly task: string;
   readonly enqueued: "created" | "existing" | "rejected";
   readonly replaced?: string;
+  /** the finished job, where it was waited for */
+  readonly job?: JobView;
 }
-export const Enqueued = openObject<EnqueuedAnswer>({
+const ENQUEUED = {
   id: JobId,
   task: Text,
   enqueued: as<EnqueuedAnswer["enqueued"]>({ enum: ["created", "existing", "rejected"] }),
   replaced: optional(JobId),
+};
+export const Enqueued = openObject<EnqueuedAnswer>(ENQUEUED);
+export const EnqueuedAndWaited = openObject<EnqueuedAnswer>({
+  ...ENQUEUED,
+  job: optional(Job),
 });

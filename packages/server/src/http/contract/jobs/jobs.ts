@@ -5,7 +5,7 @@ import type { Policy } from "../policy.js";
 import { type ProblemDetails, ProblemShape } from "../problem.js";
 import { route } from "../route.js";
 import { Anything, as, closedObject, Duration, JobId, Limit, list, openObject, optional, QueueName, TaskName, TenantName, text } from "../schemas.js";
-import { Change, Enqueued, type EnqueuedAnswer, Explained, History, Job, JobsPage, Logs, State } from "./job-answer.js";
+import { Change, Enqueued, EnqueuedAndWaited, type EnqueuedAnswer, Explained, History, Job, JobsPage, Logs, State } from "./job-answer.js";
 import { ENQUEUE_OPTIONS, NewJob } from "./job-body.js";
 
 const READ: Policy = { action: "jobs.read", scope: "tenant" };
@@ -36,18 +36,28 @@ const PART_PAGE = {
   after: optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: "how many came before: the `next` of the last answer" })),
 };
 
+/** ms, of a request that waits */
+export const MAX_WAIT_MS = 60_000;
+const Wait = as<number | string>({ ...Duration, description: "how long to wait until the job is finished: ms, or a text such as 10s; 60 s at most" });
+
 export const enqueueJob = route({
   id: "jobs.enqueue",
   method: "POST",
   path: "/v1/jobs",
   summary: "Store one job",
+  description:
+    "With `wait` it answers once the job is finished, with the job, or when that time is over. Repeated with its Idempotency-Key or its " +
+    "`idempotencyKey`, it waits for the same job.",
   policy: ENQUEUE,
+  query: closedObject({ wait: optional(Wait) }),
   body: NewJob,
+  once: "wait",
   status: 201,
-  answer: {
-    means: "It is stored, and survives what the store survives; or its key or idempotency key was known, and this is its job.",
-    body: Enqueued,
+  otherStatuses: {
+    200: "Its unique key or idempotency key was known, and this is its job; or it was waited for, and `job` is finished: look at its `state`.",
+    202: "It is stored and was waited for, and is not finished.",
   },
+  answer: { means: "It is stored, and survives what the store survives.", body: EnqueuedAndWaited },
   example: { task: "email", input: { to: "ann@example.com" }, delay: "5m" },
 });
 
@@ -91,8 +101,11 @@ export const getJob = route({
   method: "GET",
   path: "/v1/jobs/{job}",
   summary: "A job as it stands",
+  description:
+    "With `wait` it answers as soon as the job is finished, however it ends, or as it then stands when that time is over. Look at `state`.",
   policy: READ,
   params: oneJob,
+  query: closedObject({ wait: optional(Wait) }),
   status: 200,
   answer: { means: "The job.", body: Job },
 });
@@ -143,23 +156,6 @@ export const explainJob = route({
   answer: { means: "What stands in its way, as data and in words.", body: Explained },
 });
 
-export const waitForJob = route({
-  id: "jobs.wait",
-  method: "GET",
-  path: "/v1/jobs/{job}/wait",
-  summary: "Wait until it is finished, however it ends",
-  description: "A long poll: answers as soon as the job is finished, or as it then stands when `timeout` is over. Look at `state`, and ask again.",
-  policy: READ,
-  params: oneJob,
-  query: closedObject({
-    timeout: optional(
-      as<number | string>({ ...Duration, description: "how long to wait: ms, or a text such as 10s; 30 s unless set, 60 s at most" }),
-    ),
-  }),
-  status: 200,
-  answer: { means: "The job as it stands.", body: Job },
-});
-
 const verb = (name: string, summary: string) =>
   route({
     id: `jobs.${name}`,
@@ -169,7 +165,8 @@ const verb = (name: string, summary: string) =>
     policy: CONTROL,
     params: oneJob,
     status: 200,
-    answer: { means: "It is done, or asked of its worker.", body: Change },
+    otherStatuses: { 202: "Its worker was asked to." },
+    answer: { means: "It is done.", body: Change },
   });
 
 export const cancelJob = route({
@@ -181,9 +178,14 @@ export const pauseJob = verb("pause", "Hold it back until it is resumed");
 export const resumeJob = verb("resume", "Let a paused job go on");
 export const promoteJob = verb("promote", "Run a delayed job now");
 export const deleteJob = route({
-  ...verb("delete", "Remove a finished job and its history"),
+  id: "jobs.delete",
   method: "DELETE",
   path: "/v1/jobs/{job}",
+  summary: "Remove a finished job and its history",
+  policy: CONTROL,
+  params: oneJob,
+  status: 204,
+  answer: { means: "It is gone." },
 });
 export const redriveJob = route({
   ...verb("redrive", "Bring a dead job back, with fresh counts"),

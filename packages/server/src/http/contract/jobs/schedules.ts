@@ -93,7 +93,8 @@ export const putSchedule = route({
   params: one,
   body: closedObject({ task: TaskName, input: optional(Anything), tenant: optional(TenantName), job: optional(closedObject(JOB_OPTIONS)), ...TIMES }),
   status: 200,
-  answer: { means: "It is there. One that was there and the same stays as it is.", body: Put },
+  otherStatuses: { 201: "It is new." },
+  answer: { means: "It was there, and is changed; the same as it was, it stays as it is.", body: Put },
   example: { task: "report", cron: "0 8 * * 1-5", timeZone: "Europe/Berlin" },
 });
 export const updateSchedule = route({

@@ -44,7 +44,8 @@ export const putTarget = route({
     timeout: optional(Duration),
   }),
   status: 200,
-  answer: { means: "The target, with its secret if it is new.", body: ShownTargetSchema },
+  otherStatuses: { 201: "It is new: `secret` is shown this once." },
+  answer: { means: "It was there, and is changed.", body: ShownTargetSchema },
   example: { url: "https://billing.example.com/hooks/pawl", concurrency: 20, timeout: "10s" },
 });
 export const listTargets = route({
