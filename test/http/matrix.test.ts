@@ -10,7 +10,9 @@ const JOB = "01890000-0000-7000-8000-000000000000";
 
 /** A request that gets as far as its caller may: past the policy it may well be refused for what it says. */
 function requestOf(route: AnyRoute): { url: string; body?: object } {
-  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "job" ? JOB : name === "tenant" ? "acme" : "some"));
+  const path = route.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    name === "job" ? JOB : name === "tenant" ? "acme" : name === "code" ? "internal" : "some",
+  );
   // A stream would not end by itself.
   const url = route.id === "events" ? `${path}?event=none` : path;
   return route.body === undefined

@@ -1,5 +1,5 @@
 import { open, type Pawl, task } from "pawl";
-import { pawlError } from "pawl/service";
+import { errorTable, pawlError } from "pawl/service";
 import { faultyStore, openTest } from "pawl/testing";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -285,6 +285,28 @@ describe("errors", () => {
     expect(String(api.faults[0])).toContain("pawl.secret");
     await close();
   });
+});
+
+test("the type of every problem leads to a page with the cause and the cure of its code", async () => {
+  await using api = await openApp();
+  const { type, code } = (await api.request("POST", "/v1/jobs", { body: { task: "a", dealy: "1s" } })).json();
+  expect([type, code]).toEqual(["/v1/docs/errors/field_unknown", "field_unknown"]);
+  for (const [name, texts] of Object.entries(errorTable)) {
+    const page = await api.request("GET", `/v1/docs/errors/${name}`, { key: "" });
+    expect([page.statusCode, page.headers["content-type"]]).toEqual([200, expect.stringContaining("text/html")]);
+    expect(page.body).toContain(`<code>${name}</code>`);
+    for (const text of texts) expect(page.body).toContain(text.slice(0, text.search(/["<>&]|$/)));
+  }
+  for (const name of ["nothing", "constructor"])
+    expect((await api.request("GET", `/v1/docs/errors/${name}`)).json()).toMatchObject({ status: 404, code: "route_unknown" });
+});
+
+test("the breaker of a task is shown by itself, and is closed where no failures were seen", async () => {
+  await using api = await openApp();
+  const breaker = async () => (await api.request("GET", "/v1/breakers/pay?tenant=acme", { key: "acme-viewer" })).json();
+  expect(await breaker()).toMatchObject({ tenant: "acme", task: "pay", state: "closed", forced: false, failed: 0 });
+  await api.request("POST", "/v1/breakers/pay/open", { key: "acme-operator" });
+  expect(await breaker()).toMatchObject({ tenant: "acme", task: "pay", state: "open", forced: true });
 });
 
 test("the API describes itself, for programs and for people", async () => {

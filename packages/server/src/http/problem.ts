@@ -21,7 +21,7 @@ export function problemOf(error: unknown, request?: string): ProblemDetails {
   const status = STATUS[code];
   const pointer = pointerOf(failure);
   return {
-    type: `/v1/docs#${code}`,
+    type: `/v1/docs/errors/${code}`,
     title: code.replaceAll("_", " "),
     status,
     code,

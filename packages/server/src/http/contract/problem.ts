@@ -3,7 +3,7 @@ import { openObject, optional } from "./schemas.js";
 
 /** What every error is answered with: RFC 9457, with a code that stays and never a stack or a statement. */
 export interface ProblemDetails {
-  /** where the docs explain the code */
+  /** the page that explains the code: `/v1/docs/errors/{code}` */
   readonly type: string;
   readonly title: string;
   readonly status: number;

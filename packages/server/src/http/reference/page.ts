@@ -1,14 +1,14 @@
+import type { ErrorCode } from "pawl";
 import { errorTable } from "pawl/service";
 import type { AnyRoute } from "../contract/route.js";
+import { STATUS } from "../status.js";
 import { CODES, nounOf } from "./openapi.js";
 import { STYLE } from "./style.js";
 
 /** The contract for people: one page without scripts or anything from elsewhere, so that it works wherever the service does. */
 export function pageOf(contract: readonly AnyRoute[], version: string): string {
   const nouns = [...new Set(contract.map(nounOf))];
-  return `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Pawl API</title><style>${STYLE}</style></head>
+  return `${headOf("Pawl API")}
 <body>
 <nav><a class="brand" href="#top">Pawl <small>${escaped(version)}</small></a>
 ${nouns.map((noun) => navOf(noun, contract)).join("\n")}
@@ -24,6 +24,35 @@ ${CODES.map(([code, status]) => errorRow(code, status)).join("\n")}
 </tbody></table></section>
 </main>
 </body></html>`;
+}
+
+/** The page of one error code, with its cause and its cure; undefined: there is no such code. */
+export function errorPageOf(code: string, version: string): string | undefined {
+  if (!isCode(code)) return undefined;
+  const [message, help] = errorTable[code];
+  return `${headOf(`${code} · Pawl API`)}
+<body>
+<nav><a class="brand" href="/v1/docs">Pawl <small>${escaped(version)}</small></a>
+<h4><a href="/v1/docs#errors">errors</a></h4></nav>
+<main>
+<h1><code>${escaped(code)}</code></h1>
+<p>Status ${STATUS[code]}. Texts in braces are the <code>details</code> of the problem.</p>
+<h2>What happened</h2>
+<p>${escaped(message)}</p>
+<h2>What to do</h2>
+<p>${escaped(help)}</p>
+</main>
+</body></html>`;
+}
+
+function isCode(code: string): code is ErrorCode {
+  return Object.hasOwn(errorTable, code);
+}
+
+function headOf(title: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escaped(title)}</title><style>${STYLE}</style></head>`;
 }
 
 function navOf(noun: string, contract: readonly AnyRoute[]): string {
@@ -101,7 +130,7 @@ function typeOf({ type, enum: choices, items, anyOf, const: only, format, minimu
 
 function errorRow(code: string, status: number): string {
   const [message, help] = errorTable[code as keyof typeof errorTable];
-  return `<tr id="${escaped(code)}"><td>${status}</td><td><code>${escaped(code)}</code></td><td>${escaped(message)}</td><td>${escaped(help)}</td></tr>`;
+  return `<tr id="${escaped(code)}"><td>${status}</td><td><a href="/v1/docs/errors/${escaped(code)}"><code>${escaped(code)}</code></a></td><td>${escaped(message)}</td><td>${escaped(help)}</td></tr>`;
 }
 
 /** Words in backticks are code; nothing else is marked up. */

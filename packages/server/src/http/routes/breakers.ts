@@ -1,8 +1,14 @@
-import { closeBreaker, listBreakers, openBreaker, resetBreaker } from "../contract/operate/breakers.js";
+import type { BreakerView } from "pawl/service";
+import { closeBreaker, getBreaker, listBreakers, openBreaker, resetBreaker } from "../contract/operate/breakers.js";
 import { on, type RouteCall, tenantOf } from "../handler.js";
 
-function refOf({ params, query, principal }: Pick<RouteCall<typeof openBreaker>, "params" | "query" | "principal">) {
+function refOf({ params, query, principal }: Pick<RouteCall<typeof getBreaker>, "params" | "query" | "principal">) {
   return { task: params.task, tenant: tenantOf(principal, query.tenant) };
+}
+
+/** A breaker that the store has no record of, as it has seen no failures lately. */
+function quietBreaker(ref: ReturnType<typeof refOf>): BreakerView {
+  return { ...ref, state: "closed", forced: false, since: new Date(), succeeded: 0, failed: 0 };
 }
 
 export const breakers = [
@@ -15,6 +21,7 @@ export const breakers = [
       },
     ),
   ),
+  on(getBreaker, async (call) => (await call.pawl.breakers.get(refOf(call))) ?? quietBreaker(refOf(call))),
   on(openBreaker, (call) => call.pawl.breakers.open(refOf(call))),
   on(closeBreaker, (call) => call.pawl.breakers.close(refOf(call))),
   on(resetBreaker, (call) => call.pawl.breakers.reset(refOf(call))),

@@ -1,5 +1,7 @@
+import { pawlError } from "pawl/service";
 import {
   docs,
+  errorDocs,
   events,
   getCounts,
   getDoctor,
@@ -12,7 +14,7 @@ import {
   readyz,
 } from "../contract/operate/service.js";
 import { on, RawAnswer } from "../handler.js";
-import { openapiDocument, referencePage } from "../reference/index.js";
+import { errorPage, openapiDocument, referencePage } from "../reference/index.js";
 
 export const service = [
   on(listWorkers, async ({ pawl }) => ({ workers: await pawl.workers.list() })),
@@ -33,5 +35,10 @@ export const service = [
     return new RawAnswer("text/event-stream; charset=utf-8", await deps.subscribe({ principal, filter: query, lastEventId, stillAllowed }));
   }),
   on(openapi, ({ deps }) => openapiDocument(deps.version)),
+  on(errorDocs, ({ params: { code }, deps }) => {
+    const page = errorPage(code, deps.version);
+    if (page === undefined) throw pawlError("route_unknown", { method: "GET", path: `/v1/docs/errors/${code}` });
+    return new RawAnswer("text/html; charset=utf-8", page);
+  }),
   on(docs, ({ deps }) => new RawAnswer("text/html; charset=utf-8", referencePage(deps.version))),
 ];

@@ -44,6 +44,18 @@ export const listBreakers = route({
   },
 });
 
+export const getBreaker = route({
+  id: "breakers.get",
+  method: "GET",
+  path: "/v1/breakers/{task}",
+  summary: "The breaker of a task",
+  policy: READ,
+  params: closedObject({ task: TaskName }),
+  query: closedObject({ tenant: optional(TenantName) }),
+  status: 200,
+  answer: { means: "The breaker. One that has seen no failures lately is closed.", body: Breaker },
+});
+
 const act = (verb: "open" | "close" | "reset", summary: string) =>
   route({
     id: `breakers.${verb}`,

@@ -209,6 +209,17 @@ export const docs = route({
   answer: { means: "A page.", media: "text/html" },
 });
 
+export const errorDocs = route({
+  id: "errorDocs",
+  method: "GET",
+  path: "/v1/docs/errors/{code}",
+  summary: "What an error code means, and what to do: the `type` of problems leads here",
+  policy: DOCS,
+  params: closedObject({ code: text(100, "the code of a problem") }),
+  status: 200,
+  answer: { means: "A page.", media: "text/html" },
+});
+
 export const events = route({
   id: "events",
   method: "GET",
