@@ -27,7 +27,13 @@ describe("the pull protocol", () => {
   test("a worker says how many handlers it runs as a number or by queue and task, and what it has as tasks need it", async () => {
     const { id } = await api.pawl.enqueue("encode", undefined, { tenant: "acme" });
     const encoder = { name: "encoder", instance: "00000000-0000-4000-8000-00000000000b" };
-    const body = (more: object) => ({ worker: encoder, tasks: [{ name: "encode", needs: { capabilities: ["gpu"] } }], limit: 1, wait: "10s", ...more });
+    const body = (more: object) => ({
+      worker: encoder,
+      tasks: [{ name: "encode", needs: { capabilities: ["gpu"] } }],
+      limit: 1,
+      wait: "10s",
+      ...more,
+    });
     const ask = (more: object) => api.request("POST", "/v1/leases/claim", { key: "acme-worker", body: body(more) });
     expect((await ask({ concurrency: { queue: { default: 1 } } })).json()).toMatchObject({ code: "field_unknown", pointer: "/concurrency/queue" });
     expect((await ask({ concurrency: "4" })).json()).toMatchObject({ code: "field_invalid", pointer: "/concurrency" });

@@ -3,7 +3,7 @@ import type { Priority } from "../jobs/job.js";
 import type { Lane } from "../jobs/lane.js";
 import type { SlotUse } from "./slot-use.js";
 
-/** What a task asks of the worker that runs it: every tag, and so much of each amount while a handler runs. */
+/** Needs of a task: its worker must have every capability, and a handler uses so much of each resource while it runs. */
 export interface Needs {
   readonly capabilities?: readonly string[];
   readonly resources?: Readonly<Record<string, number>>;
@@ -12,11 +12,11 @@ export interface Needs {
 /** ms that a job of the tenant takes lately */
 export type Took = readonly [tenant: string, ms: number];
 
-/** What a worker has, shaped as `Needs`: capabilities that tasks may need, and so much of what its handlers share. */
+/** Capabilities and resources of a worker, shaped as `Needs`. */
 export interface Provides {
-  /** what it has that not every worker has */
+  /** properties that not every worker has, such as "gpu" */
   readonly capabilities?: readonly string[];
-  /** how much it has in all: cpu, memory, connections, whatever tasks need by name */
+  /** the amount of each resource in all: cpu, memory, connections, any name that tasks need */
   readonly resources?: Readonly<Record<string, number>>;
 }
 
@@ -27,7 +27,7 @@ export interface WorkerConcurrency {
   readonly tasks?: Readonly<Record<string, number>>;
 }
 
-/** What a worker serves, as it tells the others. Left out: all of them. */
+/** The jobs that a worker serves, as it reports them to the others. A list that is left out means all. */
 export interface Serves {
   readonly tasks: readonly string[];
   readonly queues?: readonly string[];
@@ -58,7 +58,7 @@ export type Lack =
   /** each of it is there, and no one worker has all */
   | { readonly kind: "together"; readonly capabilities: readonly string[]; readonly resources: readonly string[] };
 
-/** What the jobs of a lane lack, if none of these workers can run them; empty if one can. */
+/** The lacks of the jobs of a lane, if none of these workers can run them; empty if one can. */
 export function lacksOf(lane: Lane, needs: Needs, workers: readonly Serves[]): readonly Lack[] {
   if (workers.length === 0) return [{ kind: "worker" }];
   const narrowing: readonly (readonly [Lack, (serves: Serves) => boolean])[] = [

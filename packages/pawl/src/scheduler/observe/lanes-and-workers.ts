@@ -10,14 +10,14 @@ import type { Store } from "../../store/port/index.js";
 export interface LiveLaneView {
   readonly lane: Lane;
   readonly workers: number;
-  /** what no live worker has that its jobs need; only where `workers` is 0 */
+  /** needs of its jobs that no live worker meets; only where `workers` is 0 */
   readonly lacks?: readonly Lack[];
   /** the same for people */
   readonly why?: string;
 }
 
 export interface LanesFilter {
-  /** those that no live worker can run */
+  /** true: only lanes that no live worker can run */
   readonly unserved?: boolean;
 }
 

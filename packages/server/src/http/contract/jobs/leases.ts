@@ -69,7 +69,7 @@ const Concurrency = as<number | ConcurrencyOptions>({
   description: "handlers at a time, 10 unless set: a number, or `{ total, queues, tasks }` with smaller numbers for some queues and tasks",
 });
 
-/** What a worker has, and what a task needs of its worker. */
+/** Capabilities and resources: of a worker in `provides`, of a task in `needs`. */
 const Capacity = closedObject({ capabilities: optional(Type.Array(text(128, "a capability"), { maxItems: 1_000 })), resources: optional(Counts) });
 
 const Task = closedObject(
