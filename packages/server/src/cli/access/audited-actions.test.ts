@@ -73,9 +73,11 @@ describe("what somebody does at a store", () => {
     purges: ["list"],
     breakers: ["get", "list"],
     limits: ["list"],
+    lanes: ["list"],
+    workers: ["list", "get", "local"],
     schedules: ["get", "list", "preview", "ticks"],
     targets: ["get", "list"],
-    apiKeys: ["get", "list", "as", "verify", "recall", "remembered", "status"],
+    apiKeys: ["get", "list", "forTenant", "verify", "recall", "remembered", "status"],
   };
 
   /** What the classes behind them keep to themselves. */
