@@ -106,6 +106,10 @@ function commands({ done, dead, late }: Ids): readonly (readonly [argv: readonly
       [[`${kind}s`, "show", "some"], [...(kind === "tenant" ? [] : ["counts"]), "paused", "policy", kind].sort()] as const,
       [[`${kind}s`, "list"], [`${kind}s`]] as const,
     ]),
+    [
+      ["schedules", "put", "nightly", "--task", "greet", "--cron", "0 3 * * *", "--missed", "skip"],
+      ["result", "schedule"],
+    ],
     [["schedules", "list"], ["schedules"]],
     [
       ["schedules", "show", "nightly"],

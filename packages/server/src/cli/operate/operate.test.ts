@@ -206,6 +206,23 @@ describe("pawl queues, tasks and tenants", () => {
 });
 
 describe("pawl schedules", () => {
+  test("are made and replaced with put, which takes one of --cron, --every and --at", async () => {
+    await using fixture = await CliFixture.start(options);
+    const put = (...flags: string[]) => fixture.run("schedules", "put", "made", "--task", "tick", ...flags);
+    expect((await put("--cron", "0 8 * * 1-5", "--time-zone", "Europe/Berlin", "--priority", "high", "--overlap", "wait")).out).toBe(
+      "made created\n",
+    );
+    expect((await put("--every", "5m", "--missed", "skip", "--json")).json).toEqual({ schedule: "made", result: "changed" });
+    expect((await put("--every", "5m", "--missed", "skip")).out).toBe("made unchanged\n");
+    expect(await fixture.pawl.schedules.get("made")).toMatchObject({ task: "tick", every: 300_000, missed: { policy: "skip" } });
+    for (const flags of [[], ["--cron", "0 8 * * *", "--every", "5m"]]) {
+      const { exit, err } = await put(...flags);
+      expect([exit, err]).toEqual([EXIT.usage, expect.stringContaining("a schedule takes one of --cron, --every and --at")]);
+    }
+    const wrong = await put("--cron", "61 * * * *");
+    expect([wrong.exit, wrong.err]).toEqual([EXIT.usage, expect.stringContaining("61 * * * *")]);
+  });
+
   test("are listed, previewed, paused, triggered and filled", async () => {
     await using fixture = await CliFixture.start(options);
     expect((await fixture.run("schedules", "list", "--json")).json).toMatchObject({

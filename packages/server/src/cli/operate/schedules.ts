@@ -1,5 +1,5 @@
-import type { Command } from "commander";
-import type { ScheduleView } from "pawl";
+import { type Command, Option } from "commander";
+import type { Priority, ScheduleOptions, ScheduleView } from "pawl";
 import type { ScheduleReference } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { usage } from "../exit.js";
@@ -55,6 +55,25 @@ export function build(command: Command, act: Act): void {
     });
   });
 
+  const put = withTenant(command.command("put <name>").description("make a schedule, or replace the one of this name"))
+    .requiredOption("--task <task>", "the task of its jobs")
+    .option("--cron <fields>", "five or six fields: '0 8 * * 1-5'")
+    .option("--every <time>", "elapsed time between two ticks: 90s, 5m, 24h")
+    .option("--at <instant>", "one tick: 2026-11-15T12:00Z")
+    .option("--time-zone <zone>", "of --cron and of times without an offset; UTC unless set")
+    .option("--start <instant>", "no ticks before")
+    .option("--end <instant>", "no ticks after")
+    .option("--input <json>", "the input of its jobs")
+    .option("--queue <queue>", "the queue of its jobs, in place of the task's own")
+    .option("--priority <priority>", "0 to 9, or low, normal, high, critical")
+    .addOption(new Option("--missed <policy>", "what becomes of missed ticks; latest unless set").choices(["skip", "latest", "all"]))
+    .addOption(
+      new Option("--overlap <policy>", "a tick while an earlier job is unfinished; skip unless set").choices(["allow", "skip", "wait", "cancel"]),
+    )
+    .option("--stagger <time>", "move all ticks by a fixed part of this")
+    .option("--jitter <time>", "move each tick by a part of this");
+  act<PutScheduleFlags>(put, putSchedule);
+
   const preview = withTenant(command.command("preview <name>").description("its next ticks, and what is odd about them"))
     .option("-n, --count <count>", "how many", "10")
     .option("--from <instant>", "from then on; left out: from now");
@@ -105,6 +124,44 @@ export function build(command: Command, act: Act): void {
     await (await session.pawl()).schedules.delete(scheduleRef(name, flags));
     session.out.answer({ schedule: name, deleted: true }, () => session.out.line(`${name} deleted`));
   });
+}
+
+interface PutScheduleFlags extends ScheduleFlags, Pick<ScheduleOptions, "cron" | "timeZone" | "overlap"> {
+  readonly task: string;
+  readonly every?: string;
+  readonly at?: string;
+  readonly start?: string;
+  readonly end?: string;
+  readonly input?: string;
+  readonly queue?: string;
+  readonly priority?: string;
+  readonly missed?: "skip" | "latest" | "all";
+  readonly stagger?: string;
+  readonly jitter?: string;
+}
+
+async function putSchedule({ out, pawl }: CommandSession, flags: PutScheduleFlags, name?: string): Promise<void> {
+  const { task, input, queue, priority, tenant, cron, every, at, timeZone, start, end, missed, overlap, stagger, jitter } = flags;
+  const timings = [cron, every, at].filter((time) => time !== undefined);
+  if (timings.length !== 1)
+    throw usage("a schedule takes one of --cron, --every and --at", "pawl schedules put report --task report --cron '0 8 * * 1-5'");
+  const job = definedFields({ queue, priority: priority === undefined ? undefined : priorityOf(priority) });
+  const result = await (await pawl()).schedules.put(name as string, task, {
+    ...definedFields({ tenant, cron, every, at, timeZone, start, end, missed, overlap, stagger, jitter }),
+    ...(input === undefined ? {} : { input: json("--input", input) }),
+    ...(Object.keys(job).length === 0 ? {} : { job }),
+  });
+  out.answer({ schedule: name, result }, () => out.line(`${name} ${result}`));
+}
+
+type DefinedFields<T> = { [Field in keyof T]?: Exclude<T[Field], undefined> };
+
+function definedFields<T extends object>(fields: T): DefinedFields<T> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as DefinedFields<T>;
+}
+
+function priorityOf(text: string): Priority {
+  return (/^\d+$/.test(text) ? whole("--priority", text, 0, 9) : text) as Priority;
 }
 
 interface ScheduleListFlags extends ScheduleFlags {
