@@ -34,6 +34,7 @@ interface Export {
  */
 const INFERRED: Readonly<Record<string, readonly string[]>> = {
   task: ["TaskHandler"],
+  checkRate: ["Rate"],
   schedule: ["ScheduleOptionsOf"],
   exponential: ["Exponential"],
   retryRules: ["SimpleRetry", "RetryRules"],
@@ -135,8 +136,8 @@ describe("all doors together", () => {
         "pawl/service": "ACCESS Action Grant Identity permit ROLES Role Subject apiKeyText parseApiKey Verified AUDIT_OUTCOMES AuditOutcome
       BOUNDS BreakerState bulkOutcomeOf CHECKS Check Finding DEFAULTS milliseconds errorTable pawlError EventName Reason
       reasonInWords blockOf GuessLimit isFinished CheckOptions JsonSchema SchemaCompiler Lane allowed applies LIFECYCLE
-      lifecycleTable VERBS Verb checkPeriod nearest OutcomeKind PolicyChanges PolicyKind QueueDefaults unseenIn isOwnTask
-      OWN_TENANT RECORDED_EVENTS RecordedEvent isSampled TraceContext traceOfHeaders OpenWait CertificateTexts
+      lifecycleTable VERBS Verb checkPeriod checkRate nearest OutcomeKind PolicyChanges PolicyKind QueueDefaults unseenIn
+      isOwnTask OWN_TENANT RECORDED_EVENTS RecordedEvent isSampled TraceContext traceOfHeaders OpenWait CertificateTexts
       certificateFaults LOST_HANDLER_EXIT_CODES spawnThread Audit AnchoredHead AuditReport AuditView NewAudit AuditHead
       BreakersOperator BreakerView BreakerFilter JobCounts StateCounts Backlog Encryption EncryptionOptions MasterKeyView
       checkJobsFilter ClusterEvents EventBatch EventPosition EventTail LocalApiKeys ApiKeys ApiKeyView ApiKeyOptions

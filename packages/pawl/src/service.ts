@@ -81,6 +81,8 @@ export { VERBS } from "./core/jobs/lifecycle.js";
 export type { Verb } from "./core/jobs/lifecycle.js";
 /** Checks a duration above zero. */
 export { checkPeriod } from "./core/values/option.js";
+/** Checks a rate, such as `"100/5m"`, and answers it in ms. */
+export { checkRate } from "./core/limits/token-bucket.js";
 /** The choice nearest to a misspelt one. */
 export { nearest } from "./core/values/option.js";
 /** How an attempt ended. */

@@ -1,4 +1,4 @@
-import { milliseconds } from "pawl/service";
+import { checkRate, milliseconds } from "pawl/service";
 import { usage } from "./exit.js";
 
 /** Reads values of flags. Each answers with the value, or says which flag is wrong and how it is written. */
@@ -28,10 +28,12 @@ export function period(flag: string, text: string): number {
 
 /** "10/s", "100/1m": so many per time */
 export function rate(flag: string, text: string): { readonly limit: number; readonly per: number } {
-  const [, count, per] = /^(\d+)\/(\d*(?:ms|s|m|h|d))$/.exec(text) ?? [];
-  if (count === undefined || per === undefined || Number(count) < 1)
+  try {
+    const { limit, per } = checkRate(flag, text);
+    return { limit, per };
+  } catch {
     throw usage(`${flag}: ${text} is not a rate`, `write ${flag} 10/s or ${flag} 100/5m`);
-  return { limit: Number(count), per: period(flag, /^\d/.test(per) ? per : `1${per}`) };
+  }
 }
 
 /** JSON, as it stands on a command line or in a file. */

@@ -9,7 +9,7 @@ export interface Ingest {
 }
 
 export interface IngestOptions {
-  readonly rate?: RateOptions;
+  readonly rate?: string | RateOptions;
   readonly depth?: number;
 }
 

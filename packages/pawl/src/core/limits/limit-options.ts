@@ -19,8 +19,8 @@ export interface Limit<In = unknown> {
   readonly concurrency?: number;
   /** one job of a key at a time and in order; the key is kept through retries */
   readonly serial?: boolean;
-  /** jobs of a key that are let in per time */
-  readonly rate?: RateOptions;
+  /** jobs of a key that are let in per time: `"100/5m"`, or with a burst `{ limit, per, burst }` */
+  readonly rate?: string | RateOptions;
   /** tokens of the rate that a job takes, or the path of a field that says so; absent: 1 */
   readonly cost?: number | string | ((input: In) => number);
 }

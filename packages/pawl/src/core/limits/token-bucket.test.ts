@@ -24,6 +24,32 @@ describe("a rate", () => {
     expect(checkRate("rate", { limit: 100, per: "1m" })).toEqual({ limit: 100, per: 60_000, burst: 100 });
   });
 
+  it("can be a text: so many per time", () => {
+    expect(checkRate("rate", "100/5m")).toEqual({ limit: 100, per: 300_000, burst: 100 });
+    expect(checkRate("rate", "10/s")).toEqual({ limit: 10, per: 1_000, burst: 10 });
+    expect(checkRate("rate", "1/1h30m")).toEqual({ limit: 1, per: 5_400_000, burst: 1 });
+  });
+
+  it.each([
+    "",
+    "10",
+    "10/",
+    "/s",
+    "0/s",
+    "10/0s",
+    "-1/s",
+    "1.5/s",
+    "10 / s",
+    "10/s ",
+    "10/fortnight",
+    "10/-5m",
+    "99999999999/s",
+    "9999999999/s",
+    "10/s/s",
+  ])("is refused as the text %j, with a text that is right", (text) => {
+    expect(() => checkRate("rate", text)).toThrow(expect.objectContaining({ code: "option_invalid", message: expect.stringContaining("100/5m") }));
+  });
+
   it("that is slow is early by no more than a clock can tell", () => {
     const rate: Rate = { limit: 1, per: DAY, burst: 1 };
     const tat = spend(rate, undefined, START, 1);

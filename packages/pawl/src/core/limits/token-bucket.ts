@@ -1,5 +1,5 @@
-import type { Duration } from "../values/duration.js";
-import { checkKeys, checkObject, checkPeriod, checkWhole } from "../values/option.js";
+import { type Duration, milliseconds } from "../values/duration.js";
+import { checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../values/option.js";
 
 /** So many per period, and so many at once after a rest. */
 export interface RateOptions {
@@ -19,7 +19,9 @@ export interface Rate {
 const MAX_TOKENS = 1_000_000_000;
 const RATE_KEYS: ReadonlySet<string> = new Set(["limit", "per", "burst"] satisfies readonly (keyof RateOptions)[]);
 
+/** A rate as an object, or as a text such as "10/s" or "100/5m". */
 export function checkRate(option: string, value: unknown): Rate {
+  if (typeof value === "string") return rateOf(option, value);
   const options = checkObject(option, value) as Partial<RateOptions>;
   checkKeys(options, RATE_KEYS, `${option}.`);
   const limit = checkWhole(`${option}.limit`, options.limit, 1, MAX_TOKENS);
@@ -28,6 +30,25 @@ export function checkRate(option: string, value: unknown): Rate {
     per: checkPeriod(`${option}.per`, options.per),
     burst: options.burst === undefined ? limit : checkWhole(`${option}.burst`, options.burst, 1, MAX_TOKENS),
   };
+}
+
+const RATE_TEXT = /^(\d{1,10})\/((?:\d|[a-z]).*)$/;
+
+function rateOf(option: string, text: string): Rate {
+  const [, limitText, perText] = RATE_TEXT.exec(text) ?? [];
+  const limit = Number(limitText);
+  const per = perText === undefined ? 0 : periodOf(perText);
+  if (!(limit >= 1 && limit <= MAX_TOKENS) || per === 0) throw invalid(option, `${show(text)} is not a rate, such as "10/s" or "100/5m"`);
+  return { limit, per, burst: limit };
+}
+
+/** in ms; 0 if the text is no period. A unit alone is one of it. */
+function periodOf(text: string): number {
+  try {
+    return milliseconds(/^\d/.test(text) ? text : `1${text}`);
+  } catch {
+    return 0;
+  }
 }
 
 /**

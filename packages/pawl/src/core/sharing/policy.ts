@@ -63,7 +63,7 @@ interface LimitOptions {
   /** jobs running at a time, over all workers */
   readonly concurrency?: number;
   /** jobs started per time, over all workers */
-  readonly rate?: RateOptions;
+  readonly rate?: string | RateOptions;
 }
 interface IngestChanges {
   /** jobs that may come in per time, and that may wait; beyond it an enqueue is `ingest_limited` */

@@ -14,7 +14,12 @@ export const Counts = openObject<StateCounts>(
 );
 
 const orNull = <T>(schema: object) => as<T | null>({ anyOf: [schema, { type: "null" }] });
-const Rate = closedObject({ limit: Type.Integer({ minimum: 1 }), per: Duration, burst: optional(Type.Integer({ minimum: 1 })) });
+const Rate = as<NonNullable<TaskChanges["rate"]>>({
+  ...closedObject({ limit: Type.Integer({ minimum: 1 }), per: Duration, burst: optional(Type.Integer({ minimum: 1 })) }),
+  type: ["string", "object"],
+  maxLength: 64,
+  description: 'so many per time, such as "100/5m"; or an object, which can have a burst',
+});
 const byPriority = { type: "object", maxProperties: 10, additionalProperties: { type: "number" } };
 
 const LIMITS = { concurrency: optional(orNull({ type: "integer", minimum: 1 })), rate: optional(orNull(Rate)) };
