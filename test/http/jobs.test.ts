@@ -94,6 +94,23 @@ describe("jobs over HTTP", () => {
     ]);
   });
 
+  test("a unique key is a text or an object, a spread one duration or two, and a rate a text or an object", async () => {
+    const { id } = await enqueue({ task: "short", delay: "1h", unique: "k", spread: ["1m", "2m"] });
+    expect((await api.request("GET", `/v1/jobs/${id}`)).json()).toMatchObject({ uniqueKey: "k", spread: [60_000, 120_000] });
+    const again = { task: "short", unique: { key: "k", onConflict: "existing" } };
+    expect((await api.request("POST", "/v1/jobs", { body: again })).json()).toMatchObject({ id, enqueued: "existing" });
+    for (const rate of ["100/5m", { limit: 100, per: "5m" }]) {
+      const answer = await api.request("PATCH", "/v1/queues/rated", { body: { rate } });
+      expect(answer.json()).toMatchObject({ rate: { limit: 100, per: 300_000, burst: 100 } });
+    }
+    for (const body of [{ unique: 7 }, { unique: "" }, { unique: { for: "1h" } }, { spread: ["1m"] }, { spread: ["2m", "1m"] }, { key: "k" }])
+      expect([body, (await api.request("POST", "/v1/jobs", { body: { task: "wrong", ...body } })).statusCode]).toEqual([
+        body,
+        expect.toSatisfy((status: number) => status === 400 || status === 422),
+      ]);
+    expect((await pawl.counts({ task: "wrong" })).ready).toBe(0);
+  });
+
   test("a batch has an answer for each, in order, and those that can be stored are", async () => {
     const jobs = [
       { task: "batched", input: 1, unique: "a" },

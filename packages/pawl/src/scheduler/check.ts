@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import type { Priority } from "../core/jobs/job.js";
+import type { Priority, Spread } from "../core/jobs/job.js";
 import { checkRetry, publishedRetry } from "../core/jobs/retry.js";
 import type { JobDefaults, PriorityName, TaskOptions } from "../core/jobs/task.js";
 import type { StoredDefaults } from "../core/jobs/task-record.js";
@@ -63,10 +63,19 @@ export function checkDefaults(prefix: string, defaults: JobDefaults): void {
 const MAX_SPREAD_MS = 86_400_000;
 
 /** in ms; 0 is none, against that of a task or queue */
-export function checkSpread(value: unknown, prefix = ""): number {
-  const spread = checkDuration(`${prefix}spread`, value);
-  if (spread > MAX_SPREAD_MS) throw invalid(`${prefix}spread`, "it is longer than a day");
-  return spread;
+export function checkSpread(value: unknown, prefix = ""): Spread {
+  const option = `${prefix}spread`;
+  if (!Array.isArray(value)) return checkSpreadPart(option, value);
+  if (value.length !== 2) throw invalid(option, `${value.length} durations are not a pair: write [min, max]`);
+  const [min, max] = [checkSpreadPart(`${option}[0]`, value[0]), checkSpreadPart(`${option}[1]`, value[1])];
+  if (max < min) throw invalid(option, "its end is before its beginning: write [min, max]");
+  return min === 0 ? max : [min, max];
+}
+
+function checkSpreadPart(option: string, value: unknown): number {
+  const part = checkDuration(option, value);
+  if (part > MAX_SPREAD_MS) throw invalid(option, "it is longer than a day");
+  return part;
 }
 
 export function checkMaxCrashes(value: unknown): number {

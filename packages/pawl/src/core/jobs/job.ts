@@ -22,6 +22,9 @@ export function isFinished(state: JobState): boolean {
 /** 0 to 9, 9 most urgent. All jobs of a lane have the same one. */
 export type Priority = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
 
+/** ms: a window that begins at the due time, or one from `min` to `max` after it. */
+export type Spread = number | readonly [min: number, max: number];
+
 /** What is stored with a job beside its lane and input, and only where it differs from the defaults. */
 export interface JobOptions {
   readonly retry?: StoredRetry;
@@ -32,7 +35,7 @@ export interface JobOptions {
   /** ms from the due time within which the first attempt must start */
   readonly startWithin?: number;
   /** ms over which jobs due at one instant are started; its own part is in its due time */
-  readonly spread?: number;
+  readonly spread?: Spread;
   readonly tags?: readonly string[];
   readonly uniqueKey?: string;
   readonly atMostOnce?: true;

@@ -31,6 +31,18 @@ describe("a spread", () => {
     expect(spreadOut(timed)).toEqual({ ...timed, runAt: 1_000_000 + share });
   });
 
+  test("of a window from min to max moves every job by at least min and less than max", () => {
+    const options: JobOptions = { spread: [60_000, 90_000] };
+    const delays = Array.from({ length: 1_000 }, () => spreadOut(newJob({}, options)).delay ?? 0);
+    expect(Math.min(...delays)).toBeGreaterThanOrEqual(60_000);
+    expect(Math.max(...delays)).toBeLessThan(90_000);
+    expect(delays.filter((delay) => delay < 75_000).length, "about a half are in the first half").toBeGreaterThan(400);
+    expect(delays.filter((delay) => delay >= 75_000).length, "and in the second").toBeGreaterThan(400);
+    const job = newJob({ runAt: 1_900_000_000_000 }, options);
+    const { runAt = 0 } = spreadOut(job);
+    expect(runAt - movedBy(jobId(runAt, job.idSuffix), options), "its id tells by how much").toBe(1_900_000_000_000);
+  });
+
   test("leaves a job alone that asks for none", () => {
     const job = newJob({}, {});
     expect(spreadOut(job)).toBe(job);

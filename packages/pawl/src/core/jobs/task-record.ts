@@ -2,7 +2,7 @@ import type { BreakerOptions } from "../limits/breaker-check.js";
 import type { Needs } from "../limits/capacity.js";
 import type { Limit } from "../limits/limit-options.js";
 import type { JsonSchema } from "../values/json-schema.js";
-import type { Priority } from "./job.js";
+import type { Priority, Spread } from "./job.js";
 import type { PublishedRetry } from "./retry.js";
 
 /**
@@ -15,7 +15,7 @@ export interface StoredDefaults {
   readonly priority?: Priority;
   readonly finishWithin?: number;
   readonly startWithin?: number;
-  readonly spread?: number;
+  readonly spread?: Spread;
   readonly maxCrashes?: number;
   readonly atMostOnce?: true;
   readonly limits?: readonly Limit<never>[];

@@ -21,8 +21,8 @@ export interface JobDefaults {
   /** dead if not started this long after its due time */
   readonly startWithin?: Duration;
   readonly maxCrashes?: number;
-  /** jobs due at one instant are started evenly over this long; see docs/backpressure.md */
-  readonly spread?: Duration;
+  /** jobs due at one instant are started evenly over this long, or from `min` to `max` after it; see docs/backpressure.md */
+  readonly spread?: Duration | readonly [min: Duration, max: Duration];
 }
 export type PriorityName = "low" | "normal" | "high" | "critical";
 /** 0 to 9 (9 is most urgent), or a name for 2, 5, 7 or 9. */

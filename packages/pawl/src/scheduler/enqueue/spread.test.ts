@@ -54,6 +54,17 @@ describe("a spread", () => {
     expect(await dueIn(bare)).toBe(0);
   });
 
+  test("can be a window that begins later, of a job, its task or its queue", async () => {
+    const late = task<number, void>("late", { spread: ["1h", "2h"] }, () => {});
+    const bare = bareScheduler({ tasks: [work, late], queueDefaults: { mail: { spread: ["10s", "10s"] } } });
+    const due = await dueIn(bare, undefined, late);
+    expect(due).toBeGreaterThanOrEqual(60 * MINUTE);
+    expect(due).toBeLessThan(120 * MINUTE);
+    expect(await dueIn(bare, { queue: "mail" })).toBe(10_000);
+    expect(await dueIn(bare, { spread: [0, "1s"] }, late)).toBeLessThan(1_000);
+    expect(await (await bare.scheduler.enqueue(work, 1, { spread: ["1s", "2s"] })).get()).toMatchObject({ spread: [1_000, 2_000] });
+  });
+
   test("is known to those who have only the name of the task", async () => {
     const bare = bareScheduler();
     await bare.store.tasks.publish([{ name: "wide", defaults: { spread: 3_600_000 } }]);

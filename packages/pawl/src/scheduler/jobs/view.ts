@@ -59,7 +59,7 @@ export interface JobView<Out = unknown> {
   readonly timeout?: number;
   readonly finishWithin?: number;
   readonly startWithin?: number;
-  readonly spread?: number;
+  readonly spread?: number | readonly [min: number, max: number];
   readonly maxCrashes?: number;
   /** what it is under */
   readonly limits?: readonly JobLimit[];

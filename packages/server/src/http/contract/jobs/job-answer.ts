@@ -49,7 +49,7 @@ export const Job = openObject<JobView>(
     timeout: optional(Count),
     finishWithin: optional(Count),
     startWithin: optional(Count),
-    spread: optional(Count),
+    spread: optional(as<JobView["spread"]>({ type: ["integer", "array"], items: { type: "integer" } })),
     maxCrashes: optional(Count),
     limits: optional(list(Anything)),
   },

@@ -29,6 +29,15 @@ const Unique = as<NonNullable<EnqueueOptions["unique"]>>({
     "one unfinished job of this tenant, task and key: the key as a text, or an object that says for how long, and what a second enqueue gets",
 });
 
+const Spread = as<NonNullable<EnqueueOptions["spread"]>>({
+  ...Duration,
+  type: ["integer", "string", "array"],
+  items: Duration,
+  minItems: 2,
+  maxItems: 2,
+  description: "jobs due at one instant are started evenly over this long, or from the first to the second of two durations after it",
+});
+
 /** An option that the library gets and a body here does not is one that callers elsewhere cannot use: it does not compile. */
 type EveryOption<Option extends string> = Readonly<Record<Option, unknown>>;
 
@@ -40,7 +49,7 @@ const SHARED = {
   finishWithin: optional(Duration),
   startWithin: optional(Duration),
   maxCrashes: optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
-  spread: optional(Duration),
+  spread: optional(Spread),
 } satisfies EveryOption<keyof JobDefaults>;
 
 /** What the jobs of a task are unless they say otherwise. */
