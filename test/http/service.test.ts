@@ -301,6 +301,19 @@ test("the type of every problem leads to a page with the cause and the cure of i
     expect((await api.request("GET", `/v1/docs/errors/${name}`)).json()).toMatchObject({ status: 404, code: "route_unknown" });
 });
 
+test("the backlog says what waits, to a key of all tenants", async () => {
+  await using api = await openApp();
+  await api.pawl.enqueue("slow", null, { queue: "mail" });
+  await api.pawl.queues.pause("rest");
+  expect((await api.request("GET", "/v1/backlog", { key: "all-viewer" })).json()).toMatchObject({
+    rows: [{ queue: "mail", task: "slow", counts: { ready: 1 } }],
+    waits: [{ queue: "mail", priority: 5, longest: expect.any(Number) }],
+    parked: { paused: 0 },
+    paused: [{ kind: "queue", name: "rest" }],
+  });
+  expect((await api.request("GET", "/v1/backlog", { key: "acme-viewer" })).json()).toMatchObject({ status: 403, code: "all_tenants_only" });
+});
+
 test("the breaker of a task is shown by itself, and is closed where no failures were seen", async () => {
   await using api = await openApp();
   const breaker = async () => (await api.request("GET", "/v1/breakers/pay?tenant=acme", { key: "acme-viewer" })).json();

@@ -1,8 +1,9 @@
-import { pawlError } from "pawl/service";
+import { pawlError, serviceOf } from "pawl/service";
 import {
   docs,
   errorDocs,
   events,
+  getBacklog,
   getCounts,
   getDoctor,
   getInfo,
@@ -21,6 +22,10 @@ export const service = [
   on(listLanes, async ({ pawl, query }) => ({ lanes: await pawl.lanes.list(query) })),
   on(getDoctor, async ({ pawl, query }) => ({ findings: await pawl.doctor(query) })),
   on(getCounts, ({ scheduler, query: { tenant, ...of } }) => (tenant === undefined ? scheduler : scheduler.forTenant(tenant)).counts(of)),
+  on(getBacklog, async ({ pawl }) => {
+    const { rows, waits, parked, paused } = await serviceOf(pawl).backlog();
+    return { rows, waits, parked, paused };
+  }),
   on(getSeries, ({ pawl, query }) => pawl.series(query)),
   on(getInfo, async ({ pawl, deps }) => {
     const { engine, version, durability, schema, receivesWakeups } = await pawl.info();

@@ -1,4 +1,4 @@
-import type { Finding, JobCounts, LiveLaneView, LiveWorkerView, PawlInfo, SeriesView } from "pawl/service";
+import type { Backlog, Finding, JobCounts, LiveLaneView, LiveWorkerView, PawlInfo, SeriesView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -99,6 +99,25 @@ export const getCounts = route({
   query: closedObject({ queue: optional(QueueName), task: optional(TaskName), tenant: optional(TenantName) }),
   status: 200,
   answer: { means: "The counts.", body: openObject<JobCounts>({ ...StateCountsSchema, succeeded: optional(COUNT), cancelled: optional(COUNT) }) },
+});
+
+export const getBacklog = route({
+  id: "backlog.get",
+  method: "GET",
+  path: "/v1/backlog",
+  summary: "Waiting jobs: how many, for what, and how long",
+  description: "Reading it scans nothing, so dashboards and alerts may ask often.",
+  policy: { action: "queues.read", scope: "everyone", allTenantsOnly: "what waits" },
+  status: 200,
+  answer: {
+    means: "The backlog of all tenants together.",
+    body: openObject<Omit<Backlog, "tenants">>({
+      rows: list(Type.Object({ queue: Text, task: Text, counts: Type.Object({}) }), "jobs by queue, task and state"),
+      waits: list(Type.Object({ queue: Text, priority: COUNT, longest: Type.Number() }), "ms since the job that has waited longest was due"),
+      parked: Type.Object({}, { description: "parked jobs by what they wait for" }),
+      paused: list(Type.Object({ kind: Text, name: Text }), "queues, tasks and tenants that are paused"),
+    }),
+  },
 });
 
 const POINT = Type.Object({
