@@ -18,7 +18,7 @@ await pawl.work();
 const batch = await pawl.enqueueMany(pay, [{ amount: "12,50" }, { amount: "7,00" }, { amount: "flaky" }, { amount: "8" }]);
 for (const job of batch) await pawl.jobs.wait(job);
 
-const { jobs } = await pawl.dead.list({ task: pay.name });
+const { items: jobs } = await pawl.dead.list({ task: pay.name });
 for (const { input, attempts, failure } of [...jobs].reverse()) {
   console.log(`${JSON.stringify(input)} is dead after ${attempts}: ${failure?.message}`);
 }
@@ -32,7 +32,7 @@ console.log(`redriven: ${report.changed}`);
 console.log(`paid: ${await batch[0]?.result()} and ${await batch[1]?.result()}`);
 
 const flaky = batch[2];
-for (const { outcome, failure } of (await flaky?.history()) ?? []) console.log(`${outcome}: ${failure?.message}`);
+for (const { outcome, failure } of (await flaky?.history())?.items ?? []) console.log(`${outcome}: ${failure?.message}`);
 await flaky?.delete();
 console.log(`still dead: ${await pawl.dead.count({ task: pay.name })}`);
 

@@ -14,7 +14,7 @@ const pawl = await open(process.argv[2] ?? "./data", {
 });
 
 // Where the clocks skip half past two, it ticks when they go on; the preview says so.
-for (const { at, note } of await pawl.schedules.preview("nightly", 3, "2027-03-13T00:00Z"))
+for (const { at, note } of await pawl.schedules.preview("nightly", { count: 3, from: "2027-03-13T00:00Z" }))
   console.log(`${at.toISOString()}${note === undefined ? "" : ` (${note})`}`);
 
 // At run time, for as long as it is wanted.
@@ -26,7 +26,7 @@ const ticked = new Promise<void>((resolve) => {
   pawl.on("schedules.ticked", () => resolve());
 });
 await ticked;
-const [tick] = await pawl.schedules.ticks("heartbeat");
+const [tick] = (await pawl.schedules.ticks("heartbeat")).items;
 if (tick !== undefined && "job" in tick) console.log(`heartbeat ${tick.kind}: ${await pawl.jobs.result(tick.job)}`);
 await pawl.schedules.delete("heartbeat");
 

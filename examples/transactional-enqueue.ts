@@ -40,7 +40,7 @@ console.log(await job.result());
 
 await placeOrder(2, "declined").catch((error: Error) => console.log(error.message));
 const { rows } = await pool.query("select id from orders");
-const { jobs } = await pawl.jobs.list({ task: confirm.name });
+const { items: jobs } = await pawl.jobs.list({ task: confirm.name });
 console.log(`${rows.length} order and ${jobs.length} job are there`);
 
 await pool.end();

@@ -21,7 +21,7 @@ describe("the API with keys of its own", () => {
 
   const make = (key: string, body: object, headers: Record<string, string> = {}) => api.request("POST", "/v1/api-keys", { key, body, headers });
   const VIEWER = { name: "v", grants: [{ role: "viewer" }] };
-  const entries = async (tenant?: string) => (await serviceOf(pawl).audit.list({ tenant }, { limit: 1_000 })).entries;
+  const entries = async (tenant?: string) => (await serviceOf(pawl).audit.list({ tenant }, { limit: 1_000 })).items;
 
   test("a key is made, used, rotated and revoked over HTTP", async () => {
     const made = (await make(acme, VIEWER)).json();
@@ -84,7 +84,7 @@ describe("the API with keys of its own", () => {
     }
     for (const answer of seen) expect(answer).toEqual([404, seen[0]?.[1]]);
     expect(
-      (await api.request("GET", "/v1/api-keys?limit=1000", { key: acme })).json().keys.every(({ tenant }: { tenant: string }) => tenant === "acme"),
+      (await api.request("GET", "/v1/api-keys?limit=1000", { key: acme })).json().items.every(({ tenant }: { tenant: string }) => tenant === "acme"),
     ).toBe(true);
     const narrow = (await make(root, { name: "n", tenant: "acme", grants: [{ role: "admin", tasks: ["a"] }] })).json();
     expect((await make(narrow.secret, VIEWER)).statusCode, "an admin of one task hands out nothing").toBe(403);
@@ -124,8 +124,8 @@ describe("the API with keys of its own", () => {
   test("a tenant reads its own log, and no other", async () => {
     const own = (await api.request("GET", "/v1/audit?outcome=denied&limit=1", { key: acme })).json();
     expect(own.entries).toMatchObject([{ tenant: "acme", outcome: "denied" }]);
-    expect((await api.request("GET", `/v1/audit?before=${own.next ?? 1}`, { key: acme })).statusCode).toBe(200);
+    expect((await api.request("GET", `/v1/audit${own.next === undefined ? "" : `?cursor=${own.next}`}`, { key: acme })).statusCode).toBe(200);
     expect((await api.request("GET", "/v1/audit?tenant=umbrella", { key: acme })).json().code).toBe("tenant_mismatch");
-    expect((await api.request("GET", "/v1/audit?tenant=acme&limit=1", { key: root })).json().entries).toHaveLength(1);
+    expect((await api.request("GET", "/v1/audit?tenant=acme&limit=1", { key: root })).json().items).toHaveLength(1);
   });
 });

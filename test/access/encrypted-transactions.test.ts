@@ -37,7 +37,7 @@ test("with encryption, what is enqueued and settled in transactions is encrypted
     await client.query("commit");
     await pawl.work();
     expect((await pawl.jobs.wait(job)).output).toBe(MARKER);
-    const { jobs } = await pawl.jobs.list({ task: "next" });
+    const { items: jobs } = await pawl.jobs.list({ task: "next" });
     for (const one of jobs) await pawl.jobs.wait(one);
     expect(seen).toEqual([`${MARKER} by a handler`]);
     expect(await isPlain(client, MARKER)).toBe(false);
@@ -59,7 +59,7 @@ test("a transaction that made a tenant's first key holds nobody up, and rolled b
     await client.query("rollback");
     await using other = await open(database.url, { tasks: [next], encryption: { masterKeys: KEYS } });
     expect((await other.jobs.get(job)).input).toEqual({ card: "c" });
-    expect((await other.forTenant("newcomer").jobs.list()).jobs).toHaveLength(1);
+    expect((await other.forTenant("newcomer").jobs.list()).items).toHaveLength(1);
   } finally {
     await client.end();
   }

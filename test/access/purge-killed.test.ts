@@ -26,7 +26,7 @@ for (const { moment, ...point } of onceOrAgain(POINTS))
     expect(standing).toMatchObject([{ tenant: TENANT }]);
     expect(await serviceOf(pawl).purges.request(TENANT), "asked for again it is the same one").toBe(standing[0]?.id);
     await pawl.tenants.purge(TENANT);
-    expect((await pawl.jobs.list({ tenant: TENANT })).jobs).toEqual([]);
+    expect((await pawl.jobs.list({ tenant: TENANT })).items).toEqual([]);
     expect(await pawl.tenants.get(TENANT)).toMatchObject({ paused: false });
     expect(await serviceOf(pawl).purges.list()).toEqual([]);
     expect((await pawl.jobs.get(theirs)).state).toBe("scheduled");

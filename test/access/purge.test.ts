@@ -79,7 +79,7 @@ test("S54: a purge leaves nothing of a tenant in any table but the audit log, wh
   expect(told.length).toBeGreaterThan(3);
   expect(await tablesWith(url, [TENANT, MARKER])).toEqual(["audit", "audit_head"]);
   expect(await serviceOf(pawl).audit.verify()).toMatchObject({ ok: true });
-  expect((await pawl.jobs.list()).jobs).toMatchObject([{ tenant: "umbrella", input: { card: "theirs" } }]);
+  expect((await pawl.jobs.list()).items).toMatchObject([{ tenant: "umbrella", input: { card: "theirs" } }]);
   expect(await pawl.counts()).toMatchObject({ succeeded: 0, dead: 0, scheduled: 0, blocked: 0 });
   // The name is free again.
   expect(await pawl.tenants.get(TENANT)).toMatchObject({ paused: false, policy: {} });
@@ -94,7 +94,7 @@ test("a purge that was interrupted is known, and goes on with what is left", { t
   await expect(first).rejects.toThrow("killed");
   const [left] = await serviceOf(pawl).purges.list();
   expect(left).toMatchObject({ tenant: TENANT });
-  expect((await pawl.jobs.list({ tenant: TENANT })).jobs).not.toEqual([]);
+  expect((await pawl.jobs.list({ tenant: TENANT })).items).not.toEqual([]);
   await using other = await open(url, options);
   await serviceOf(other).purges.carryOut((left as NonNullable<typeof left>).id);
   expect(await tablesWith(url, [TENANT, MARKER])).toEqual(["audit", "audit_head"]);
@@ -106,7 +106,7 @@ test("a job that comes after more of others than one statement looks at is purge
   await pawl.forTenant("umbrella").enqueueMany("bulk", Array.from({ length: 10_001 }, () => 1) as never, { delay: "1h" });
   await pawl.forTenant(TENANT).enqueue("bulk", 1, { delay: "2h" });
   expect(await pawl.tenants.purge(TENANT)).toMatchObject({ jobs: 1 });
-  expect((await pawl.jobs.list({ tenant: TENANT })).jobs).toEqual([]);
+  expect((await pawl.jobs.list({ tenant: TENANT })).items).toEqual([]);
 });
 
 test("with encryption, no table ever holds what jobs do (S50)", { timeout: 180_000 }, async () => {
@@ -119,7 +119,7 @@ test("with encryption, no table ever holds what jobs do (S50)", { timeout: 180_0
   await pawl.jobs.wait(await pawl.schedules.trigger("nightly"));
   await pawl.enqueueMany("bulk", Array.from({ length: 1_500 }, () => ({ card: MARKER })) as never);
   expect(await tablesWith(url, [MARKER])).toEqual([]);
-  expect((await pawl.jobs.list({ task: "bulk" }, { limit: 1 })).jobs).toMatchObject([{ input: { card: MARKER } }]);
+  expect((await pawl.jobs.list({ task: "bulk" }, { limit: 1 })).items).toMatchObject([{ input: { card: MARKER } }]);
 });
 
 test("an export tells everything of a tenant, and nothing of others", { timeout: 180_000 }, async () => {

@@ -65,8 +65,8 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       }));
       const acme = pawl.forTenant("acme");
       await acme.jobs.get(own.jobs.succeeded);
-      await acme.jobs.historyPage(own.jobs.succeeded, {});
-      await acme.jobs.logPage(own.jobs.succeeded, {});
+      await acme.jobs.history(own.jobs.succeeded);
+      await acme.jobs.logs(own.jobs.succeeded);
       await acme.jobs.explain(own.jobs.blocked);
       await acme.jobs.list({ state: "succeeded" });
       await acme.dead.groups();

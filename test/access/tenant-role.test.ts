@@ -84,9 +84,9 @@ describeOn("embedded18", () => {
       expect([url, statusCode]).toEqual([url, 200]);
       expect(body).not.toMatch(/umbrella/);
     }
-    const { jobs } = (await api.request("GET", "/v1/jobs?limit=1000", { key: KEY })).json();
+    const { items: jobs } = (await api.request("GET", "/v1/jobs?limit=1000", { key: KEY })).json();
     expect(jobs.map(({ id }: { id: string }) => id)).toEqual(expect.arrayContaining(Object.values(own.acme.jobs)));
-    const { attempts } = (await api.request("GET", `/v1/jobs/${own.acme.jobs.succeeded}/history`, { key: KEY })).json();
+    const { items: attempts } = (await api.request("GET", `/v1/jobs/${own.acme.jobs.succeeded}/history`, { key: KEY })).json();
     expect(attempts).toMatchObject([{ outcome: "succeeded", worker: expect.any(String) }]);
     expect(await leaksOf(api)).toEqual([]);
   });

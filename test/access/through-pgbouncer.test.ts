@@ -41,8 +41,8 @@ describeOn("pgbouncer", () => {
           if (await found(jobs.get(own[other].jobs.ready))) leaks++;
         } else {
           const page = await jobs.list({ state: "dead" });
-          seen += page.jobs.filter(({ input }) => input === `secret of ${tenant}`).length;
-          leaks += page.jobs.filter(({ input }) => input !== `secret of ${tenant}`).length;
+          seen += page.items.filter(({ input }) => input === `secret of ${tenant}`).length;
+          leaks += page.items.filter(({ input }) => input !== `secret of ${tenant}`).length;
         }
       };
       let next = 0;

@@ -87,8 +87,8 @@ function commands({ done, dead, late }: Ids): readonly (readonly [argv: readonly
       ["jobs", "rerun", done],
       ["id", "rerunOf", "task"],
     ],
-    [["dead", "groups"], ["groups"]],
-    [["dead", "list"], ["jobs"]],
+    [["dead", "groups"], ["items"]],
+    [["dead", "list"], ["items"]],
     [["jobs", "redrive", dead], ["results"]],
     [
       ["dead", "redrive", "--yes"],
@@ -104,18 +104,18 @@ function commands({ done, dead, late }: Ids): readonly (readonly [argv: readonly
       [[`${kind}s`, "resume", "some"], ["resumed"]] as const,
       [[`${kind}s`, "update", "some", "--concurrency", "3"], [kind, "policy"].sort()] as const,
       [[`${kind}s`, "show", "some"], [...(kind === "tenant" ? [] : ["counts"]), "paused", "policy", kind].sort()] as const,
-      [[`${kind}s`, "list"], [`${kind}s`]] as const,
+      [[`${kind}s`, "list"], ["items"]] as const,
     ]),
     [
       ["schedules", "put", "nightly", "--task", "greet", "--cron", "0 3 * * *", "--missed", "skip"],
       ["result", "schedule"],
     ],
-    [["schedules", "list"], ["schedules"]],
+    [["schedules", "list"], ["items"]],
     [
       ["schedules", "show", "nightly"],
       ["schedule", "ticks"],
     ],
-    [["schedules", "preview", "nightly"], ["ticks"]],
+    [["schedules", "preview", "nightly"], ["items"]],
     [
       ["schedules", "pause", "nightly"],
       ["paused", "schedule"],
@@ -137,15 +137,15 @@ function commands({ done, dead, late }: Ids): readonly (readonly [argv: readonly
       ["deleted", "schedule"],
     ],
     [["breakers", "open", "mail"], ["breaker"]],
-    [["breakers", "list"], ["breakers"]],
+    [["breakers", "list"], ["items"]],
     [["breakers", "close", "mail"], ["breaker"]],
     [["breakers", "reset", "mail"], ["breaker"]],
-    [["limits", "list"], ["limits"]],
+    [["limits", "list"], ["items"]],
     [
       ["targets", "put", "mail", "https://billing.example.com/hook", "--timeout", "5s"],
       ["secret", "target"],
     ],
-    [["targets", "list"], ["targets"]],
+    [["targets", "list"], ["items"]],
     [
       ["targets", "rotate", "mail", "--keep-old-for", "1h"],
       ["secret", "target"],
@@ -158,14 +158,14 @@ function commands({ done, dead, late }: Ids): readonly (readonly [argv: readonly
       ["api-keys", "create", "ci", "--role", "viewer"],
       ["key", "secret"],
     ],
-    [["api-keys", "list"], ["keys"]],
-    [["audit", "list"], ["entries"]],
+    [["api-keys", "list"], ["items"]],
+    [["audit", "list"], ["items"]],
     [
       ["audit", "verify"],
       ["chains", "entries", "faults", "ok"],
     ],
-    [["workers", "list"], ["workers"]],
-    [["lanes", "--unserved"], ["lanes"]],
+    [["workers", "list"], ["items"]],
+    [["lanes", "--unserved"], ["items"]],
     [
       ["top", "--once"],
       ["lanes", "queues", "workers"],
@@ -189,12 +189,12 @@ async function checkStore(store: string): Promise<void> {
   const ids = await filled(pawl).finally(() => pawl.close());
 
   for (const [argv, find] of FILTERS) {
-    const { jobs } = (await json("jobs", "list", ...argv)).value as { jobs: { id: string }[] };
+    const { items: jobs } = (await json("jobs", "list", ...argv)).value as { items: { id: string }[] };
     expect(jobs.map(({ id }) => id).sort(), argv.join(" ")).toEqual(find.map((name) => ids[name]).sort());
   }
-  const first = (await json("jobs", "list", "--limit", "3")).value as { jobs: { id: string }[]; next: string };
-  const second = (await json("jobs", "list", "--limit", "3", "--after", first.next)).value as { jobs: { id: string }[]; next?: string };
-  expect([...first.jobs, ...second.jobs].map(({ id }) => id)).toEqual([ids.late, ...[ids.lapsed, ids.dead, ids.done].sort().reverse()]);
+  const first = (await json("jobs", "list", "--limit", "3")).value as { items: { id: string }[]; next: string };
+  const second = (await json("jobs", "list", "--limit", "3", "--cursor", first.next)).value as { items: { id: string }[]; next?: string };
+  expect([...first.items, ...second.items].map(({ id }) => id)).toEqual([ids.late, ...[ids.lapsed, ids.dead, ids.done].sort().reverse()]);
   expect(second.next).toBeUndefined();
 
   for (const [argv, holds, code = 0] of commands(ids)) {
@@ -209,7 +209,7 @@ async function checkStore(store: string): Promise<void> {
       )
       .toEqual(holds);
   }
-  const { keys } = (await json("api-keys", "list")).value as { keys: { id: string }[] };
+  const { items: keys } = (await json("api-keys", "list")).value as { items: { id: string }[] };
   const key = keys[0]?.id as string;
   expect((await json("api-keys", "rotate", key)).value).toMatchObject({ key: { id: key }, secret: expect.stringContaining(key) });
   expect((await json("api-keys", "revoke", key)).value).toMatchObject({ id: key, revokedAt: expect.any(String) });

@@ -50,7 +50,7 @@ describe("a key for some tasks or queues", () => {
 
   /** Ids of jobs that are neither its own nor what it asked for. */
   async function others(): Promise<readonly string[]> {
-    const { jobs } = await api.pawl.jobs.list({}, { limit: 1_000 });
+    const { items: jobs } = await api.pawl.jobs.list({}, { limit: 1_000 });
     return jobs.filter((job) => job.task === "pay").map(({ id }) => id);
   }
 
@@ -184,7 +184,7 @@ describe("a key for some tasks or queues", () => {
 
   test("cannot let its own job wait for another's, and is told what it would be told of none", async () => {
     const random = secret.replace(/.{4}$/, secret.endsWith("0000") ? "1111" : "0000");
-    const before = (await api.pawl.jobs.list({}, { limit: 1_000 })).jobs.length;
+    const before = (await api.pawl.jobs.list({}, { limit: 1_000 })).items.length;
     const job = { task: "mail.send", queue: "mail", delay: "1h", tenant: "acme" };
     const bodies = (parent: string) =>
       [
@@ -202,7 +202,7 @@ describe("a key for some tasks or queues", () => {
         expect([url, there.statusCode, JSON.parse(there.body).code]).toEqual([url, 422, "dependency_unknown"]);
         expect(there).toEqual(none);
       }
-    expect((await api.pawl.jobs.list({}, { limit: 1_000 })).jobs.length).toBe(before);
+    expect((await api.pawl.jobs.list({}, { limit: 1_000 })).items.length).toBe(before);
     expect((await api.request("POST", "/v1/jobs", { key: "mailer", body: { ...job, dependsOn: [own.waits] } })).statusCode).toBe(201);
   });
 

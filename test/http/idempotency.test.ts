@@ -101,7 +101,7 @@ describe("S31: Idempotency-Key", () => {
       expect((await send("taken", body)).json()).toMatchObject({ status: 422, code: "idempotency_key_reused" });
     }
     expect((await send("taken", { task: "a", input: 1 })).json()).toEqual({ ...first, enqueued: "existing" });
-    expect((await api.request("GET", "/v1/jobs?task=b")).json().jobs).toEqual([]);
+    expect((await api.request("GET", "/v1/jobs?task=b")).json().items).toEqual([]);
   });
 
   test("an idempotency key of the body is refused for another job, and answers the same again", async () => {
@@ -131,7 +131,7 @@ describe("S31: Idempotency-Key", () => {
     expect(other.json()).toMatchObject({ status: 422, code: "idempotency_key_reused" });
     const theirs = await send("batch", { jobs }, "acme-operator", "/v1/jobs/many");
     expect(theirs.json().results[0].id).not.toBe(first.json().results[0].id);
-    expect((await api.request("GET", "/v1/jobs?task=batched")).json().jobs).toHaveLength(2);
+    expect((await api.request("GET", "/v1/jobs?task=batched")).json().items).toHaveLength(2);
   });
 
   test("two copies of a batch at once are one, and nobody is told to wait", async () => {
@@ -139,7 +139,7 @@ describe("S31: Idempotency-Key", () => {
     const [one, two] = await Promise.all([1, 2].map(() => api.request("POST", "/v1/jobs/many", { body })));
     expect(two?.json().results).toEqual(one?.json().results);
     expect([one, two].map((answer) => answer?.json().repeated).sort()).toEqual([false, true]);
-    expect((await api.request("GET", "/v1/jobs?task=copies")).json().jobs).toHaveLength(3);
+    expect((await api.request("GET", "/v1/jobs?task=copies")).json().items).toHaveLength(3);
     const reused = await api.request("POST", "/v1/jobs/many", { body: { ...body, inputs: [4] } });
     expect(reused.json()).toMatchObject({ status: 422, code: "idempotency_key_reused" });
   });

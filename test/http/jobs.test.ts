@@ -30,8 +30,8 @@ describe("jobs over HTTP", () => {
     const done = (await api.request("GET", `/v1/jobs/${id}?wait=60000`)).json();
     expect(done).toMatchObject({ id, state: "succeeded", output: 42, tags: ["answer"] });
     expect((await api.request("GET", `/v1/jobs/${id}`)).json()).toEqual(done);
-    expect((await api.request("GET", `/v1/jobs/${id}/history`)).json().attempts).toMatchObject([{ outcome: "succeeded", next: "succeeded" }]);
-    expect((await api.request("GET", `/v1/jobs/${id}/logs`)).json()).toEqual({ lines: [] });
+    expect((await api.request("GET", `/v1/jobs/${id}/history`)).json().items).toMatchObject([{ outcome: "succeeded", next: "succeeded" }]);
+    expect((await api.request("GET", `/v1/jobs/${id}/logs`)).json()).toEqual({ items: [] });
     expect((await api.request("GET", `/v1/jobs/${id}/explain`)).json()).toMatchObject({ state: "succeeded" });
   });
 
@@ -68,7 +68,7 @@ describe("jobs over HTTP", () => {
   test("a wait that is no duration is refused before anything is stored", async () => {
     const refused = await api.request("POST", "/v1/jobs?wait=soon", { body: { task: "unstored" } });
     expect(refused.json()).toMatchObject({ status: 422, code: "duration_invalid", pointer: "query/wait" });
-    expect((await api.request("GET", "/v1/jobs?task=unstored")).json().jobs).toEqual([]);
+    expect((await api.request("GET", "/v1/jobs?task=unstored")).json().items).toEqual([]);
   });
 
   test("a verb answers 202 where the worker of a running job is asked, and 200 where it is done", async () => {
@@ -128,7 +128,7 @@ describe("jobs over HTTP", () => {
 
   test("a parent that does not exist is the error of its child alone, and nothing is stored twice", async () => {
     const dependsOn = ["0197a0c0-7d1e-7000-8000-000000000000"];
-    const family = async () => (await api.request("GET", "/v1/jobs?task=family")).json().jobs.map(({ input }: { input: number }) => input);
+    const family = async () => (await api.request("GET", "/v1/jobs?task=family")).json().items.map(({ input }: { input: number }) => input);
     const jobs = [
       { task: "family", input: 1 },
       { task: "family", input: 2, dependsOn },
@@ -153,23 +153,23 @@ describe("jobs over HTTP", () => {
       },
     });
     expect(refused.statusCode).toBe(422);
-    expect((await api.request("GET", "/v1/jobs?task=whole")).json().jobs).toEqual([]);
+    expect((await api.request("GET", "/v1/jobs?task=whole")).json().items).toEqual([]);
     const stored = await api.request("POST", "/v1/jobs/many", {
       body: { atomic: true, task: "whole", inputs: [1, 2, 3], options: { priority: "high" } },
     });
     expect(stored.json().results).toHaveLength(3);
-    expect((await api.request("GET", "/v1/jobs?task=whole")).json().jobs).toMatchObject([{ priority: 7 }, { priority: 7 }, { priority: 7 }]);
+    expect((await api.request("GET", "/v1/jobs?task=whole")).json().items).toMatchObject([{ priority: 7 }, { priority: 7 }, { priority: 7 }]);
   });
 
   test("pages follow one another without a gap or a repetition", async () => {
     await api.request("POST", "/v1/jobs/many", { body: { task: "paged", inputs: Array.from({ length: 25 }, (_, n) => n) } });
     const seen: string[] = [];
-    let after: string | undefined;
+    let cursor: string | undefined;
     do {
-      const page = (await api.request("GET", `/v1/jobs?task=paged&limit=10${after === undefined ? "" : `&after=${after}`}`)).json();
-      seen.push(...page.jobs.map(({ id }: { id: string }) => id));
-      after = page.next;
-    } while (after !== undefined);
+      const page = (await api.request("GET", `/v1/jobs?task=paged&limit=10${cursor === undefined ? "" : `&cursor=${cursor}`}`)).json();
+      seen.push(...page.items.map(({ id }: { id: string }) => id));
+      cursor = page.next;
+    } while (cursor !== undefined);
     expect(new Set(seen).size).toBe(25);
     expect(seen).toHaveLength(25);
   });
@@ -192,9 +192,9 @@ describe("jobs over HTTP", () => {
   test("dead jobs are listed, counted, grouped, redriven and deleted", async () => {
     const { id } = await enqueue({ task: "broken" });
     expect((await api.request("GET", `/v1/jobs/${id}?wait=30s`)).json()).toMatchObject({ state: "dead", failure: { name: "RangeError" } });
-    expect((await api.request("GET", "/v1/dead?failure=RangeError")).json().jobs).toHaveLength(1);
+    expect((await api.request("GET", "/v1/dead?failure=RangeError")).json().items).toHaveLength(1);
     expect((await api.request("GET", "/v1/dead/count?task=broken")).json()).toEqual({ count: 1 });
-    expect((await api.request("GET", "/v1/dead/groups?task=broken")).json().groups).toMatchObject([{ task: "broken", name: "RangeError", count: 1 }]);
+    expect((await api.request("GET", "/v1/dead/groups?task=broken")).json().items).toMatchObject([{ task: "broken", name: "RangeError", count: 1 }]);
     expect((await api.request("POST", "/v1/dead/redrive", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ changed: 1, failed: 0 });
     expect((await api.request("GET", `/v1/jobs/${id}?wait=30s`)).json()).toMatchObject({ state: "dead" });
     expect((await api.request("POST", "/v1/dead/delete", { body: { filter: { task: "broken" } } })).json()).toMatchObject({ changed: 1 });

@@ -20,14 +20,14 @@ describe("answers over HTTP", () => {
     await pawl.enqueueMany("large", Array(12).fill(LARGE));
     const sizes: number[] = [];
     const seen = new Set<string>();
-    let after = "";
+    let cursor = "";
     do {
-      const answer = await api.request("GET", `/v1/jobs?task=large&limit=1000${after}`);
-      const { jobs, next } = answer.json() as { jobs: readonly { id: string }[]; next?: string };
+      const answer = await api.request("GET", `/v1/jobs?task=large&limit=1000${cursor}`);
+      const { items: jobs, next } = answer.json() as { items: readonly { id: string }[]; next?: string };
       sizes.push(answer.body.length);
       for (const { id } of jobs) seen.add(id);
-      after = next === undefined ? "" : `&after=${next}`;
-    } while (after !== "");
+      cursor = next === undefined ? "" : `&cursor=${next}`;
+    } while (cursor !== "");
     expect(seen.size).toBe(12);
     expect(sizes.length).toBeGreaterThan(2);
     expect(Math.max(...sizes)).toBeLessThan(5_500_000);
@@ -40,15 +40,16 @@ describe("answers over HTTP", () => {
     await worker.stop();
     const get = async (query: string) => (await api.request("GET", `/v1/jobs/${id}/${query}`)).json();
     const first = await get("logs?limit=5");
-    expect(first.lines.map(({ message }: { message: string }) => message)).toEqual(["line 0", "line 1", "line 2", "line 3", "line 4"]);
-    expect(first.next).toBe(5);
-    const second = await get("logs?limit=5&after=5");
-    expect(second.lines).toHaveLength(2);
+    expect(first.items.map(({ message }: { message: string }) => message)).toEqual(["line 0", "line 1", "line 2", "line 3", "line 4"]);
+    const second = await get(`logs?limit=5&cursor=${first.next}`);
+    expect(second.items).toHaveLength(2);
     expect(second.next).toBeUndefined();
-    expect(await get("history?limit=1&after=1")).toEqual({ attempts: [] });
-    expect((await pawl.jobs.logs(id)).length).toBe(7);
-    expect((await api.request("GET", `/v1/jobs/${id}/logs?after=-1`)).statusCode).toBe(422);
-    await expect(pawl.jobs.logPage(id, { after: -1 })).rejects.toMatchObject({ code: "option_invalid" });
-    await expect(pawl.jobs.historyPage(id, { limit: 1_001 })).rejects.toMatchObject({ code: "option_invalid" });
+    expect(await get("history?limit=1")).toEqual({ items: [expect.objectContaining({ outcome: "succeeded" })] });
+    expect((await pawl.jobs.logs(id)).items.length).toBe(7);
+    for (const cursor of ["-1", first.next.slice(2), (await get("logs?limit=1")).next.toUpperCase()])
+      expect((await api.request("GET", `/v1/jobs/${id}/logs?cursor=${cursor}`)).statusCode, cursor).toBe(422);
+    expect((await api.request("GET", `/v1/jobs/${id}/history?cursor=${first.next}`)).statusCode, "a cursor of another list").toBe(422);
+    await expect(pawl.jobs.logs(id, { cursor: "x" })).rejects.toMatchObject({ code: "option_invalid" });
+    await expect(pawl.jobs.history(id, { limit: 1_001 })).rejects.toMatchObject({ code: "option_invalid" });
   });
 });

@@ -27,7 +27,7 @@ describe("targets over HTTP", () => {
     expect(changed.secret).toBeUndefined();
     const key = "acme-operator";
     const [one, all] = [await api.request("GET", "/v1/targets/bill", { key }), await api.request("GET", "/v1/targets", { key })];
-    expect(all.json()).toEqual({ targets: [one.json()] });
+    expect(all.json()).toEqual({ items: [one.json()] });
     for (const { body } of [one, all]) expect(body).not.toContain("whsec_");
     expect((await api.request("DELETE", "/v1/targets/bill", { key: "acme-admin" })).statusCode).toBe(204);
     expect((await api.request("GET", "/v1/targets/bill", { key })).json()).toMatchObject({ status: 404, code: "target_unknown" });
@@ -83,9 +83,9 @@ describe("targets over HTTP", () => {
       expect((await api.request(method, url, { key: "other-admin" })).statusCode).toBe(404);
     expect((await put("mine", { ...BODY, tenant: "acme" }, "other-admin")).json()).toMatchObject({ status: 403, code: "tenant_mismatch" });
     expect((await api.request("GET", "/v1/targets/mine?tenant=acme", { key: "other-admin" })).statusCode).toBe(403);
-    expect((await api.request("GET", "/v1/targets", { key: "other-admin" })).json()).toEqual({ targets: [] });
+    expect((await api.request("GET", "/v1/targets", { key: "other-admin" })).json()).toEqual({ items: [] });
     await put("mine", BODY, "other-admin");
-    const all = (await api.request("GET", "/v1/targets?limit=1000")).json().targets;
+    const all = (await api.request("GET", "/v1/targets?limit=1000")).json().items;
     expect(all.filter(({ task }: { task: string }) => task === "mine").map(({ tenant }: { tenant: string }) => tenant)).toEqual(["acme", "other"]);
   });
 
@@ -132,10 +132,10 @@ describe("targets over HTTP", () => {
     const seen: string[] = [];
     let query = "limit=2";
     for (;;) {
-      const { targets, next } = (await api.request("GET", `/v1/targets?${query}`, { key: "other-admin" })).json();
+      const { items: targets, next } = (await api.request("GET", `/v1/targets?${query}`, { key: "other-admin" })).json();
       seen.push(...targets.map(({ task }: { task: string }) => task));
       if (next === undefined) break;
-      query = `limit=2&after=${next.task}`;
+      query = `limit=2&cursor=${next}`;
     }
     expect(seen).toEqual(["mine", "p1", "p2", "p3"]);
   });

@@ -96,7 +96,7 @@ test("S54: a purge whose service dies before its job is told to begin is carried
   expect(await serviceOf(world.pawl).purges.list()).toMatchObject([{ tenant: "acme" }]);
   await world.advance("61s");
   expect(await serviceOf(world.pawl).purges.list()).toEqual([]);
-  expect((await world.pawl.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
+  expect((await world.pawl.jobs.list({ tenant: "acme" })).items).toEqual([]);
   await world.close();
 });
 
@@ -105,8 +105,8 @@ test("S54: a purge whose service dies before it is noted does nothing, and leave
   expect(status).toBe(500);
   await world.advance("61s");
   expect(await serviceOf(world.pawl).purges.list()).toEqual([]);
-  expect((await world.pawl.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
-  expect((await world.pawl.jobs.list({ task: "pawl.purge" })).jobs).toMatchObject([{ state: "succeeded" }]);
+  expect((await world.pawl.jobs.list({ tenant: "acme" })).items).toHaveLength(1);
+  expect((await world.pawl.jobs.list({ task: "pawl.purge" })).items).toMatchObject([{ state: "succeeded" }]);
   await world.close();
 });
 
@@ -122,8 +122,8 @@ test("a service purges a tenant as a job with progress, and the client of the li
     for await (const { kind } of remote.tenants.export("acme")) kinds.push(kind);
     expect(kinds).toEqual(["tenant", "job", "job", "job", "end"]);
     expect(await remote.tenants.purge("acme")).toMatchObject({ jobs: 3, running: 0 });
-    expect((await service.pawl.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
-    expect((await service.pawl.jobs.list({ tenant: "other" })).jobs).toHaveLength(1);
+    expect((await service.pawl.jobs.list({ tenant: "acme" })).items).toEqual([]);
+    expect((await service.pawl.jobs.list({ tenant: "other" })).items).toHaveLength(1);
     expect(JSON.stringify(await service.pawl.jobs.list({ task: "pawl.purge" }))).not.toContain("acme");
     expect(await serviceOf(service.pawl).purges.list()).toEqual([]);
   } finally {

@@ -62,7 +62,7 @@ describe("the trace of a request", () => {
     const options: OpenOptions = { tasks: [work], tracing: jobs };
     await using app = await openApp({ pawl: options, tracing: requests });
     await enqueued(app, { traceparent: SAMPLED });
-    const [job] = (await app.pawl.jobs.list()).jobs;
+    const [job] = (await app.pawl.jobs.list()).items;
     const worker = await app.pawl.work();
     await app.pawl.jobs.wait(job?.id as string);
     await worker.stop();

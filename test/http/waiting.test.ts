@@ -64,7 +64,7 @@ describe("who waited for more than two seconds is asked again who they are", () 
       async () => (await job.get()).state === "ready",
     );
     expect(await job.get()).toMatchObject({ attempts: 0, crashes: 0 });
-    expect(await job.history(), "it had been taken").toMatchObject([{ outcome: "released" }]);
+    expect((await job.history()).items, "it had been taken").toMatchObject([{ outcome: "released" }]);
   });
 });
 
@@ -92,7 +92,7 @@ describe("a key has so many requests that wait at a time", () => {
     await turned();
     const second = await enqueue(2);
     expect([second.statusCode, second.headers["retry-after"], second.json().code]).toEqual([429, "5", "too_many_requests"]);
-    const { jobs } = await api.pawl.jobs.list();
+    const { items: jobs } = await api.pawl.jobs.list();
     expect(jobs).toMatchObject([{ input: 1 }]);
     await api.pawl.jobs.cancel(jobs[0]?.id as string);
     expect((await first).json()).toMatchObject({ job: { state: "cancelled" } });

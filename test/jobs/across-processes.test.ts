@@ -75,7 +75,7 @@ describeOn("embedded18", () => {
     await here.work({ concurrency: 1 });
     expect(await job.result()).toBe("paid");
     expect((await client.query("select job, attempt from effect")).rows).toEqual([{ job: job.id, attempt: 3 }]);
-    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(["failed", "failed", "succeeded"]);
+    expect((await job.history()).items.map(({ outcome }) => outcome)).toEqual(["failed", "failed", "succeeded"]);
     await client.end();
   });
 
@@ -92,7 +92,7 @@ describeOn("embedded18", () => {
     );
     for (const job of jobs) {
       await job.result();
-      const [{ dueAt }, [attempt]] = [await there.jobs.get(job.id), await job.history()];
+      const [{ dueAt }, [attempt]] = [await there.jobs.get(job.id), (await job.history()).items];
       expect(attempt?.startedAt.getTime()).toBeGreaterThanOrEqual(Math.floor(dueAt.getTime()));
     }
   });

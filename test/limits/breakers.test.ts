@@ -43,7 +43,7 @@ describeOn("embedded18", () => {
       probes.slice(1).forEach((at, n) => {
         expect(at - (probes[n] as number), "ms between probes").toBeGreaterThanOrEqual(PROBE - 500);
       });
-      expect(await fixture.pawl.breakers.list({ state: "open" })).toMatchObject({ breakers: [PAIR] });
+      expect(await fixture.pawl.breakers.list({ state: "open" })).toMatchObject({ items: [PAIR] });
 
       await workers[0]?.kill();
       rmSync(down);

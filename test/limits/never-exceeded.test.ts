@@ -98,7 +98,7 @@ describeOn("embedded18", () => {
       await eventually("it was told so twice, and rests", async () => {
         const again = calls()[4];
         if (again === undefined) return false;
-        const { limits } = await fixture.pawl.limits.list();
+        const { items: limits } = await fixture.pawl.limits.list();
         return limits.some(({ key, pausedUntil }) => key === "busy" && (pausedUntil?.getTime() ?? 0) > again.at + REST / 2);
       });
       for (const victim of workers.slice(0, 2)) await victim.kill();

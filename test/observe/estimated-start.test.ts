@@ -24,7 +24,7 @@ async function judged(fixture: ProcessFixture, job: string): Promise<readonly Es
     },
     120_000,
   );
-  const [attempt] = await fixture.pawl.jobs.history(job);
+  const [attempt] = (await fixture.pawl.jobs.history(job)).items;
   const started = attempt?.startedAt.getTime() ?? 0;
   // From when the queue is steady (its workers take seconds to come up), to when no more than noise is left to wait for.
   return told

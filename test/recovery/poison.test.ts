@@ -28,7 +28,7 @@ describeOn("embedded18", () => {
 
     for (const pill of pills) {
       expect(await pill.get()).toMatchObject({ state: "dead", crashes: 3, attempts: 0, failure: { kind: "poison" } });
-      expect((await pill.history()).filter(({ outcome }) => outcome === "crashed")).toHaveLength(3);
+      expect((await pill.history()).items.filter(({ outcome }) => outcome === "crashed")).toHaveLength(3);
     }
     expect(await fixture.pawl.counts()).toMatchObject({ succeeded: 60, dead: 3 });
     await fixture.check();

@@ -112,7 +112,7 @@ describeOn("embedded18", () => {
       const stored = await fixture.rows("select distinct revision, undeclared_since, count(*)::int as n from pawl.schedule group by 1, 2");
       expect(stored).toEqual([{ revision: 1, undeclared_since: null, n: NAMES.length }]);
 
-      const missing = async () => (await fixture.pawl.schedules.list({ undeclared: true })).schedules.map(({ name }) => name);
+      const missing = async () => (await fixture.pawl.schedules.list({ undeclared: true })).items.map(({ name }) => name);
       await fixture.spawn(undefined, { ...STEADY_LEASES.open, schedules: schedules.slice(2) }).ready();
       expect(await missing(), "a deploy that drops some marks them").toEqual(["s0", "s1"]);
       await fixture.spawn(undefined, { ...STEADY_LEASES.open, schedules: [], app: "another" }).ready();

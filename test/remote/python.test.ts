@@ -19,8 +19,8 @@ describe.skipIf(missing)(`the worker in Python${missing ? " (skipped: there is n
       const broken = await store.enqueue("resize", { width: 1, broken: true });
       const stuck = await store.enqueue("resize", { width: 1, wait: true });
       expect(await good.result({ timeout: "60s" }), said).toEqual({ width: 400, attempt: 2 });
-      expect((await good.history()).map(({ outcome }) => outcome)).toEqual(["failed", "succeeded"]);
-      expect(await good.logs()).toMatchObject([{ message: "resizing" }, { message: "resizing" }]);
+      expect((await good.history()).items.map(({ outcome }) => outcome)).toEqual(["failed", "succeeded"]);
+      expect((await good.logs()).items).toMatchObject([{ message: "resizing" }, { message: "resizing" }]);
       expect(await store.jobs.wait(broken, { timeout: "60s" })).toMatchObject({
         state: "dead",
         attempts: 1,

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { type Context, NonRetryable, type Pawl, RetryAfter, Snooze, task } from "pawl";
+import { allItems } from "pawl/service";
 import { expect, test } from "vitest";
 import { describeBoth } from "./local-and-remote.js";
 
@@ -33,8 +34,8 @@ describeBoth("a worker", (opening) => {
     const job = await pawl.enqueue(resize, { photo: 7 }, { tenant: "acme" });
     expect(await job.result({ timeout: "60s" })).toEqual({ photo: 7, attempt: 1, tenant: "acme" });
     expect(await job.get()).toMatchObject({ state: "succeeded", attempts: 1, progress: { done: 1 } });
-    expect(await job.logs()).toMatchObject([{ level: "info", message: "resizing", data: { photo: 7 } }]);
-    expect(await job.history()).toMatchObject([{ outcome: "succeeded", worker: "w1" }]);
+    expect((await job.logs()).items).toMatchObject([{ level: "info", message: "resizing", data: { photo: 7 } }]);
+    expect((await job.history()).items).toMatchObject([{ outcome: "succeeded", worker: "w1" }]);
     expect(await pawl.workers.list()).toMatchObject([{ name: "w1", tasks: ["resize"], concurrency: { total: 4 } }]);
   });
 
@@ -57,7 +58,7 @@ describeBoth("a worker", (opening) => {
     await pawl.work();
     const job = await pawl.enqueue(flood);
     await job.result({ timeout: "60s" });
-    const logs = await job.logs();
+    const logs = await allItems(job.logs({ limit: 1_000 }));
     expect(logs).toHaveLength(lines + 1);
     expect(logs.at(-2)).toMatchObject({ message: `line ${lines - 1}`, data: expect.stringMatching(/^"x+… \(49\d{5} more characters were cut\)$/) });
     expect(logs.at(-1)?.message).toContain("5000002 bytes, over the limit of 65536");
@@ -99,7 +100,7 @@ describeBoth("a worker", (opening) => {
     const job = await pawl.enqueue(later);
     await pawl.work();
     expect(await job.result({ timeout: "60s" })).toBe(2);
-    expect((await job.history()).map(({ outcome }) => outcome)).toEqual(["snoozed", "failed", "succeeded"]);
+    expect((await job.history()).items.map(({ outcome }) => outcome)).toEqual(["snoozed", "failed", "succeeded"]);
   });
 
   test("tells a running handler that its job is cancelled", async () => {

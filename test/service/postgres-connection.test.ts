@@ -126,7 +126,7 @@ describeOn("debian15", () => {
     );
     await eventually(
       () => `all have succeeded; ${ran.length} ran`,
-      async () => (await pawl.jobs.list({ state: "succeeded" }, { limit: 100 })).jobs.length === 40,
+      async () => (await pawl.jobs.list({ state: "succeeded" }, { limit: 100 })).items.length === 40,
     );
     expect(new Set(ran)).toEqual(new Set(Array(40).keys()));
     await worker.stop();

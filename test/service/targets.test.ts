@@ -117,7 +117,7 @@ describeOn("embedded18", () => {
     expect([first.body, second.body]).toMatchObject([{ job }, { job }]);
     await using pawl = await open(database.url, { maintenance: false, encryption: { masterKeys: [env.MASTER] } });
     expect(await pawl.jobs.wait(job, { timeout: "60s" })).toMatchObject({ state: "succeeded", output: "second", attempts: 1 });
-    expect((await pawl.jobs.history(job)).map(({ outcome }) => outcome)).toEqual(["crashed", "succeeded"]);
+    expect((await pawl.jobs.history(job)).items.map(({ outcome }) => outcome)).toEqual(["crashed", "succeeded"]);
   });
 });
 

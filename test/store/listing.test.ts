@@ -24,8 +24,8 @@ for (const server of onceOrAgain<ServerName>(["embedded18", "debian15"])) {
       const first = await small.enqueue("mail", 1, { tags: ["rare"], delay: "1s" });
       await pawl.forTenant("big").enqueueMany("mail", Array(MANY).fill(0), { delay: "2s" });
       const last = await small.enqueue("mail", 2, { delay: "3s" });
-      const ids = async (page: Promise<{ jobs: readonly { id: string }[]; next?: string }>) => {
-        const { jobs, next } = await page;
+      const ids = async (page: Promise<{ items: readonly { id: string }[]; next?: string }>) => {
+        const { items: jobs, next } = await page;
         return { ids: jobs.map(({ id }) => id), next };
       };
       const both = { ids: [last.id, first.id], next: undefined };

@@ -20,8 +20,8 @@ describeOn("embedded18", () => {
       await all;
       await worker.stop();
       expect(lost).toEqual([]);
-      const { jobs: some } = await pawl.jobs.list({ task: "chatty" }, { limit: 100 });
-      for (const { id } of some) expect(await pawl.jobs.logs(id)).toMatchObject([{ message: "done" }]);
+      const { items: some } = await pawl.jobs.list({ task: "chatty" }, { limit: 100 });
+      for (const { id } of some) expect((await pawl.jobs.logs(id)).items).toMatchObject([{ message: "done" }]);
     } finally {
       await pawl.close();
       await database.drop();

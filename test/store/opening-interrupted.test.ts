@@ -31,7 +31,7 @@ describeOn("embedded18", () => {
       const lost = place.wire.loseAnswer(said);
       await using pawl = await open(place.url, options);
       await lost;
-      expect((await pawl.schedules.list()).schedules).toMatchObject([{ name: "hourly" }]);
+      expect((await pawl.schedules.list()).items).toMatchObject([{ name: "hourly" }]);
       await pawl.enqueue("quick");
       expect((await pawl.counts()).ready).toBe(1);
     });

@@ -26,7 +26,7 @@ describe("on PGlite, which has one connection", () => {
       await pawl.work({ concurrency: 1, tasks: ["chain"] });
       await job.result();
       expect(answers).toEqual(["stored", "ingest_limited"]);
-      expect((await pawl.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
+      expect((await pawl.jobs.list({ tenant: "acme" })).items).toHaveLength(1);
     } finally {
       await pawl.close();
     }

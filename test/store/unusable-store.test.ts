@@ -63,7 +63,7 @@ describeOn("embedded18", () => {
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()",
     );
     await pawl.enqueue(echo, 3).catch(() => pawl.enqueue(echo, 3));
-    const { jobs } = await pawl.jobs.list();
+    const { items: jobs } = await pawl.jobs.list();
     expect(new Set(jobs.map(({ input }) => input))).toEqual(new Set([3]));
   });
 
@@ -88,7 +88,7 @@ describeOn("embedded18", () => {
         const large = "x".repeat(1_500);
         const batch = Array.from({ length: 1_000 }, (_, i) => `${i}${large}`);
         await expect(pawl.enqueueMany(echo, batch)).rejects.toMatchObject({ code: "store_full" });
-        const { jobs } = await pawl.jobs.list();
+        const { items: jobs } = await pawl.jobs.list();
         expect(jobs.map(({ input }) => input)).toEqual(["before"]);
         await administer(database.directUrl, `alter table pawl.${rows[0]?.name} set tablespace pg_default`);
         await pawl.enqueueMany(echo, batch);

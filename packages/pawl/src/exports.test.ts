@@ -128,8 +128,8 @@ describe("all doors together", () => {
         "pawl": "open Pawl OpenOptions task Task AnyTask TaskOptions InputOf OutputOf schedule ScheduleOptions ScheduleView exponential
       retryRules RetryPolicy NonRetryable RetryAfter Snooze PawlError isPawlError ErrorCode JOB_STATES JobState Context
       Middleware Scheduler Transaction JobDefaults EnqueueOptions EnqueueManyOptions EnqueueStreamOptions EnqueueItem
-      EnqueueAllResult UniqueOptions Limit Duration Instant Priority Job JobRef JobId JobView AttemptView JobFilter Failure
-      FailureKind Explanation WaitOptions Events
+      EnqueueAllResult UniqueOptions Limit Duration Instant Priority Job JobRef JobId JobView AttemptView JobFilter Page
+      Failure FailureKind Explanation WaitOptions Events
       ",
         "pawl/adapters": "fromDrizzle fromKysely fromKnex fromPrisma
       ",
@@ -151,7 +151,7 @@ describe("all doors together", () => {
       RemoteClaimRequest LeasedJob RemoteLease Host HostedTask HostOptions HostRenewal checkAttemptOutcome HeldJobs
       REPORTED_FAILURE_KINDS AttemptOutcome ReportedFailure ReportedFailureKind AttemptReport ReportedOutcome TaskRunOptions
       PulledResults PulledOutcome PulledJob PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher
-      serviceOf PawlService attachService VERSION
+      serviceOf PawlService attachService PageOptions PagedList allItems jobsCursorAfter ApiKeysFilter PreviewOptions VERSION
       ",
         "pawl/store": "Store ApiKeyStore AuditStore DataKeyStore PurgeStore ReplyStore BatchStore BreakerStore DeadStore DirectHandoff
       DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore EventStore ExplainStore SeriesStore

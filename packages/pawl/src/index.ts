@@ -89,6 +89,8 @@ export type { JobView } from "./scheduler/jobs/view.js";
 export type { AttemptView } from "./scheduler/jobs/view.js";
 /** Which jobs a list or a bulk call is about. */
 export type { JobFilter } from "./scheduler/scheduler.js";
+/** One page of a list: `items`, and the `next` cursor where more follow. */
+export type { Page } from "./scheduler/page.js";
 /** The recorded failure of an attempt. */
 export type { Failure } from "./core/jobs/failure.js";
 /** The kinds of failures. */

@@ -73,8 +73,8 @@ describe("a pawl", () => {
     const job = await pawl.enqueue(double, 1, { queue: "mail" });
     await world.advance("1m");
     expect(await job.get()).toMatchObject({ state: "ready" });
-    expect(await pawl.queues.list()).toMatchObject([{ queue: "mail", paused: true, counts: { ready: 1, succeeded: 0 } }]);
-    expect(await pawl.tasks.list()).toMatchObject([
+    expect((await pawl.queues.list()).items).toMatchObject([{ queue: "mail", paused: true, counts: { ready: 1, succeeded: 0 } }]);
+    expect((await pawl.tasks.list()).items).toMatchObject([
       { task: "double", paused: false, registered: true, counts: { ready: 1 } },
       { task: "other", paused: true, registered: false, counts: { ready: 0 } },
     ]);

@@ -355,5 +355,17 @@ export { serviceOf } from "./service-of.js";
 export type { PawlService } from "./service-of.js";
 /** Says what `serviceOf` answers for a wrapper of a Pawl. */
 export { attachService } from "./service-of.js";
+/** The part of a list that a call asks for. */
+export type { PageOptions } from "./scheduler/page.js";
+/** A list: `await` gives one page, `for await` every item. */
+export type { PagedList } from "./scheduler/page.js";
+/** Reads all items of a list. */
+export { allItems } from "./scheduler/page.js";
+/** Gives the cursor of the page that begins after a job, in a list of jobs. */
+export { jobsCursorAfter } from "./scheduler/jobs/pages.js";
+/** Which API keys to list. */
+export type { ApiKeysFilter } from "./scheduler/access/api-keys.js";
+/** Which ticks of a schedule to preview. */
+export type { PreviewOptions } from "./scheduler/schedules/schedules.js";
 /** The version of this library. */
 export { VERSION } from "./core/values/version.js";

@@ -17,6 +17,7 @@ import { checkLanesFilter, type Lanes, type LiveLaneView, type LiveWorkers, newe
 import { checkSeries, type SeriesOptions, type SeriesView } from "../scheduler/observe/series.js";
 import { checkTracing, type Tracing, withTracingMiddleware } from "../scheduler/observe/tracing.js";
 import type { QueueDefaults } from "../scheduler/options.js";
+import { type Page, revivedPage } from "../scheduler/page.js";
 import type { PawlInfo, QueueView } from "../scheduler/scheduler.js";
 import type { CodeSchedule } from "../scheduler/schedules/schedule.js";
 import type { WorkerOptions } from "../worker/options.js";
@@ -67,14 +68,6 @@ export async function openRemote(url: URL, options: RemoteOptions, clock: Clock)
   }
 }
 
-interface LanesAnswer {
-  readonly lanes: readonly LiveLaneView[];
-}
-
-interface WorkersAnswer {
-  readonly workers: readonly unknown[];
-}
-
 /** The scheduler and the operator's view of a service, and the workers of this process that pull their jobs from it. */
 export class RemotePawl extends RemoteScheduler {
   readonly queues: RemoteNamed<"queue", QueueView>;
@@ -112,8 +105,8 @@ export class RemotePawl extends RemoteScheduler {
     this.tenants = new RemoteTenants(transport);
     this.breakers = new RemoteBreakers(transport);
     this.limits = new RemoteLimits(transport);
-    this.lanes = { list: async (filter) => ((await transport.get("/v1/lanes", { ...checkLanesFilter(filter) })) as LanesAnswer).lanes };
-    const live = async () => ((await transport.get("/v1/workers")) as WorkersAnswer).workers.map(workerView);
+    this.lanes = { list: async (filter) => ((await transport.get("/v1/lanes", { ...checkLanesFilter(filter) })) as Page<LiveLaneView>).items };
+    const live = async () => revivedPage(await transport.get("/v1/workers"), workerView).items;
     this.workers = { list: live, get: async (name) => newestOf(await live(), name), local: () => this.#workerGroup.workers };
     this.service = {
       apiKeys: withUnsupported<LocalApiKeys>(new RemoteKeys(transport), "serviceOf(pawl).apiKeys"),
@@ -148,7 +141,7 @@ export class RemotePawl extends RemoteScheduler {
 
   async doctor({ overdueAfter }: DoctorOptions = {}): Promise<readonly Finding[]> {
     const query = overdueAfter === undefined ? {} : { overdueAfter: typeof overdueAfter === "number" ? `${overdueAfter}ms` : overdueAfter };
-    return ((await this.#transport.get("/v1/doctor", query)) as { findings: readonly Finding[] }).findings;
+    return ((await this.#transport.get("/v1/doctor", query)) as Page<Finding>).items;
   }
 
   async info(): Promise<PawlInfo> {

@@ -6,18 +6,11 @@ import type { StoredDefaults } from "../core/jobs/task-record.js";
 import { checkNeeds } from "../core/limits/capacity-check.js";
 import { checkLimits, publishedLimits } from "../core/limits/limit-options.js";
 import { checkName } from "../core/values/name.js";
-import { checkDuration, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../core/values/option.js";
+import { checkDuration, checkPeriod, checkWhole, invalid, show } from "../core/values/option.js";
 
 /** Checks of options that jobs, tasks and queues share. Each answers with the value in its stored form. */
 
 export * from "../core/values/option.js";
-
-const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "after"]);
-
-/** A page of a list, that begins after the last one shown. What its parts may be is said where they are read. */
-export function checkPageKeys(page: unknown): void {
-  checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
-}
 
 const PRIORITIES: Readonly<Record<PriorityName, Priority>> = { low: 2, normal: 5, high: 7, critical: 9 };
 

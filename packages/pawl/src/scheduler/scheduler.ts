@@ -32,6 +32,7 @@ import type {
   JobRef,
   StreamSummary,
 } from "./options.js";
+import type { PagedList, PageOptions } from "./page.js";
 import type { Instant } from "./schedules/schedule.js";
 import type { Schedules } from "./schedules/schedules.js";
 
@@ -111,8 +112,9 @@ export interface Job<Out = unknown> {
   get(): Promise<JobView<Out>>;
   /** Waits until it has succeeded, and answers with its output; throws `job_failed` if it is dead or cancelled. */
   result(options?: WaitOptions): Promise<Out>;
-  history(): Promise<readonly AttemptView[]>;
-  logs(): Promise<readonly LogView[]>;
+  /** oldest first: attempts, claims lost to crashes, and what people did */
+  history(page?: PageOptions): PagedList<AttemptView>;
+  logs(page?: PageOptions): PagedList<LogView>;
   /** why it is not running, and when it will */
   explain(): Promise<Explanation>;
   cancel(reason?: string): Promise<JobChange>;
@@ -146,17 +148,13 @@ export interface RedriveJobOptions {
 export interface Jobs {
   get(job: JobRef): Promise<JobView>;
   /**
-   * Newest due time first; `next` is the `after` of the following page. A page holds 4 MB of inputs and outputs at most, and
-   * may be short where a million jobs were looked through: it is the last one only if it has no `next`.
+   * Newest due time first. A page holds 4 MB of inputs and outputs at most, and may be short where a million jobs were
+   * looked through: it is the last one only if it has no `next`.
    */
-  list(filter?: JobFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
+  list(filter?: JobFilter, page?: PageOptions): PagedList<JobView>;
   /** oldest first: attempts, claims lost to crashes, and what people did */
-  history(job: JobRef): Promise<readonly AttemptView[]>;
-  /** a part of that, 1,000 at most; `next` is the `after` of the following one */
-  historyPage(job: JobRef, page?: NumberedPageOptions): Promise<AttemptPage>;
-  logs(job: JobRef): Promise<readonly LogView[]>;
-  /** a part of that, 1,000 at most; `next` is the `after` of the following one */
-  logPage(job: JobRef, page?: NumberedPageOptions): Promise<LogPage>;
+  history(job: JobRef, page?: PageOptions): PagedList<AttemptView>;
+  logs(job: JobRef, page?: PageOptions): PagedList<LogView>;
   /** why it is not running, and when it will: what stands in its way, as data and in words */
   explain(job: JobRef): Promise<Explanation>;
   /** at once if it waits; if it runs, its worker is told, and it ends as cancelled unless it finishes first */
@@ -186,34 +184,13 @@ export interface JobFilter extends Omit<StoredJobFilter, "fingerprint" | "since"
   readonly until?: Instant;
 }
 
-export interface JobPage {
-  readonly jobs: readonly JobView[];
-  readonly next?: JobId;
-}
-
-/** `after`: how many came before it */
-export interface NumberedPageOptions {
-  readonly limit?: number;
-  readonly after?: number;
-}
-
-export interface AttemptPage {
-  readonly attempts: readonly AttemptView[];
-  readonly next?: number;
-}
-
-export interface LogPage {
-  readonly lines: readonly LogView[];
-  readonly next?: number;
-}
-
 export type DeadFilter = Omit<JobFilter, "state">;
 
 export interface Dead {
-  list(filter?: DeadFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage>;
+  list(filter?: DeadFilter, page?: PageOptions): PagedList<JobView>;
   count(filter?: DeadFilter): Promise<number>;
-  /** Dead jobs by what they died of, the largest group first; most 1,000 groups, 50 unless `limit` says so. */
-  groups(filter?: DeadGroupsFilter, page?: { readonly limit?: number }): Promise<readonly DeadGroupView[]>;
+  /** Dead jobs by what they died of, the largest group first. */
+  groups(filter?: DeadGroupsFilter, page?: PageOptions): PagedList<DeadGroupView>;
   redrive(filter?: DeadFilter, how?: RedriveManyOptions): Promise<BulkReport>;
   delete(filter?: DeadFilter, how?: { readonly limit?: number }): Promise<BulkReport>;
 }
@@ -289,8 +266,8 @@ export interface PolicyOperator<Kind extends PolicyKind, View> {
   update(name: string, changes: PolicyChanges[Kind]): Promise<Policies[Kind]>;
   /** one that nobody has heard of has no policy and no jobs */
   get(name: string): Promise<View>;
-  /** of tenants, those that are paused or have a policy */
-  list(): Promise<readonly View[]>;
+  /** All of them on one page; of tenants, those that are paused or have a policy. */
+  list(): PagedList<View>;
 }
 
 export interface TenantView {

@@ -1,3 +1,4 @@
+import type { Command } from "commander";
 import { checkRate, milliseconds } from "pawl/service";
 import { usage } from "./exit.js";
 
@@ -50,8 +51,17 @@ export function gather(value: string, before: readonly string[] = []): readonly 
   return [...before, value];
 }
 
-/** Where a page of what belongs to a tenant and a task ended: `tenant/task`, or the task alone. */
-export function parseCursor(after: string, tenant = "default"): { readonly tenant: string; readonly task: string } {
-  const slash = after.indexOf("/");
-  return slash === -1 ? { tenant, task: after } : { tenant: after.slice(0, slash), task: after.slice(slash + 1) };
+/** The page that `--limit` and `--cursor` ask for. */
+export function pageOf({ limit, cursor }: PageFlags): { readonly limit: number; readonly cursor?: string } {
+  return { limit: whole("--limit", limit, 1, 1_000), ...(cursor === undefined ? {} : { cursor }) };
+}
+
+export interface PageFlags {
+  readonly limit: string;
+  readonly cursor?: string;
+}
+
+/** Gives the command of a list the flags of its pages. */
+export function withPages(command: Command, size = "50"): Command {
+  return command.option("-n, --limit <count>", "items of a page", size).option("--cursor <cursor>", "the page after the one that printed this");
 }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { Pawl, Scheduler } from "pawl";
+import type { PageOptions } from "pawl/service";
 import type { WorkerSessions } from "../pull/worker-sessions.js";
 import type { Principal } from "./access/principal.js";
 import type { Exports } from "./budgets/exports.js";
@@ -97,4 +98,14 @@ export async function isStillAllowed(since: number, { stillAllowed }: Pick<Route
 /** The tenant a caller means where one must be named: its own, the one it asked for, or the default one. */
 export function tenantOf({ tenant }: Principal, requested: string | undefined): string {
   return tenant ?? requested ?? "default";
+}
+
+interface PageQuery {
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** Parts the query of a list: what is asked for, and the page of it. */
+export function filterAndPage<Q extends PageQuery>({ limit, cursor, ...filter }: Q): readonly [filter: Omit<Q, keyof PageQuery>, page: PageOptions] {
+  return [filter, { ...(limit === undefined ? {} : { limit }), ...(cursor === undefined ? {} : { cursor }) }];
 }

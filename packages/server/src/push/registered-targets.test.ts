@@ -163,7 +163,7 @@ describe("a target that was registered", () => {
     const job = await pawl.enqueue("bill");
     await job.result({ timeout: "60s" });
     expect(new Set(target.got.map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([job.id]));
-    const [failed] = await job.history();
+    const [failed] = (await job.history()).items;
     expect(failed).toMatchObject({ outcome: "failed", failure: { message: "the target did not answer within 200 ms" } });
   });
 
@@ -202,7 +202,7 @@ describe("a target is refused", () => {
     async (url) => {
       const pawl = await pushing({});
       await expect(pawl.targets.put("bill", { url })).rejects.toMatchObject({ code: "target_forbidden" });
-      expect((await pawl.targets.list()).targets).toEqual([]);
+      expect((await pawl.targets.list()).items).toEqual([]);
     },
   );
 

@@ -87,7 +87,7 @@ export class DemoBoard {
 
   async #refresh(): Promise<void> {
     try {
-      this.#queues = await this.pawl.queues.list();
+      this.#queues = (await this.pawl.queues.list()).items;
     } catch {
       // The store is away: its events say so, and the next look may find it back.
     }

@@ -1,12 +1,13 @@
 import { checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../../scheduler/check.js";
 import { BulkCounter } from "../../scheduler/jobs/bulk-counter.js";
 import type { JobView } from "../../scheduler/jobs/view.js";
-import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveManyOptions } from "../../scheduler/scheduler.js";
+import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
+import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, Jobs, RedriveManyOptions } from "../../scheduler/scheduler.js";
 import type { Scope } from "../../store/port/index.js";
 import type { HttpTransport } from "../transport/http-transport.js";
 import { revive } from "../transport/problem.js";
-import { pageOf, queryOf } from "./jobs.js";
-import { deadGroup } from "./parse-views.js";
+import { queryOf } from "./jobs.js";
+import { deadGroup, jobView } from "./parse-views.js";
 
 /** What the service does in one request. */
 const MAX_PER_REQUEST = 1_000;
@@ -19,17 +20,22 @@ export class RemoteDead implements Dead {
     private readonly jobs: Jobs,
   ) {}
 
-  async list(filter: DeadFilter = {}, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
-    return pageOf(await this.transport.get("/v1/dead", { ...this.#filter(filter), ...page }));
+  list(filter: DeadFilter = {}, page?: PageOptions): PagedList<JobView> {
+    return pagedList(page, async (one) => {
+      const query = { ...this.#filter(filter), ...checkPageOptions(one) };
+      return revivedPage(await this.transport.get("/v1/dead", query), jobView);
+    });
   }
 
   async count(filter: DeadFilter = {}): Promise<number> {
     return ((await this.transport.get("/v1/dead/count", this.#filter(filter))) as { count: number }).count;
   }
 
-  async groups(filter: DeadGroupsFilter = {}, page: { readonly limit?: number } = {}): Promise<readonly DeadGroupView[]> {
-    const { groups } = (await this.transport.get("/v1/dead/groups", { ...this.#filter(filter), ...page })) as { groups: readonly unknown[] };
-    return groups.map(deadGroup);
+  groups(filter: DeadGroupsFilter = {}, page?: PageOptions): PagedList<DeadGroupView> {
+    return pagedList(page, async (one) => {
+      const query = { ...this.#filter(filter), ...checkPageOptions(one) };
+      return revivedPage(await this.transport.get("/v1/dead/groups", query), deadGroup);
+    });
   }
 
   async redrive(filter: DeadFilter = {}, how: RedriveManyOptions = {}): Promise<BulkReport> {
@@ -74,13 +80,13 @@ export class RemoteDead implements Dead {
     const counter = new BulkCounter();
     let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
     let index = 0;
-    let after: string | undefined;
+    let cursor: string | undefined;
     do {
-      const page = await this.list(filter, { limit: Math.min(500, left), ...(after === undefined ? {} : { after }) });
-      left -= page.jobs.length;
-      after = page.next;
-      for (const job of page.jobs) await counter.change(job.id, () => change(job, index++));
-    } while (after !== undefined && left > 0);
+      const page = await this.list(filter, { limit: Math.min(500, left), ...(cursor === undefined ? {} : { cursor }) });
+      left -= page.items.length;
+      cursor = page.next;
+      for (const job of page.items) await counter.change(job.id, () => change(job, index++));
+    } while (cursor !== undefined && left > 0);
     return counter.report();
   }
 

@@ -7,24 +7,13 @@ import { keepAlive, keepAliveFor } from "../../runtime/process/keep-alive.js";
 import { checkDuration, checkKeys, checkObject, invalid, shortened, show } from "../../scheduler/check.js";
 import type { StoredJob } from "../../scheduler/enqueue/enqueuer.js";
 import { jobIdOf } from "../../scheduler/enqueue/read-options.js";
-import { checkFilter, checkNumberedPage, checkPage } from "../../scheduler/jobs/filter.js";
+import { checkFilter } from "../../scheduler/jobs/filter.js";
 import { JobHandle } from "../../scheduler/jobs/handle.js";
-import { allPages } from "../../scheduler/jobs/pages.js";
 import type { AttemptView, JobView, LogView } from "../../scheduler/jobs/view.js";
 import type { Explanation } from "../../scheduler/observe/explain.js";
 import type { JobRef } from "../../scheduler/options.js";
-import type {
-  AttemptPage,
-  Job,
-  JobChange,
-  JobFilter,
-  JobPage,
-  Jobs,
-  LogPage,
-  NumberedPageOptions,
-  RedriveJobOptions,
-  WaitOptions,
-} from "../../scheduler/scheduler.js";
+import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
+import type { Job, JobChange, JobFilter, Jobs, RedriveJobOptions, WaitOptions } from "../../scheduler/scheduler.js";
 import type { Scope } from "../../store/port/index.js";
 import type { HttpTransport, ServiceCall } from "../transport/http-transport.js";
 import { attemptView, explanation, jobView, logView } from "./parse-views.js";
@@ -49,35 +38,26 @@ export class RemoteJobs implements Jobs {
     return view;
   }
 
-  async list(filter?: JobFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
-    const { bytes: _, ...query } = checkPage(page);
-    return pageOf(await this.transport.get("/v1/jobs", { ...queryOf(this.scope, filter), ...query }));
-  }
-
-  async history(job: JobRef): Promise<readonly AttemptView[]> {
-    return allPages(async (after) => {
-      const { attempts: items, ...next } = await this.historyPage(job, { after });
-      return { items, ...next };
+  list(filter?: JobFilter, page?: PageOptions): PagedList<JobView> {
+    return pagedList(page, async (one) => {
+      const query = { ...queryOf(this.scope, filter), ...checkPageOptions(one) };
+      return revivedPage(await this.transport.get("/v1/jobs", query), jobView);
     });
   }
 
-  async historyPage(job: JobRef, page?: NumberedPageOptions): Promise<AttemptPage> {
-    const { limit, after } = checkNumberedPage(page);
-    const { attempts, ...next } = (await this.transport.get(`${await this.#own(job)}/history`, { limit, after })) as unknown as AttemptPage;
-    return { attempts: attempts.map(attemptView), ...next };
+  history(job: JobRef, page?: PageOptions): PagedList<AttemptView> {
+    return this.#parts("history", job, page, attemptView);
   }
 
-  async logs(job: JobRef): Promise<readonly LogView[]> {
-    return allPages(async (after) => {
-      const { lines: items, ...next } = await this.logPage(job, { after });
-      return { items, ...next };
+  logs(job: JobRef, page?: PageOptions): PagedList<LogView> {
+    return this.#parts("logs", job, page, logView);
+  }
+
+  #parts<T>(name: "history" | "logs", job: JobRef, page: PageOptions | undefined, view: (item: unknown) => T): PagedList<T> {
+    return pagedList(page, async (one) => {
+      const query = { ...checkPageOptions(one) };
+      return revivedPage(await this.transport.get(`${await this.#own(job)}/${name}`, query), view);
     });
-  }
-
-  async logPage(job: JobRef, page?: NumberedPageOptions): Promise<LogPage> {
-    const { limit, after } = checkNumberedPage(page);
-    const { lines, ...next } = (await this.transport.get(`${await this.#own(job)}/logs`, { limit, after })) as unknown as LogPage;
-    return { lines: lines.map(logView), ...next };
   }
 
   async explain(job: JobRef): Promise<Explanation> {
@@ -174,11 +154,6 @@ export class RemoteJobs implements Jobs {
 export function queryOf(scope: Scope, filter: JobFilter | undefined): Readonly<Record<string, unknown>> {
   checkFilter(scope, filter);
   return { ...filter, ...(scope === "everyone" ? {} : { tenant: scope.tenant }) };
-}
-
-export function pageOf(answer: unknown): JobPage {
-  const { jobs, next } = answer as { readonly jobs: readonly unknown[]; readonly next?: JobId };
-  return { jobs: jobs.map(jobView), ...(next === undefined ? {} : { next }) };
 }
 
 const WAIT_KEYS: ReadonlySet<string> = new Set<keyof WaitOptions>(["timeout", "signal"]);

@@ -1,6 +1,7 @@
 import { checkName } from "../../core/values/name.js";
-import type { ApiKeyListing, ApiKeyOptions, ApiKeys, ApiKeyView, ApiKeyWithSecret } from "../../scheduler/access/api-keys.js";
-import type { AnchoredHead, Audit, AuditListing, AuditQuery, AuditReport } from "../../scheduler/access/audit.js";
+import type { ApiKeyOptions, ApiKeys, ApiKeysFilter, ApiKeyView, ApiKeyWithSecret } from "../../scheduler/access/api-keys.js";
+import type { AnchoredHead, Audit, AuditQuery, AuditReport, AuditView } from "../../scheduler/access/audit.js";
+import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
 import type { HttpTransport } from "../transport/http-transport.js";
 import { auditView, keyView } from "./parse-views.js";
 
@@ -17,9 +18,11 @@ export class RemoteKeys implements ApiKeys {
   async get(id: string): Promise<ApiKeyView> {
     return keyView(await this.transport.get(path(id)));
   }
-  async list({ limit, after }: { readonly limit?: number; readonly after?: string } = {}): Promise<ApiKeyListing> {
-    const { keys, ...rest } = (await this.transport.get("/v1/api-keys", { tenant: this.tenant, limit, after })) as ApiKeyListing;
-    return { ...rest, keys: keys.map(keyView) };
+  list(filter: ApiKeysFilter = {}, page?: PageOptions): PagedList<ApiKeyView> {
+    return pagedList(page, async (one) => {
+      const query = { tenant: this.tenant, ...filter, ...checkPageOptions(one) };
+      return revivedPage(await this.transport.get("/v1/api-keys", query), keyView);
+    });
   }
   async rotate(id: string, how: Parameters<ApiKeys["rotate"]>[1] = {}): Promise<ApiKeyWithSecret> {
     return shown(await this.transport.post(`${path(id)}/rotate`, how));
@@ -36,10 +39,11 @@ export class RemoteKeys implements ApiKeys {
 export class RemoteAudit implements Pick<Audit, "list" | "verify"> {
   constructor(private readonly transport: HttpTransport) {}
 
-  async list({ since, until, ...query }: AuditQuery = {}, page: { readonly limit?: number; readonly before?: number } = {}): Promise<AuditListing> {
-    const times = { since: timeOf(since), until: timeOf(until) };
-    const { entries, ...rest } = (await this.transport.get("/v1/audit", { ...query, ...times, ...page })) as AuditListing;
-    return { ...rest, entries: entries.map(auditView) };
+  list({ since, until, ...query }: AuditQuery = {}, page?: PageOptions): PagedList<AuditView> {
+    return pagedList(page, async (one) => {
+      const times = { since: timeOf(since), until: timeOf(until) };
+      return revivedPage(await this.transport.get("/v1/audit", { ...query, ...times, ...checkPageOptions(one) }), auditView);
+    });
   }
   async verify({ anchors = [] }: { readonly anchors?: readonly AnchoredHead[] } = {}): Promise<AuditReport> {
     const anchoredHeads = anchors.map(({ tenant, seq, hash }) => ({ ...(tenant === undefined ? {} : { tenant }), seq, hash }));

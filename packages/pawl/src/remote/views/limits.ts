@@ -1,11 +1,5 @@
-import {
-  checkLimitsFilter,
-  checkLimitsPage,
-  type LimitListing,
-  type LimitsFilter,
-  type LimitsOperator,
-  type LimitsPageOptions,
-} from "../../scheduler/limits/limits-view.js";
+import { checkLimitsFilter, type LimitsFilter, type LimitsOperator, type LimitView } from "../../scheduler/limits/limits-view.js";
+import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
 import type { HttpTransport } from "../transport/http-transport.js";
 import { limitView } from "./parse-views.js";
 
@@ -13,12 +7,11 @@ import { limitView } from "./parse-views.js";
 export class RemoteLimits implements LimitsOperator {
   constructor(private readonly transport: HttpTransport) {}
 
-  async list(filter: LimitsFilter = {}, page: LimitsPageOptions = {}): Promise<LimitListing> {
-    // The tenant may be that of the API key: whether one is missing is the service's to say.
-    const { tenant, limit: name, key } = checkLimitsFilter(filter);
-    const { limit, after } = checkLimitsPage(page);
-    const query = { tenant, name, key, limit, after: after?.key, afterName: after?.limit, afterTenant: after?.tenant };
-    const { limits, next } = (await this.transport.get("/v1/limits", query)) as LimitListing;
-    return { limits: limits.map(limitView), ...(next === undefined ? {} : { next }) };
+  list(filter: LimitsFilter = {}, page?: PageOptions): PagedList<LimitView> {
+    return pagedList(page, async (one) => {
+      // The tenant may be that of the API key: whether one is missing is the service's to say.
+      const query = { ...checkLimitsFilter(filter), ...checkPageOptions(one) };
+      return revivedPage(await this.transport.get("/v1/limits", query), limitView);
+    });
   }
 }

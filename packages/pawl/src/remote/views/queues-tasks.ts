@@ -2,7 +2,8 @@ import type { Policies, PolicyChanges, PolicyKind } from "../../core/sharing/pol
 import { checkName, type NameKind } from "../../core/values/name.js";
 import { storedDefaults } from "../../scheduler/check.js";
 import type { TaskDefinition, Tasks } from "../../scheduler/jobs/tasks.js";
-import type { BreakerListing, BreakersOperator, BreakerView } from "../../scheduler/limits/breakers.js";
+import type { BreakersOperator, BreakerView } from "../../scheduler/limits/breakers.js";
+import { checkPageOptions, type Page, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
 import type { PolicyOperator, TaskView } from "../../scheduler/scheduler.js";
 import type { BreakerFilter, BreakerRef } from "../../store/port/breakers.js";
 import type { HttpTransport } from "../transport/http-transport.js";
@@ -27,8 +28,8 @@ export class RemoteNamed<Kind extends PolicyKind & NameKind, View> implements Po
   async get(name: string): Promise<View> {
     return (await this.transport.get(this.path(name))) as View;
   }
-  async list(): Promise<readonly View[]> {
-    return ((await this.transport.get(`/v1/${this.kind}s`)) as Record<string, readonly View[]>)[`${this.kind}s`] ?? [];
+  list(): PagedList<View> {
+    return pagedList(undefined, async () => (await this.transport.get(`/v1/${this.kind}s`)) as Page<View>);
   }
 
   protected path(name: string): string {
@@ -51,14 +52,13 @@ export class RemoteTasks extends RemoteNamed<"task", TaskView> implements Tasks 
 export class RemoteBreakers implements BreakersOperator {
   constructor(private readonly transport: HttpTransport) {}
 
-  async list(filter: BreakerFilter = {}, page: { readonly limit?: number; readonly after?: BreakerRef } = {}): Promise<BreakerListing> {
-    const { limit, after } = page;
-    const query = { ...filter, limit, after: after?.task, afterTenant: after?.tenant };
-    const { breakers, next } = (await this.transport.get("/v1/breakers", query)) as BreakerListing;
-    return { breakers: breakers.map(breakerView), ...(next === undefined ? {} : { next }) };
+  list(filter: BreakerFilter = {}, page?: PageOptions): PagedList<BreakerView> {
+    return pagedList(page, async (one) =>
+      revivedPage(await this.transport.get("/v1/breakers", { ...filter, ...checkPageOptions(one) }), breakerView),
+    );
   }
   async get({ tenant, task }: BreakerRef): Promise<BreakerView | undefined> {
-    return (await this.list({ tenant: checkName("tenant", tenant), task: checkName("task", task) })).breakers[0];
+    return (await this.list({ tenant: checkName("tenant", tenant), task: checkName("task", task) })).items[0];
   }
   open(of: BreakerRef): Promise<BreakerView> {
     return this.#act("open", of);

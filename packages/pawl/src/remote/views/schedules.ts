@@ -1,21 +1,22 @@
 import type { AnyTask } from "../../core/jobs/task.js";
-import type { ScheduleRef } from "../../core/schedules/schedule.js";
 import { checkName } from "../../core/values/name.js";
-import { checkKeys, checkObject, checkPageKeys, invalid, show } from "../../scheduler/check.js";
+import { checkKeys, checkObject, invalid, show } from "../../scheduler/check.js";
 import { encodeInput } from "../../scheduler/enqueue/encode-input.js";
 import type { TaskRegistry } from "../../scheduler/enqueue/task-registry.js";
+import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
 import type { Job } from "../../scheduler/scheduler.js";
 import { checkScheduleOptions, type Instant, type ScheduleOptions } from "../../scheduler/schedules/schedule.js";
 import type { ScheduleView, TickView } from "../../scheduler/schedules/schedule-view.js";
-import type {
-  BackfillRange,
-  BackfillReport,
-  PreviewedTick,
-  ScheduleChanges,
-  ScheduleListing,
-  ScheduleReference,
-  Schedules,
-  SchedulesFilter,
+import {
+  type BackfillRange,
+  type BackfillReport,
+  checkPreviewOptions,
+  type PreviewedTick,
+  type PreviewOptions,
+  type ScheduleChanges,
+  type ScheduleReference,
+  type Schedules,
+  type SchedulesFilter,
 } from "../../scheduler/schedules/schedules.js";
 import type { Scope } from "../../store/port/index.js";
 import type { SchedulePutAnswer } from "../../store/port/schedules.js";
@@ -56,13 +57,12 @@ export class RemoteSchedules implements Schedules {
     return scheduleView(await this.transport.json({ method: "GET", ...this.#schedulePath(schedule) }));
   }
 
-  async list(filter: SchedulesFilter = {}, page: { readonly limit?: number; readonly after?: ScheduleRef } = {}): Promise<ScheduleListing> {
-    checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
-    checkPageKeys(page);
-    const { limit, after } = page;
-    const query = { ...filter, ...this.#tenant(filter.tenant), limit, after: after?.name, afterTenant: after?.tenant };
-    const { schedules, next } = (await this.transport.get("/v1/schedules", query)) as ScheduleListing;
-    return { schedules: schedules.map(scheduleView), ...(next === undefined ? {} : { next }) };
+  list(filter: SchedulesFilter = {}, page?: PageOptions): PagedList<ScheduleView> {
+    return pagedList(page, async (one) => {
+      checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
+      const query = { ...filter, ...this.#tenant(filter.tenant), ...checkPageOptions(one) };
+      return revivedPage(await this.transport.get("/v1/schedules", query), scheduleView);
+    });
   }
 
   async pause(schedule: ScheduleReference): Promise<void> {
@@ -81,17 +81,19 @@ export class RemoteSchedules implements Schedules {
     return backfillReport(await this.#act("backfill", schedule, range));
   }
 
-  async preview(schedule: ScheduleReference, count?: number, from?: Instant): Promise<readonly PreviewedTick[]> {
+  async preview(schedule: ScheduleReference, how: PreviewOptions = {}): Promise<readonly PreviewedTick[]> {
+    checkPreviewOptions(how);
+    const { count, from } = how;
     const { path, query } = this.#schedulePath(schedule);
     const answer = await this.transport.get(`${path}/preview`, { ...query, count, from: from === undefined ? undefined : isoOf(from) });
-    return (answer as { ticks: readonly unknown[] }).ticks.map(previewedTick);
+    return revivedPage(answer, previewedTick).items;
   }
 
-  async ticks(schedule: ScheduleReference, page: { readonly limit?: number; readonly before?: Instant } = {}): Promise<readonly TickView[]> {
-    const { path, query } = this.#schedulePath(schedule);
-    const { limit, before } = page;
-    const answer = await this.transport.get(`${path}/ticks`, { ...query, limit, before: before === undefined ? undefined : isoOf(before) });
-    return (answer as { ticks: readonly unknown[] }).ticks.map(tickView);
+  ticks(schedule: ScheduleReference, page?: PageOptions): PagedList<TickView> {
+    return pagedList(page, async (one) => {
+      const { path, query } = this.#schedulePath(schedule);
+      return revivedPage(await this.transport.get(`${path}/ticks`, { ...query, ...checkPageOptions(one) }), tickView);
+    });
   }
 
   async #changed(call: Parameters<HttpTransport["json"]>[0]): Promise<SchedulePutAnswer> {

@@ -1,15 +1,14 @@
-import type { TargetRef } from "../../core/access/push-target.js";
 import {
   checkReference,
   checkTargetOptions,
-  type TargetListing,
   type TargetOptions,
   type TargetReference,
   type Targets,
   type TargetView,
   type TargetWithSecret,
 } from "../../scheduler/access/targets.js";
-import { checkKeys, checkObject, checkPageKeys, invalid, show } from "../../scheduler/check.js";
+import { checkKeys, checkObject, invalid, show } from "../../scheduler/check.js";
+import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
 import type { Scope } from "../../store/port/index.js";
 import type { HttpTransport } from "../transport/http-transport.js";
 import { targetView } from "./parse-views.js";
@@ -32,13 +31,12 @@ export class RemoteTargets implements Targets {
     return targetView(await this.transport.get(path, query));
   }
 
-  async list(filter: { readonly tenant?: string } = {}, page: { readonly limit?: number; readonly after?: TargetRef } = {}): Promise<TargetListing> {
-    checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
-    checkPageKeys(page);
-    const { limit, after } = page;
-    const query = { ...this.#tenant(filter.tenant), limit, after: after?.task, afterTenant: after?.tenant };
-    const { targets, next } = (await this.transport.get("/v1/targets", query)) as TargetListing;
-    return { targets: targets.map(targetView), ...(next === undefined ? {} : { next }) };
+  list(filter: { readonly tenant?: string } = {}, page?: PageOptions): PagedList<TargetView> {
+    return pagedList(page, async (one) => {
+      checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
+      const query = { ...this.#tenant(filter.tenant), ...checkPageOptions(one) };
+      return revivedPage(await this.transport.get("/v1/targets", query), targetView);
+    });
   }
 
   async rotate(reference: TargetReference, how: Parameters<Targets["rotate"]>[1] = {}): Promise<TargetWithSecret> {

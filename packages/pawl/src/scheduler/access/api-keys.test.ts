@@ -261,7 +261,7 @@ describe("keys of a tenant", () => {
     const { key } = await mine.create({ name: "own", grants: [{ role: "viewer" }] });
     expect(key.tenant).toBe("acme");
     const { key: theirs } = await serviceOf(world.pawl).apiKeys.create({ ...NEW, tenant: "umbrella" });
-    expect((await mine.list()).keys.map(({ id }) => id)).toEqual([key.id]);
+    expect((await mine.list()).items.map(({ id }) => id)).toEqual([key.id]);
     for (const call of [() => mine.get(theirs.id), () => mine.rotate(theirs.id), () => mine.revoke(theirs.id), () => mine.get("nobody")])
       await expect(call()).rejects.toMatchObject({ code: "api_key_unknown" });
     await expect(mine.create({ ...NEW, tenant: "umbrella" })).rejects.toMatchObject({ code: "option_invalid" });
@@ -270,10 +270,10 @@ describe("keys of a tenant", () => {
 
   test("are listed page by page", async () => {
     for (let n = 0; n < 3; n++) await serviceOf(world.pawl).apiKeys.create({ ...NEW, name: `key ${n}` });
-    const first = await serviceOf(world.pawl).apiKeys.list({ limit: 2 });
-    const rest = await serviceOf(world.pawl).apiKeys.list({ limit: 2, after: first.next as string });
-    expect([first.keys.length, rest.keys.length, rest.next]).toEqual([2, 1, undefined]);
-    expect(new Set([...first.keys, ...rest.keys].map(({ id }) => id)).size).toBe(3);
+    const first = await serviceOf(world.pawl).apiKeys.list({}, { limit: 2 });
+    const rest = await serviceOf(world.pawl).apiKeys.list({}, { limit: 2, cursor: first.next as string });
+    expect([first.items.length, rest.items.length, rest.next]).toEqual([2, 1, undefined]);
+    expect(new Set([...first.items, ...rest.items].map(({ id }) => id)).size).toBe(3);
   });
 });
 
@@ -289,8 +289,10 @@ describe("what makes no sense", () => {
       [() => apiKeys.create({ ...NEW, tenant: "\u0000" }), /tenant/],
       [() => apiKeys.rotate(key.id, { keepOldFor: "soon" }), /keepOldFor/],
       [() => apiKeys.rotate(key.id, { keepOldFr: 1 } as never), /did you mean keepOldFor/],
-      [() => apiKeys.list({ limit: 0 }), /page\.limit/],
-      [() => apiKeys.list({ limit: 1e9 }), /page\.limit/],
+      [() => apiKeys.list({}, { limit: 0 }), /page\.limit/],
+      [() => apiKeys.list({}, { limit: 1e9 }), /page\.limit/],
+      [() => apiKeys.list({}, { cursor: key.id }), /page\.cursor/],
+      [() => apiKeys.list({ tenat: "acme" } as never), /did you mean tenant/],
     ];
     for (const [call, message] of bad) await expect(call()).rejects.toThrow(message);
     await apiKeys.revoke(key.id);
@@ -303,7 +305,7 @@ describe("what makes no sense", () => {
     const bare = await openTest({ work: false });
     await expect(serviceOf(bare.pawl).apiKeys.create(NEW)).rejects.toMatchObject({ code: "pepper_missing" });
     await expect(serviceOf(bare.pawl).apiKeys.verify("x")).rejects.toMatchObject({ code: "pepper_missing" });
-    expect(await serviceOf(bare.pawl).apiKeys.list()).toEqual({ keys: [] });
+    expect(await serviceOf(bare.pawl).apiKeys.list()).toEqual({ items: [] });
     await bare.close();
   });
 });

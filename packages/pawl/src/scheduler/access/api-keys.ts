@@ -6,8 +6,9 @@ import { pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import type { ApiKeyChange } from "../../store/port/access/api-keys.js";
 import type { Scope, Store } from "../../store/port/index.js";
-import { checkDuration, checkKeys, checkObject, checkPageKeys, checkPeriod, checkWhole, invalid, shortened, show } from "../check.js";
+import { checkDuration, checkKeys, checkObject, checkPeriod, checkText, invalid, shortened, show } from "../check.js";
 import type { Environment } from "../deps.js";
+import { cursorFormat, type PagedList, type PageOptions, pagedList, pageOfRows, readPage } from "../page.js";
 import { ApiKeyVerifier, digestOf } from "./api-key-verifier.js";
 import { nameOfPepper, Pepper, type PepperSource } from "./pepper.js";
 
@@ -55,8 +56,8 @@ export interface ApiKeyOptions {
 export interface ApiKeys {
   create(key: ApiKeyOptions): Promise<ApiKeyWithSecret>;
   get(id: string): Promise<ApiKeyView>;
-  /** newest first; `next` is the `after` of the following page */
-  list(page?: { readonly limit?: number; readonly after?: string }): Promise<ApiKeyListing>;
+  /** newest first */
+  list(filter?: ApiKeysFilter, page?: PageOptions): PagedList<ApiKeyView>;
   /** A new secret. The one before is good for `keepOldFor` more (a day if left out); an older one no longer. */
   rotate(id: string, how?: { readonly keepOldFor?: Duration }): Promise<ApiKeyWithSecret>;
   /** for good, and everywhere within 5 s */
@@ -65,9 +66,9 @@ export interface ApiKeys {
   forTenant(tenant: string): ApiKeys;
 }
 
-export interface ApiKeyListing {
-  readonly keys: readonly ApiKeyView[];
-  readonly next?: string;
+export interface ApiKeysFilter {
+  /** keys of this tenant; with `as`, that tenant's only */
+  readonly tenant?: string;
 }
 
 /** A pepper that keys were made with. */
@@ -97,7 +98,8 @@ export interface LocalApiKeys extends ApiKeys {
 
 const OPTION_KEYS: ReadonlySet<string> = new Set(["pepper", "env"] satisfies (keyof PepperOptions)[]);
 const NEW_KEYS: ReadonlySet<string> = new Set(["name", "tenant", "grants", "expiresIn"] satisfies (keyof ApiKeyOptions)[]);
-const PAGE = { size: 50, largest: 1_000 } as const;
+const FILTER_KEYS: ReadonlySet<string> = new Set(["tenant"] satisfies (keyof ApiKeysFilter)[]);
+const CURSOR = cursorFormat("apiKeys", (id) => checkText("id", id));
 const DEFAULT_ENV = "live";
 
 export async function createApiKeys(store: Store, surroundings: Environment, keysOptions: PepperOptions | undefined): Promise<LocalApiKeys> {
@@ -147,14 +149,11 @@ function apiKeysInScope(store: Store, surroundings: Environment, options: ApiKey
       if (found === undefined) throw pawlError("api_key_unknown", { key: shortened(id) });
       return viewOf(found);
     },
-    async list(page = {}) {
-      checkPageKeys(page);
-      const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
-      // One more than asked for tells whether there are more.
-      const found = await store.apiKeys.list(scope, { limit: limit + 1, ...(page.after === undefined ? {} : { after: String(page.after) }) });
-      const last = found[limit - 1];
-      return { keys: found.slice(0, limit).map(viewOf), ...(found.length > limit && last !== undefined ? { next: last.id } : {}) };
-    },
+    list: (filter = {}, page) =>
+      pagedList(page, async (one) => {
+        const narrower = narrowedBy(filter, scope);
+        return pageOfRows(readPage(one, CURSOR), CURSOR, (request) => store.apiKeys.list(narrower, request), { place: ({ id }) => id, view: viewOf });
+      }),
     async rotate(id, how = {}) {
       checkKeys(checkObject("how", how), new Set(["keepOldFor"]));
       const keepOldFor = checkDuration("keepOldFor", how.keepOldFor ?? DEFAULTS.apiKeys.keepOldFor);
@@ -170,6 +169,14 @@ function apiKeysInScope(store: Store, surroundings: Environment, options: ApiKey
       return apiKeysInScope(store, surroundings, options, { tenant });
     },
   };
+}
+
+function narrowedBy(filter: ApiKeysFilter, scope: Scope): Scope {
+  checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
+  if (filter.tenant === undefined) return scope;
+  const tenant = checkName("tenant", filter.tenant);
+  if (scope !== "everyone" && scope.tenant !== tenant) throw invalid("filter.tenant", `these are the keys of ${show(scope.tenant)} only`);
+  return { tenant };
 }
 
 function viewAfterChange(id: string, change: ApiKeyChange): ApiKeyView {

@@ -53,17 +53,17 @@ describe("the audit log", () => {
     const link = await serviceOf(world.pawl).audit.record({ ...ENTRY, address: "192.0.2.1", request: "r-1", details: { verb: "cancel", count: 2 } });
     expect(link.seq).toBe(1);
     await fill(2, { actor: "key:b" });
-    const { entries, next } = await serviceOf(world.pawl).audit.list({ tenant: "acme" }, { limit: 2 });
+    const { items: entries, next } = await serviceOf(world.pawl).audit.list({ tenant: "acme" }, { limit: 2 });
     expect(entries.map(({ seq, actor }) => [seq, actor])).toEqual([
       [3, "key:b"],
       [2, "key:b"],
     ]);
-    const rest = await serviceOf(world.pawl).audit.list({ tenant: "acme" }, { limit: 2, before: next as number });
+    const rest = await serviceOf(world.pawl).audit.list({ tenant: "acme" }, { limit: 2, cursor: next as string });
     expect(rest.next).toBeUndefined();
-    expect(rest.entries[0]).toMatchObject({ ...ENTRY, seq: 1, address: "192.0.2.1", request: "r-1", details: { verb: "cancel", count: 2 } });
-    expect(rest.entries[0]?.at).toBeInstanceOf(Date);
-    expect((await serviceOf(world.pawl).audit.list({ tenant: "acme", actor: "key:a", since: new Date(0) })).entries).toHaveLength(1);
-    expect((await serviceOf(world.pawl).audit.list()).entries, "the store's own chain").toEqual([]);
+    expect(rest.items[0]).toMatchObject({ ...ENTRY, seq: 1, address: "192.0.2.1", request: "r-1", details: { verb: "cancel", count: 2 } });
+    expect(rest.items[0]?.at).toBeInstanceOf(Date);
+    expect((await serviceOf(world.pawl).audit.list({ tenant: "acme", actor: "key:a", since: new Date(0) })).items).toHaveLength(1);
+    expect((await serviceOf(world.pawl).audit.list()).items, "the store's own chain").toEqual([]);
   });
 
   test("is whole after a thousand and one entries in two chains", async () => {

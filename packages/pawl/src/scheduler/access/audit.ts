@@ -13,7 +13,8 @@ import { sha256 } from "../../runtime/io/digest.js";
 import { newToken } from "../../runtime/process/identity.js";
 import type { AuditFilter, AuditHead } from "../../store/port/access/audit.js";
 import type { Store } from "../../store/port/index.js";
-import { checkArray, checkInstant, checkKeys, checkObject, checkOneOf, checkText, checkWhole } from "../check.js";
+import { checkArray, checkInstant, checkKeys, checkObject, checkOneOf, checkText } from "../check.js";
+import { numberCursor, type PagedList, type PageOptions, pagedList, pageOfRows, readPage } from "../page.js";
 import type { Instant } from "../schedules/schedule.js";
 
 /** An entry of the audit log as people see it. */
@@ -26,12 +27,6 @@ export interface AuditQuery extends Omit<AuditFilter, "since" | "until"> {
   readonly tenant?: string | undefined;
   readonly since?: Instant;
   readonly until?: Instant;
-}
-
-export interface AuditListing {
-  readonly entries: readonly AuditView[];
-  /** the `before` of the following page */
-  readonly next?: number;
 }
 
 export interface AuditReport {
@@ -52,7 +47,7 @@ export interface Audit {
   /** Appends an entry, and answers where. What must not happen unseen is done after this, never before. */
   record(entry: NewAudit): Promise<AuditLink>;
   /** newest first */
-  list(query?: AuditQuery, page?: { readonly limit?: number; readonly before?: number }): Promise<AuditListing>;
+  list(query?: AuditQuery, page?: PageOptions): PagedList<AuditView>;
   /** The newest entry of every chain. */
   heads(): Promise<readonly AuditHead[]>;
   /** Follows every chain from its first entry, and holds it against what was known of it before (`anchors`). */
@@ -60,21 +55,19 @@ export interface Audit {
 }
 
 const QUERY_KEYS: ReadonlySet<string> = new Set(["tenant", "actor", "action", "outcome", "subject", "since", "until"] satisfies (keyof AuditQuery)[]);
-const PAGE_KEYS: ReadonlySet<string> = new Set(["limit", "before"]);
-const PAGE = { size: 50, largest: 1_000 } as const;
+const CURSOR = numberCursor("audit");
+const MAX_ENTRIES_PER_READ = 1_000;
 
 export function createAudit(store: Store): Audit {
   return {
     record: async (entry) => store.audit.record({ ...checkNote(entry), id: newToken() }),
-    async list(query = {}, page = {}) {
-      const { tenant, ...filter } = checkQuery(query);
-      checkKeys(checkObject("page", page), PAGE_KEYS, "page.");
-      const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
-      const before = page.before === undefined ? {} : { before: checkWhole("page.before", page.before, 1, Number.MAX_SAFE_INTEGER) };
-      const found = await store.audit.list(tenant, filter, { limit: limit + 1, ...before });
-      const last = found[limit - 1];
-      return { entries: found.slice(0, limit).map(viewOf), ...(found.length > limit && last !== undefined ? { next: last.seq } : {}) };
-    },
+    list: (query = {}, page) =>
+      pagedList(page, async (one) => {
+        const { tenant, ...filter } = checkQuery(query);
+        const read = ({ limit, after: before }: { readonly limit: number; readonly after?: number }) =>
+          store.audit.list(tenant, filter, { limit, ...(before === undefined ? {} : { before }) });
+        return pageOfRows(readPage(one, CURSOR), CURSOR, read, { place: ({ seq }) => seq, view: viewOf });
+      }),
     heads: () => store.audit.heads(),
     async verify(against = {}) {
       checkKeys(checkObject("against", against), new Set(["anchors"]));
@@ -113,7 +106,7 @@ async function verifyChain(store: Store, head: AnchoredHead, anchors: readonly A
   const anchorFault = (): AuditFault | undefined =>
     (anchorHashes.get(chain.seq) ?? chain.head) === chain.head ? undefined : { tenant, seq: chain.seq, why: "anchor_mismatch" };
   while (chain.seq < head.seq) {
-    const page = await store.audit.read(tenant, { after: chain.seq, limit: PAGE.largest });
+    const page = await store.audit.read(tenant, { after: chain.seq, limit: MAX_ENTRIES_PER_READ });
     if (page.length === 0) return { seq: chain.seq, fault: { tenant, seq: chain.seq + 1, why: "head_mismatch" } };
     for (const entry of page.slice(0, head.seq - chain.seq)) {
       const fault = chain.follow(entry) ?? anchorFault();

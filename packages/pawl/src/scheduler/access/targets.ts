@@ -7,15 +7,16 @@ import type { Duration } from "../../core/values/duration.js";
 import { pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import type { Scope, Store } from "../../store/port/index.js";
-import { checkDuration, checkKeys, checkObject, checkPageKeys, checkWhole, invalid, shortened, show } from "../check.js";
+import { checkDuration, checkKeys, checkObject, checkWhole, invalid, shortened, show } from "../check.js";
+import { type PagedList, type PageOptions, pagedList, pageOfRows, readPage, refCursor } from "../page.js";
 
 /** Where the jobs of one task of a tenant are delivered, instead of being run by code. See docs/push.md. */
 export interface Targets {
   /** Makes one, and shows its secret this once; or changes the one there is, which keeps its secret. */
   put(task: string, target: TargetOptions): Promise<TargetWithSecret>;
   get(target: TargetReference): Promise<TargetView>;
-  /** by tenant and task; `next` is the `after` of the following page */
-  list(filter?: { readonly tenant?: string }, page?: { readonly limit?: number; readonly after?: TargetRef }): Promise<TargetListing>;
+  /** by tenant and task */
+  list(filter?: { readonly tenant?: string }, page?: PageOptions): PagedList<TargetView>;
   /** A new secret, shown this once. Deliveries are signed with the one before too, for `overlap` (a day if left out). */
   rotate(target: TargetReference, how?: { readonly keepOldFor?: Duration }): Promise<TargetWithSecret>;
   /** Its jobs wait from then on; what is being delivered ends as it does. */
@@ -52,11 +53,6 @@ export interface TargetWithSecret {
   readonly secret?: string;
 }
 
-export interface TargetListing {
-  readonly targets: readonly TargetView[];
-  readonly next?: TargetRef;
-}
-
 /** What says whether jobs may be pushed to a URL, by an error that says why not; the service's own does. */
 export type CheckTarget = (url: string) => void;
 
@@ -70,7 +66,7 @@ export interface TargetDeps {
 
 const OPTION_KEYS: ReadonlySet<string> = new Set(["url", "tenant", "concurrency", "timeout"] satisfies (keyof TargetOptions)[]);
 const FILTER_KEYS: ReadonlySet<string> = new Set(["tenant"]);
-const PAGE = { size: 50, largest: 1_000 } as const;
+const CURSOR = refCursor("targets", ["tenant", "task"]);
 const MAX_CONCURRENCY = 1_000;
 const TIMEOUT_MS = { min: 100, max: 300_000 } as const;
 /** Standard Webhooks has 24 to 64 */
@@ -99,22 +95,15 @@ export class ScopedTargets implements Targets {
     return viewOf(existing(ref, await this.deps.store.targets.get(this.scope, ref)));
   }
 
-  async list(filter: { readonly tenant?: string } = {}, page: { readonly limit?: number; readonly after?: TargetRef } = {}): Promise<TargetListing> {
-    checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
-    checkPageKeys(page);
-    const scope = filter.tenant === undefined ? this.scope : { tenant: this.#tenant(filter.tenant) };
-    const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
-    const after = page.after === undefined ? undefined : checkReference(page.after);
-    // One more than asked for tells whether there are more.
-    const found = await this.deps.store.targets.list(scope, {
-      limit: limit + 1,
-      ...(after === undefined ? {} : { after: { tenant: this.#tenant(after.tenant), task: after.task } }),
+  list(filter: { readonly tenant?: string } = {}, page?: PageOptions): PagedList<TargetView> {
+    return pagedList(page, async (one) => {
+      checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
+      const scope = filter.tenant === undefined ? this.scope : { tenant: this.#tenant(checkName("tenant", filter.tenant)) };
+      return pageOfRows(readPage(one, CURSOR), CURSOR, (request) => this.deps.store.targets.list(scope, request), {
+        place: ({ tenant, task }) => ({ tenant, task }),
+        view: viewOf,
+      });
     });
-    const last = found[limit - 1];
-    return {
-      targets: found.slice(0, limit).map(viewOf),
-      ...(found.length > limit && last !== undefined ? { next: { tenant: last.tenant, task: last.task } } : {}),
-    };
   }
 
   async rotate(reference: TargetReference, how: { readonly keepOldFor?: Duration } = {}): Promise<TargetWithSecret> {

@@ -1,11 +1,7 @@
-import type { TargetRef } from "../../core/access/push-target.js";
 import type { JobId } from "../../core/jobs/id.js";
-import type { ScheduleRef } from "../../core/schedules/schedule.js";
 import type { TenantPolicy } from "../../core/sharing/policy.js";
 import type { Clock } from "../../runtime/time/clock.js";
-import type { BreakerRef } from "../../store/port/breakers.js";
 import type { JobStore, WholePage } from "../../store/port/jobs.js";
-import type { LimitKeyRef } from "../../store/port/limits.js";
 import { type AttemptView, attemptView, type JobView, jobView, type LogView, logView } from "../jobs/view.js";
 import type { BreakersOperator, BreakerView } from "../limits/breakers.js";
 import type { LimitsOperator, LimitView } from "../limits/limits-view.js";
@@ -39,7 +35,7 @@ export interface ExportDeps {
   readonly tenant: () => Promise<TenantView>;
 }
 
-const ENTRIES_PER_PAGE = 200;
+const PAGE = { limit: 200 };
 /** ticks of a schedule that are told, the newest ones */
 const MAX_TICKS_PER_SCHEDULE = 1_000;
 const JOBS_PAGE = { limit: 500, bytes: 4 * 1_048_576 };
@@ -61,21 +57,15 @@ async function* exportEntries(name: string, deps: ExportDeps): AsyncGenerator<Ex
   const { paused, policy } = await tenant();
   yield { kind: "tenant", format: 1, tenant: name, paused, policy };
   const { schedules, targets } = scheduler;
-  for await (const { schedules: page } of pages((after?: ScheduleRef) => schedules.list({}, pageAfter(after))))
-    for (const schedule of page) yield { kind: "schedule", schedule, ticks: await schedules.ticks(schedule, { limit: MAX_TICKS_PER_SCHEDULE }) };
-  for await (const page of pages((after?: TargetRef) => targets.list({}, pageAfter(after))))
-    for (const target of page.targets) yield { kind: "target", target };
-  for await (const page of pages((after?: LimitKeyRef) => limits.list({ tenant: name }, pageAfter(after))))
-    for (const limit of page.limits) yield { kind: "limit", limit };
-  for await (const page of pages((after?: BreakerRef) => breakers.list({ tenant: name }, pageAfter(after))))
-    for (const breaker of page.breakers) yield { kind: "breaker", breaker };
-  for await (const page of pages((after?: string) => keys.list(pageAfter(after)))) for (const key of page.keys) yield { kind: "key", key };
-  let before: { readonly before?: number } | undefined = {};
-  while (before !== undefined) {
-    const { entries, next }: Awaited<ReturnType<Audit["list"]>> = await audit.list({ tenant: name }, { limit: ENTRIES_PER_PAGE, ...before });
-    for (const entry of entries) yield { kind: "audit", entry };
-    before = next === undefined ? undefined : { before: next };
+  for await (const schedule of schedules.list({}, PAGE)) {
+    const ticks = await schedules.ticks(schedule, { limit: MAX_TICKS_PER_SCHEDULE });
+    yield { kind: "schedule", schedule, ticks: ticks.items };
   }
+  for await (const target of targets.list({}, PAGE)) yield { kind: "target", target };
+  for await (const limit of limits.list({ tenant: name }, PAGE)) yield { kind: "limit", limit };
+  for await (const breaker of breakers.list({ tenant: name }, PAGE)) yield { kind: "breaker", breaker };
+  for await (const key of keys.list({}, PAGE)) yield { kind: "key", key };
+  for await (const entry of audit.list({ tenant: name }, PAGE)) yield { kind: "audit", entry };
   yield* jobsOf(name, deps);
 }
 
@@ -101,17 +91,4 @@ async function* jobsOf(tenant: string, { jobs, clock }: ExportDeps): AsyncGenera
 
 function nextTurn(clock: Clock): Promise<void> {
   return new Promise((resolve) => clock.soon(resolve));
-}
-
-function pageAfter<A>(after: A | undefined): { readonly limit: number; readonly after?: A } {
-  return { limit: ENTRIES_PER_PAGE, ...(after === undefined ? {} : { after }) };
-}
-
-async function* pages<A, P extends { readonly next?: A }>(read: (after?: A) => Promise<P>): AsyncGenerator<P, void> {
-  let after: A | undefined;
-  do {
-    const page: P = await read(after);
-    yield page;
-    after = page.next;
-  } while (after !== undefined);
 }

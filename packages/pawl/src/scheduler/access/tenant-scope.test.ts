@@ -36,12 +36,12 @@ describe("a scheduler for one tenant", () => {
     await scheduler.enqueue("t", 2, { tenant: "other" });
     await attempt({ kind: "failed", failure: { kind: "error", name: "Error", message: "no" }, retryable: false });
     const acme = scheduler.forTenant("acme");
-    expect((await acme.jobs.list()).jobs.map(({ input }) => input)).toEqual([1]);
+    expect((await acme.jobs.list()).items.map(({ input }) => input)).toEqual([1]);
     expect(await acme.dead.count()).toBe(1);
     expect(await acme.dead.delete()).toMatchObject({ changed: 1 });
     expect(await scheduler.dead.count({ tenant: "other" })).toBe(1);
     await expect(acme.jobs.list({ tenant: "other" })).rejects.toMatchObject({ code: "option_invalid" });
-    expect((await acme.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
+    expect((await acme.jobs.list({ tenant: "acme" })).items).toEqual([]);
   });
 
   test("has keys and idempotency keys of its own", async () => {

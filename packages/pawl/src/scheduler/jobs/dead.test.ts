@@ -23,7 +23,7 @@ async function graveyard() {
 describe("dead jobs", () => {
   test("are listed and counted by filter", async () => {
     const { scheduler } = await graveyard();
-    expect((await scheduler.dead.list({ task: "mail" })).jobs.map(({ input }) => input)).toEqual([{ to: "c" }, { to: "b" }, { to: "a" }]);
+    expect((await scheduler.dead.list({ task: "mail" })).items.map(({ input }) => input)).toEqual([{ to: "c" }, { to: "b" }, { to: "a" }]);
     expect(await scheduler.dead.count()).toBe(5);
     expect(await scheduler.dead.count({ queue: "slow" })).toBe(2);
     expect(await scheduler.dead.count({ task: "mail", queue: "default" })).toBe(3);
@@ -34,20 +34,22 @@ describe("dead jobs", () => {
 
   test("are grouped by what they died of, and redriven by that", async () => {
     const { scheduler } = await graveyard();
-    const [mails, others] = await scheduler.dead.groups();
+    const [mails, others] = (await scheduler.dead.groups()).items;
     expect(mails).toMatchObject({ task: "mail", kind: "error", message: "no such address", count: 3, sample: { task: "mail", state: "dead" } });
     expect(others).toMatchObject({ task: "other", count: 2 });
-    expect(await scheduler.dead.groups({ tenant: "acme" })).toMatchObject([{ count: 1 }]);
-    expect(await scheduler.forTenant("acme").dead.groups()).toMatchObject([{ count: 1 }]);
-    expect(await scheduler.dead.groups({}, { limit: 1 })).toHaveLength(1);
+    expect((await scheduler.dead.groups({ tenant: "acme" })).items).toMatchObject([{ count: 1 }]);
+    expect((await scheduler.forTenant("acme").dead.groups()).items).toMatchObject([{ count: 1 }]);
+    const first = await scheduler.dead.groups({}, { limit: 1 });
+    expect(first.items).toHaveLength(1);
+    expect((await scheduler.dead.groups({}, { limit: 1, cursor: first.next as string })).items).not.toEqual(first.items);
     expect(await scheduler.dead.redrive({ fingerprint: others?.fingerprint ?? "" })).toMatchObject({ changed: 2 });
-    expect(await scheduler.dead.groups()).toHaveLength(1);
+    expect((await scheduler.dead.groups()).items).toHaveLength(1);
   });
 
   test.each([
     ["a filter that groups do not take", { tag: "vip" }, {}, /filter\.tag/],
     ["a misspelt filter", { tsk: "mail" }, {}, /did you mean task/],
-    ["a page that goes on", {}, { after: "x" }, /page\.after/],
+    ["a cursor that no page ended with", {}, { cursor: "x" }, /page\.cursor/],
     ["too many groups", {}, { limit: 1_001 }, /page\.limit/],
   ])("are not grouped by %s", async (_, filter, page, says) => {
     const { scheduler } = await graveyard();
@@ -68,7 +70,7 @@ describe("dead jobs", () => {
     const { scheduler } = await graveyard();
     expect(await scheduler.dead.redrive({ task: "mail" })).toEqual({ changed: 3, skipped: 0, failed: 0, failures: [] });
     expect(await scheduler.dead.count()).toBe(2);
-    expect((await scheduler.jobs.list({ state: "ready" })).jobs).toHaveLength(3);
+    expect((await scheduler.jobs.list({ state: "ready" })).items).toHaveLength(3);
   });
 
   test("are redriven up to a limit", async () => {
@@ -80,7 +82,7 @@ describe("dead jobs", () => {
   test("are redriven as a trickle", async () => {
     const { scheduler, clock } = await graveyard();
     await scheduler.dead.redrive({ task: "mail" }, { every: "10s" });
-    const { jobs } = await scheduler.jobs.list({ task: "mail" });
+    const { items: jobs } = await scheduler.jobs.list({ task: "mail" });
     const starts = jobs.map(({ state, nextRunAt }) => (state === "ready" ? 0 : (nextRunAt as Date).getTime() - clock.now()));
     expect(starts.sort((a, b) => a - b)).toEqual([0, 10_000, 20_000]);
   });
@@ -89,8 +91,8 @@ describe("dead jobs", () => {
     const { scheduler } = await graveyard();
     const report = await bareEdit(scheduler);
     expect(report).toMatchObject({ changed: 2, failed: 1, failures: [{ error: expect.objectContaining({ message: "not this one" }) }] });
-    expect((await scheduler.dead.list({ task: "mail" })).jobs.map(({ id }) => id)).toEqual(report.failures.map(({ job }) => job));
-    expect((await scheduler.jobs.list({ task: "mail", state: "ready" })).jobs.map(({ input }) => input)).toEqual([{ to: "c!" }, { to: "b!" }]);
+    expect((await scheduler.dead.list({ task: "mail" })).items.map(({ id }) => id)).toEqual(report.failures.map(({ job }) => job));
+    expect((await scheduler.jobs.list({ task: "mail", state: "ready" })).items.map(({ input }) => input)).toEqual([{ to: "c!" }, { to: "b!" }]);
   });
 
   test("are skipped if somebody else was faster", async () => {

@@ -3,11 +3,15 @@ import type { DeadGroup } from "../../store/port/dead.js";
 import type { Scope, Store } from "../../store/port/index.js";
 import type { StoredJobFilter } from "../../store/port/jobs.js";
 import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../check.js";
-import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, JobPage, Jobs, RedriveManyOptions } from "../scheduler.js";
+import { numberCursor, type PagedList, type PageOptions, pagedList, readPage } from "../page.js";
+import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, Jobs, RedriveManyOptions } from "../scheduler.js";
 import { BulkCounter } from "./bulk-counter.js";
-import { checkFilter, checkPage, MAX_PAGE_BYTES } from "./filter.js";
+import { checkFilter, MAX_PAGE_BYTES } from "./filter.js";
 import type { Redact } from "./redact.js";
 import { type JobView, jobView } from "./view.js";
+
+/** Groups are in the order of their size, so a page goes on after as many as were shown. */
+const GROUPS_CURSOR = numberCursor("groups");
 
 const JOBS_PER_PAGE = 500;
 const MAX_CONCURRENT_CHANGES = 16;
@@ -25,8 +29,8 @@ export class ScopedDead implements Dead {
     this.#redact = redact;
   }
 
-  async list(filter: DeadFilter = {}, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
-    return this.jobs.list({ ...checkDead(filter), state: "dead" }, page);
+  list(filter: DeadFilter = {}, page?: PageOptions): PagedList<JobView> {
+    return pagedList(page, async (one) => this.jobs.list({ ...checkDead(filter), state: "dead" }, one));
   }
 
   async count(filter: DeadFilter = {}): Promise<number> {
@@ -37,13 +41,21 @@ export class ScopedDead implements Dead {
     return count;
   }
 
-  async groups(filter: DeadGroupsFilter = {}, page: { readonly limit?: number } = {}): Promise<readonly DeadGroupView[]> {
-    checkKeys(checkObject("filter", filter), GROUP_KEYS, "filter.");
-    checkKeys(checkObject("page", page), LIMIT_KEYS, "page.");
-    const which = checkFilter(this.scope, filter);
-    return (await this.store.dead.groups(which.scope, which.filter, checkPage(page).limit)).map((group) => {
-      const view = groupView(group, this.scope);
-      return { ...view, sample: this.#redact(view.sample) };
+  groups(filter: DeadGroupsFilter = {}, page?: PageOptions): PagedList<DeadGroupView> {
+    return pagedList(page, async (one) => {
+      checkKeys(checkObject("filter", filter), GROUP_KEYS, "filter.");
+      const { limit, after = 0 } = readPage(one, GROUPS_CURSOR);
+      const which = checkFilter(this.scope, filter);
+      // One more than asked for tells whether there are more.
+      const groups = await this.store.dead.groups(which.scope, which.filter, after + limit + 1);
+      const end = after + limit;
+      return {
+        items: groups.slice(after, end).map((group) => {
+          const view = groupView(group, this.scope);
+          return { ...view, sample: this.#redact(view.sample) };
+        }),
+        ...(groups.length > end ? { next: GROUPS_CURSOR.encode(end) } : {}),
+      };
     });
   }
 

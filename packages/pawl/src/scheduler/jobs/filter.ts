@@ -1,18 +1,15 @@
 import { type Fingerprint, isFingerprint } from "../../core/jobs/fingerprint.js";
-import type { JobId } from "../../core/jobs/id.js";
 import { JOB_STATES } from "../../core/jobs/job.js";
 import { checkName } from "../../core/values/name.js";
 import type { Scope } from "../../store/port/index.js";
 import type { StoredJobFilter } from "../../store/port/jobs.js";
 import type { PartRequest } from "../../store/port/pages.js";
-import { checkInstant, checkKeys, checkObject, checkOneOf, checkPageKeys, checkText, checkWhole, invalid, show } from "../check.js";
-import { jobIdOf } from "../enqueue/read-options.js";
+import { checkInstant, checkKeys, checkObject, checkOneOf, checkText, invalid, show } from "../check.js";
+import { type CursorFormat, type PageOptions, readPage } from "../page.js";
 import type { JobFilter } from "../scheduler.js";
-import type { BoundedPage } from "./pages.js";
+import { type BoundedPage, JOBS_CURSOR } from "./pages.js";
 
 const FILTER_KEYS = new Set(["state", "queue", "task", "tag", "uniqueKey", "failure", "fingerprint", "since", "until", "tenant"]);
-const PAGE_SIZE = 50;
-const MAX_PAGE_SIZE = 1_000;
 /** of inputs, outputs and failures, in one page of anything */
 export const MAX_PAGE_BYTES = 4 * 1_048_576;
 
@@ -49,30 +46,12 @@ function checkDueRange(from: unknown, before: unknown): Pick<StoredJobFilter, "s
   return due;
 }
 
-export function checkPage(page: { readonly limit?: number; readonly after?: string } = {}): BoundedPage {
-  checkPageKeys(page);
-  const { limit = PAGE_SIZE, after } = page;
-  return {
-    limit: checkWhole("page.limit", limit, 1, MAX_PAGE_SIZE),
-    bytes: MAX_PAGE_BYTES,
-    ...(after === undefined ? {} : { after: checkAfter(after) }),
-  };
+export function checkJobsPage(page?: PageOptions): BoundedPage {
+  return { ...readPage(page, JOBS_CURSOR), bytes: MAX_PAGE_BYTES };
 }
 
-export function checkNumberedPage(page: { readonly limit?: number; readonly after?: number } = {}): PartRequest {
-  checkPageKeys(page);
-  const { limit = MAX_PAGE_SIZE, after = 0 } = page;
-  return {
-    limit: checkWhole("page.limit", limit, 1, MAX_PAGE_SIZE),
-    after: checkWhole("page.after", after, 0, 2 ** 31 - 1),
-    bytes: MAX_PAGE_BYTES,
-  };
-}
-
-function checkAfter(after: string): JobId {
-  const id = jobIdOf(after);
-  if (id === undefined) throw invalid("page.after", `${show(after)} is not the id a page ended with`);
-  return id;
+export function checkPartPage(page: PageOptions | undefined, format: CursorFormat<number>): PartRequest {
+  return { after: 0, ...readPage(page, format), bytes: MAX_PAGE_BYTES };
 }
 
 /** A kind, or the class of what was thrown: no name of ours, so no rule for names. */

@@ -3,6 +3,7 @@ import { isPawlError } from "../../core/values/error.js";
 import type { StoredJob } from "../enqueue/enqueuer.js";
 import type { StoredItems } from "../enqueue/item-enqueuer.js";
 import type { Explanation } from "../observe/explain.js";
+import type { PagedList, PageOptions } from "../page.js";
 import type { EnqueueAllResult, Job, JobChange, Jobs, RedriveJobOptions, WaitOptions } from "../scheduler.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
@@ -28,11 +29,11 @@ export class JobHandle<Out> implements Job<Out> {
   result(options?: WaitOptions): Promise<Out> {
     return this.#jobs.result(this.id, options) as Promise<Out>;
   }
-  history(): Promise<readonly AttemptView[]> {
-    return this.#jobs.history(this.id);
+  history(page?: PageOptions): PagedList<AttemptView> {
+    return this.#jobs.history(this.id, page);
   }
-  logs(): Promise<readonly LogView[]> {
-    return this.#jobs.logs(this.id);
+  logs(page?: PageOptions): PagedList<LogView> {
+    return this.#jobs.logs(this.id, page);
   }
   explain(): Promise<Explanation> {
     return this.#jobs.explain(this.id);

@@ -43,8 +43,10 @@ describe("a view of a job", () => {
     const job = await scheduler.enqueue("t");
     await attempt(done);
     expect(await job.get()).toMatchObject({ state: "succeeded", output: { sent: true }, attempts: 1, finishedAt: expect.any(Date) });
-    expect(await job.history()).toMatchObject([{ outcome: "succeeded", worker: "test", next: "succeeded", output: { sent: true }, duration: 0 }]);
-    expect(await job.logs()).toEqual([]);
+    expect((await job.history()).items).toMatchObject([
+      { outcome: "succeeded", worker: "test", next: "succeeded", output: { sent: true }, duration: 0 },
+    ]);
+    expect((await job.logs()).items).toEqual([]);
   });
 });
 
@@ -159,10 +161,13 @@ describe("list", () => {
       ids.unshift((await scheduler.enqueue(i % 2 === 0 ? "even" : "odd", i)).id);
     }
     const first = await scheduler.jobs.list({}, { limit: 2 });
-    expect(first.jobs.map(({ id }) => id)).toEqual(ids.slice(0, 2));
-    const second = await scheduler.jobs.list({}, { limit: 2, after: first.next as string });
-    expect(second.jobs.map(({ id }) => id)).toEqual(ids.slice(2, 4));
-    expect((await scheduler.jobs.list({ task: "odd" })).jobs.map(({ input }) => input)).toEqual([3, 1]);
+    expect(first.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    const second = await scheduler.jobs.list({}, { limit: 2, cursor: first.next as string });
+    expect(second.items.map(({ id }) => id)).toEqual(ids.slice(2, 4));
+    const every: unknown[] = [];
+    for await (const { id } of scheduler.jobs.list({}, { limit: 2 })) every.push(id);
+    expect(every, "iterated, the list goes on page by page").toEqual(ids);
+    expect((await scheduler.jobs.list({ task: "odd" })).items.map(({ input }) => input)).toEqual([3, 1]);
   });
 
   test.each([
@@ -172,6 +177,8 @@ describe("list", () => {
     [{}, { limit: 0 }, "option_invalid", /page\.limit/],
     [{}, { limit: 1e9 }, "option_invalid", /page\.limit/],
     [{}, { after: "x" }, "option_invalid", /page\.after/],
+    [{}, { cursor: "x" }, "option_invalid", /page\.cursor/],
+    [{}, { cursor: 7 }, "option_invalid", /page\.cursor/],
     [{}, { size: 1 }, "option_invalid", /page\.size/],
     [null, {}, "option_invalid", /filter/],
   ])("refuses the filter %o and page %o", async (filter, page, code, says) => {

@@ -15,21 +15,11 @@ import { jobIdOf } from "../enqueue/read-options.js";
 import type { TaskRegistry } from "../enqueue/task-registry.js";
 import { type Explanation, explainJob } from "../observe/explain.js";
 import type { JobRef } from "../options.js";
-import type {
-  AttemptPage,
-  Job,
-  JobChange,
-  JobFilter,
-  JobPage,
-  Jobs,
-  LogPage,
-  NumberedPageOptions,
-  RedriveJobOptions,
-  WaitOptions,
-} from "../scheduler.js";
-import { checkFilter, checkNumberedPage, checkPage } from "./filter.js";
+import { type CursorFormat, type PagedList, type PageOptions, pagedList } from "../page.js";
+import type { Job, JobChange, JobFilter, Jobs, RedriveJobOptions, WaitOptions } from "../scheduler.js";
+import { checkFilter, checkJobsPage, checkPartPage } from "./filter.js";
 import { JobHandle } from "./handle.js";
-import { allPages, fullPage, type NumberedPage, pageWithNext } from "./pages.js";
+import { fullPage, HISTORY_CURSOR, JOBS_CURSOR, LOGS_CURSOR, partPage } from "./pages.js";
 import type { Redact } from "./redact.js";
 import { type AttemptView, attemptView, type JobView, jobView, type LogView, logView } from "./view.js";
 import type { JobWaiters } from "./waiters.js";
@@ -57,48 +47,39 @@ export class ScopedJobs implements Jobs {
     return jobView(await this.#record(requireJobId(job)), this.#deps.scope);
   }
 
-  async list(filter?: JobFilter, page?: { readonly limit?: number; readonly after?: string }): Promise<JobPage> {
+  list(filter?: JobFilter, page?: PageOptions): PagedList<JobView> {
     const { store, scope, redact = (view) => view } = this.#deps;
-    const which = checkFilter(scope, filter);
-    const { jobs, next } = await fullPage(store.jobs, which.scope, which.filter, checkPage(page));
-    return { jobs: jobs.map((record) => redact(jobView(record, scope))), ...(next === undefined ? {} : { next }) };
-  }
-
-  async history(job: JobRef): Promise<readonly AttemptView[]> {
-    return allPages(async (after) => {
-      const { attempts: items, ...next } = await this.historyPage(job, { after });
-      return { items, ...next };
+    return pagedList(page, async (one) => {
+      const which = checkFilter(scope, filter);
+      const { jobs, next } = await fullPage(store.jobs, which.scope, which.filter, checkJobsPage(one));
+      return { items: jobs.map((record) => redact(jobView(record, scope))), ...(next === undefined ? {} : { next: JOBS_CURSOR.encode(next) }) };
     });
   }
 
-  async historyPage(job: JobRef, page?: NumberedPageOptions): Promise<AttemptPage> {
-    const { items, ...next } = await this.#numberedPage(job, page, (scope, id, numberedPage) =>
-      this.#deps.store.jobs.history(scope, id, numberedPage),
-    );
-    return { attempts: items.map((record) => attemptView(record, this.#deps.scope)), ...next };
+  history(job: JobRef, page?: PageOptions): PagedList<AttemptView> {
+    const { store, scope } = this.#deps;
+    const read = (id: JobId, part: PartRequest) => store.jobs.history(scope, id, part);
+    return this.#parts(job, page, HISTORY_CURSOR, read, (record) => attemptView(record, scope));
   }
 
-  async logs(job: JobRef): Promise<readonly LogView[]> {
-    return allPages(async (after) => {
-      const { lines: items, ...next } = await this.logPage(job, { after });
-      return { items, ...next };
-    });
+  logs(job: JobRef, page?: PageOptions): PagedList<LogView> {
+    const { store, scope } = this.#deps;
+    return this.#parts(job, page, LOGS_CURSOR, (id, part) => store.jobs.logs(scope, id, part), logView);
   }
 
-  async logPage(job: JobRef, page?: NumberedPageOptions): Promise<LogPage> {
-    const { items, ...next } = await this.#numberedPage(job, page, (scope, id, numberedPage) => this.#deps.store.jobs.logs(scope, id, numberedPage));
-    return { lines: items.map(logView), ...next };
-  }
-
-  async #numberedPage<T>(
+  #parts<T, V>(
     job: JobRef,
-    page: NumberedPageOptions | undefined,
-    read: (scope: Scope, id: JobId, numberedPage: PartRequest) => Promise<readonly T[]>,
-  ): Promise<NumberedPage<T>> {
-    const id = requireJobId(job);
-    const numberedPage = await pageWithNext((pageRequest) => read(this.#deps.scope, id, pageRequest), checkNumberedPage(page));
-    if (numberedPage.items.length === 0) await this.#record(id);
-    return numberedPage;
+    page: PageOptions | undefined,
+    format: CursorFormat<number>,
+    read: (id: JobId, part: PartRequest) => Promise<readonly T[]>,
+    view: (item: T) => V,
+  ): PagedList<V> {
+    return pagedList(page, async (one) => {
+      const id = requireJobId(job);
+      const { items, ...next } = await partPage(format, (part) => read(id, part), checkPartPage(one, format));
+      if (items.length === 0) await this.#record(id);
+      return { items: items.map(view), ...next };
+    });
   }
 
   async explain(job: JobRef): Promise<Explanation> {

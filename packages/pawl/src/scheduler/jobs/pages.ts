@@ -1,12 +1,28 @@
+import type { JobId } from "../../core/jobs/id.js";
 import type { JobRecord } from "../../core/jobs/job.js";
 import type { Scope } from "../../store/port/index.js";
 import type { JobPageResult, JobStore, PageRequest, StoredJobFilter } from "../../store/port/jobs.js";
 import type { PartRequest } from "../../store/port/pages.js";
+import { jobIdOf } from "../enqueue/read-options.js";
+import { type CursorFormat, cursorFormat, type Page } from "../page.js";
 
 /** Looks at the store for one page: some hundred thousand jobs may be passed by. */
 const MAX_READS = 20;
 
-/** One that is bounded by bytes too. */
+/** Lists of jobs, dead ones too, go on after a job. */
+export const JOBS_CURSOR: CursorFormat<JobId> = cursorFormat("jobs", (place) => jobIdOf(place as string));
+
+const partNumber = (place: unknown) => (Number.isInteger(place) && Number(place) >= 0 && Number(place) < 2 ** 31 ? Number(place) : undefined);
+/** Parts of a job go on after as many as came before. */
+export const HISTORY_CURSOR: CursorFormat<number> = cursorFormat("history", partNumber);
+export const LOGS_CURSOR: CursorFormat<number> = cursorFormat("logs", partNumber);
+
+/** The cursor of the page that begins after this job, in a list of jobs. */
+export function jobsCursorAfter(job: JobId): string {
+  return JOBS_CURSOR.encode(job);
+}
+
+/** A page that is bounded by bytes too. */
 export type BoundedPage = PageRequest & { readonly bytes: number };
 
 /** A page as people want it: a store may give a short one where it went a long way and found little, so it is asked to go on. */
@@ -24,28 +40,14 @@ export async function fullPage(jobs: JobStore, scope: Scope, filter: StoredJobFi
   return { jobs: found, ...(next === undefined ? {} : { next }) };
 }
 
-/** A part of many, and where the next one begins. */
-export interface NumberedPage<T> {
-  readonly items: readonly T[];
-  readonly next?: number;
-}
-
-/** One part, and whether there is more: it may be shorter than asked for because it was full. */
-export async function pageWithNext<T>(read: (page: PartRequest) => Promise<readonly T[]>, page: PartRequest): Promise<NumberedPage<T>> {
+/** Reads one part and whether there is more. The part may be shorter than asked for because it was full. */
+export async function partPage<T>(
+  format: CursorFormat<number>,
+  read: (page: PartRequest) => Promise<readonly T[]>,
+  page: PartRequest,
+): Promise<Page<T>> {
   const items = await read(page);
   const next = page.after + items.length;
   const more = items.length > 0 && (await read({ limit: 1, after: next, bytes: 1 })).length > 0;
-  return { items, ...(more ? { next } : {}) };
-}
-
-/** All of them, part by part. */
-export async function allPages<T>(read: (after: number) => Promise<NumberedPage<T>>): Promise<readonly T[]> {
-  const all: T[] = [];
-  let next: number | undefined = 0;
-  while (next !== undefined) {
-    const page: NumberedPage<T> = await read(next);
-    all.push(...page.items);
-    next = page.next;
-  }
-  return all;
+  return { items, ...(more ? { next: format.encode(next) } : {}) };
 }

@@ -14,9 +14,9 @@ test("what jobs of redacted tasks hold is not shown where many are listed, and i
   await pawl.jobs.wait(dead);
   const sent = await pawl.enqueue(mail, "hello");
   await sent.result();
-  const listed = [await pawl.jobs.list(), await pawl.dead.list(), (await pawl.dead.groups()).map(({ sample }) => sample)];
+  const listed = [await pawl.jobs.list(), await pawl.dead.list(), (await pawl.dead.groups()).items.map(({ sample }) => sample)];
   expect(JSON.stringify(listed)).not.toContain("4111");
-  expect((await pawl.jobs.list()).jobs).toMatchObject([
+  expect((await pawl.jobs.list()).items).toMatchObject([
     { task: "mail", input: "hello", output: "hello" },
     { task: "pay.card", input: "(redacted)", redacted: true, failure: { kind: "error", message: "(redacted)" } },
   ]);

@@ -2,7 +2,8 @@ import { BREAKER_STATES, type BreakerState } from "../../core/limits/breaker.js"
 import { checkName } from "../../core/values/name.js";
 import type { BreakerFilter, BreakerRecord, BreakerRef } from "../../store/port/breakers.js";
 import type { Store } from "../../store/port/index.js";
-import { checkKeys, checkObject, checkOneOf, checkPageKeys, checkWhole } from "../check.js";
+import { checkKeys, checkObject, checkOneOf } from "../check.js";
+import { type PagedList, type PageOptions, pagedList, pageOfRows, readPage, refCursor } from "../page.js";
 
 /** A breaker as people see it. */
 export interface BreakerView extends BreakerRef {
@@ -22,8 +23,8 @@ export interface BreakerView extends BreakerRef {
 
 /** Breakers of tenants and tasks. One that has seen no failures lately is closed, and not listed. */
 export interface BreakersOperator {
-  /** by tenant and task; `next` is the `after` of the following page */
-  list(filter?: BreakerFilter, page?: { readonly limit?: number; readonly after?: BreakerRef }): Promise<BreakerListing>;
+  /** by tenant and task */
+  list(filter?: BreakerFilter, page?: PageOptions): PagedList<BreakerView>;
   /** undefined: it is closed, and has seen no failures lately */
   get(breaker: BreakerRef): Promise<BreakerView | undefined>;
   /** No job of this tenant and task is started, in any process, until it is closed or reset. No attempts are spent. */
@@ -34,28 +35,21 @@ export interface BreakersOperator {
   reset(breaker: BreakerRef): Promise<BreakerView>;
 }
 
-export interface BreakerListing {
-  readonly breakers: readonly BreakerView[];
-  readonly next?: BreakerRef;
-}
-
 const FILTER_KEYS: ReadonlySet<string> = new Set(["tenant", "task", "state"] satisfies (keyof BreakerFilter)[]);
 const REF_KEYS: ReadonlySet<string> = new Set(["tenant", "task"] satisfies (keyof BreakerRef)[]);
-const PAGE = { size: 50, largest: 1_000 } as const;
+const CURSOR = refCursor("breakers", ["tenant", "task"]);
 
 export function breakersOperator({ breakers }: Store): BreakersOperator {
   const force = async (ref: BreakerRef, how: "open" | "closed" | "reset") => breakerView(await breakers.force(refOf("breaker", ref), how));
   return {
-    async list(filter = {}, page = {}) {
-      checkPageKeys(page);
-      const limit = checkWhole("page.limit", page.limit ?? PAGE.size, 1, PAGE.largest);
-      const after = page.after === undefined ? {} : { after: refOf("page.after", page.after) };
-      // One more than asked for tells whether there are more.
-      const found = await breakers.list(checkFilter(filter), { limit: limit + 1, ...after });
-      const last = found[limit - 1];
-      const next = found.length > limit && last !== undefined ? { next: { tenant: last.tenant, task: last.task } } : {};
-      return { breakers: found.slice(0, limit).map(breakerView), ...next };
-    },
+    list: (filter = {}, page) =>
+      pagedList(page, async (one) => {
+        const stored = checkFilter(filter);
+        return pageOfRows(readPage(one, CURSOR), CURSOR, (request) => breakers.list(stored, request), {
+          place: ({ tenant, task }) => ({ tenant, task }),
+          view: breakerView,
+        });
+      }),
     async get(ref) {
       const [found] = await breakers.get([refOf("breaker", ref)]);
       return found === undefined ? undefined : breakerView(found);

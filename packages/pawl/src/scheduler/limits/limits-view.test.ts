@@ -22,10 +22,10 @@ describe("limits", () => {
     await pawl.enqueue(call, { account: "c" });
     const page = await pawl.limits.list({}, { limit: 1 });
     expect(page).toEqual({
-      limits: [
+      items: [
         {
           tenant: "default",
-          limit: "account",
+          name: "account",
           key: "b",
           concurrency: 1,
           rate: { limit: 10, per: 60_000, burst: 10 },
@@ -36,10 +36,10 @@ describe("limits", () => {
           next: { job: first.id, for: "concurrency" },
         },
       ],
-      next: { tenant: "default", limit: "account", key: "b" },
+      next: expect.any(String),
     });
-    const rest = await pawl.limits.list({}, { limit: 10, ...(page.next === undefined ? {} : { after: page.next }) });
-    expect(rest.limits.map(({ key }) => key)).toEqual(["c"]);
+    const rest = await pawl.limits.list({}, { limit: 10, ...(page.next === undefined ? {} : { cursor: page.next }) });
+    expect(rest.items.map(({ key }) => key)).toEqual(["c"]);
     expect(rest).not.toHaveProperty("next");
     expect((await next.get()).state, "of another tenant: another key").toBe("ready");
   });
@@ -48,10 +48,10 @@ describe("limits", () => {
     await using world = await openTest({ tasks: [call], work: false });
     const { pawl } = world;
     const [first, second] = await pawl.enqueueMany(call, [{ account: "a" }, { account: "a" }, { account: "a" }]);
-    for (const filter of [{ tenant: "default" }, { tenant: "default", limit: "account" }, { tenant: "default", limit: "account", key: "a" }])
-      expect((await pawl.limits.list(filter)).limits).toMatchObject([{ key: "a", held: 1, waiting: 2 }]);
-    for (const filter of [{ tenant: "acme" }, { tenant: "default", limit: "other" }, { tenant: "default", limit: "account", key: "b" }])
-      expect((await pawl.limits.list(filter)).limits).toEqual([]);
+    for (const filter of [{ tenant: "default" }, { tenant: "default", name: "account" }, { tenant: "default", name: "account", key: "a" }])
+      expect((await pawl.limits.list(filter)).items).toMatchObject([{ key: "a", held: 1, waiting: 2 }]);
+    for (const filter of [{ tenant: "acme" }, { tenant: "default", name: "other" }, { tenant: "default", name: "account", key: "b" }])
+      expect((await pawl.limits.list(filter)).items).toEqual([]);
     const explained = await pawl.jobs.explain(second?.id as string);
     expect(explained.reasons[0]).toMatchObject({ kind: "limit_key", limit: "account", key: "a", held: 1, most: 1, waiting: 2 });
     expect(explained.text).toContain(`Key a of limit account has 1 of its 1 slots taken, by ${first?.id} (ready); 2 jobs wait there.`);
@@ -59,13 +59,14 @@ describe("limits", () => {
 
   it.each([
     ["a key without its limit", { tenant: "acme", key: "k" }, {}, "option_invalid"],
-    ["a limit without its tenant", { limit: "account" }, {}, "option_invalid"],
+    ["a limit without its tenant", { name: "account" }, {}, "option_invalid"],
     ["a misspelt filter", { tenat: "acme" }, {}, "option_invalid"],
     ["an empty name", { tenant: "" }, {}, "name_invalid"],
     ["a page of none", {}, { limit: 0 }, "option_invalid"],
     ["a page too large", {}, { limit: 1_001 }, "option_invalid"],
     ["a misspelt page", {}, { size: 1 }, "option_invalid"],
-    ["half of a place to go on from", {}, { after: { tenant: "acme", limit: "account" } }, "name_invalid"],
+    ["a filter by another word for the name", { tenant: "acme", limit: "account" }, {}, "option_invalid"],
+    ["a cursor that nothing ended with", {}, { cursor: "acme/account" }, "option_invalid"],
   ])("refuse %s", async (_, filter, page, code) => {
     await using world = await openTest({ tasks: [call], work: false });
     await expect(world.pawl.limits.list(filter as never, page as never)).rejects.toMatchObject({ code });

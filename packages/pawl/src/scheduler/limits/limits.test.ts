@@ -89,7 +89,7 @@ describe("limits of a task", () => {
     await using world = await openTest({ tasks: [call], work: false });
     await expect(world.pawl.enqueue(call, { account: "a" })).rejects.toMatchObject({ code: "limit_key_invalid" });
     await expect(world.pawl.enqueueMany(call, [{ account: "a" }])).rejects.toMatchObject({ code: "limit_key_invalid", details: { stored: 0 } });
-    expect((await world.pawl.jobs.list()).jobs).toEqual([]);
+    expect((await world.pawl.jobs.list()).items).toEqual([]);
   });
 
   it("are known to producers that have no more than the name, where the key is a field", async () => {

@@ -20,20 +20,20 @@ describe("policies", () => {
     });
     await pawl.tenants.update("acme", { concurrency: null, rate: null });
     await pawl.tenants.pause("umbrella");
-    expect(await pawl.tenants.list()).toEqual([
+    expect((await pawl.tenants.list()).items).toEqual([
       { tenant: "acme", paused: false, policy: { weight: 3 } },
       { tenant: "umbrella", paused: true, policy: {} },
     ]);
     expect(await pawl.tenants.get("nobody")).toEqual({ tenant: "nobody", paused: false, policy: {} });
     await pawl.tenants.update("acme", { weight: null });
     await pawl.tenants.resume("umbrella");
-    expect(await pawl.tenants.list()).toEqual([]);
+    expect((await pawl.tenants.list()).items).toEqual([]);
 
     await pawl.queues.update("mail", { strictPriority: true, aging: "5m" });
     await pawl.tasks.update("send", { concurrency: 2 });
     await pawl.enqueue("send", {}, { queue: "mail" });
     expect(await pawl.queues.get("mail")).toMatchObject({ queue: "mail", policy: { strictPriority: true, aging: 300_000 }, counts: { ready: 1 } });
-    expect(await pawl.tasks.list()).toMatchObject([{ task: "send", registered: true, policy: { concurrency: 2 } }]);
+    expect((await pawl.tasks.list()).items).toMatchObject([{ task: "send", registered: true, policy: { concurrency: 2 } }]);
   });
 
   test("of one name are changed by many at once, and nothing is lost", async () => {
@@ -65,7 +65,7 @@ describe("policies", () => {
       );
       expect(isPawlError(error), `${what}: ${error}`).toBe(true);
     }
-    expect(await pawl.tenants.list()).toEqual([]);
+    expect((await pawl.tenants.list()).items).toEqual([]);
     expect((await pawl.tasks.get("send")).policy).toEqual({});
     expect((await pawl.queues.get("mail")).policy).toEqual({ priorityWeights: { 9: 3 } });
   });

@@ -5,6 +5,7 @@ import { checkName } from "../../core/values/name.js";
 import type { Store } from "../../store/port/index.js";
 import type { CountRow } from "../../store/port/records.js";
 import { type StateCounts, sumCounts } from "../observe/counts.js";
+import { type PagedList, wholeList } from "../page.js";
 import type { PolicyOperator, QueueView } from "../scheduler.js";
 
 /** What is known of a queue, task or tenant as such. */
@@ -46,8 +47,8 @@ export class StoredPolicies<K extends PolicyKind, View> implements PolicyOperato
     return found as View;
   }
 
-  list(): Promise<readonly View[]> {
-    return this.#views(() => true, this.alwaysListed);
+  list(): PagedList<View> {
+    return wholeList(() => this.#views(() => true, this.alwaysListed));
   }
 
   async pause(name: string): Promise<void> {

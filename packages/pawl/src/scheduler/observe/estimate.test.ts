@@ -30,7 +30,7 @@ async function compareEstimates(
   }
   let [worst, estimated, silent] = [1, 0, 0];
   for (const { id, at, start } of told) {
-    const [attempt] = await world.pawl.jobs.history(id);
+    const [attempt] = (await world.pawl.jobs.history(id)).items;
     const running = attempt ?? { startedAt: new Date(world.worker?.running.find(({ job }) => job === id)?.startedAt ?? 0) };
     const truly = running.startedAt.getTime() - at;
     if (start === undefined) silent++;

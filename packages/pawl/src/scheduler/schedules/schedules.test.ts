@@ -36,9 +36,9 @@ describe("schedules", () => {
     expect(await succeeded(t)).toBe(1);
     await t.advance("3h");
     expect(await succeeded(t)).toBe(4);
-    const [last] = await t.pawl.schedules.ticks("hourly");
+    const [last] = (await t.pawl.schedules.ticks("hourly")).items;
     expect(last).toMatchObject({ kind: "fired", at: new Date(START + 240 * MINUTE), firedAt: new Date(START + 240 * MINUTE), merged: 0 });
-    const { jobs } = await t.pawl.jobs.list();
+    const { items: jobs } = await t.pawl.jobs.list();
     expect(jobs[0]?.tick).toEqual({ schedule: "hourly", at: START + 240 * MINUTE, way: "fired" });
   });
 
@@ -56,7 +56,7 @@ describe("schedules", () => {
       next: new Date("2026-03-07T02:00:00Z"),
       revision: 1,
     });
-    expect((await t.pawl.schedules.list({ undeclared: true })).schedules).toEqual([]);
+    expect((await t.pawl.schedules.list({ undeclared: true })).items).toEqual([]);
   });
 
   it("take typed input, and refuse another", async () => {
@@ -78,7 +78,7 @@ describe("schedules", () => {
     for (const name of ["every", "cron"]) await t.pawl.schedules.resume(name);
     await t.advance("1m");
     for (const name of ["every", "cron"]) {
-      const ticks = await t.pawl.schedules.ticks(name, { limit: 200 });
+      const ticks = (await t.pawl.schedules.ticks(name, { limit: 200 })).items;
       expect(
         ticks.map(({ kind }) => kind).filter((kind) => kind !== "fired" && kind !== "late"),
         name,
@@ -97,10 +97,10 @@ describe("schedules", () => {
     await t.advance("32s");
     for (const name of ["latest", "skip"]) await t.pawl.schedules.resume(name);
     await t.advance("1s");
-    const latest = await t.pawl.schedules.ticks("latest");
+    const latest = (await t.pawl.schedules.ticks("latest")).items;
     expect(latest[0]).toMatchObject({ kind: "fired", at: new Date(START + 35_000), merged: 5 });
     expect(latest[1]).toMatchObject({ kind: "merged", count: 5, into: new Date(START + 35_000) });
-    const skip = await t.pawl.schedules.ticks("skip");
+    const skip = (await t.pawl.schedules.ticks("skip")).items;
     expect(skip[0]).toMatchObject({ kind: "fired", at: new Date(START + 35_000) });
     expect(skip[1]).toMatchObject({ kind: "skipped", reason: "missed", count: 5 });
   });
@@ -155,14 +155,14 @@ describe("schedules", () => {
   it("show their next ticks, with what the clocks do to them", async () => {
     const { pawl } = await test();
     await pawl.schedules.put("s", sweep, { cron: "30 2 * * *", timeZone: "America/New_York", stagger: "10m" });
-    const [first, second, third] = await pawl.schedules.preview("s", 3);
+    const [first, second, third] = await pawl.schedules.preview("s", { count: 3 });
     expect(first?.at).toEqual(new Date("2026-03-07T07:30:00Z"));
     expect(second).toMatchObject({ at: new Date("2026-03-08T07:00:00Z"), note: "moved out of a gap" });
     expect(third?.at).toEqual(new Date("2026-03-09T06:30:00Z"));
     const share = (first?.firesAt.getTime() ?? 0) - (first?.at.getTime() ?? 0);
     expect(share).toBeGreaterThan(0);
     expect((second?.firesAt.getTime() ?? 0) - (second?.at.getTime() ?? 0)).toBe(share);
-    expect(await pawl.schedules.preview("s", 1, "2026-11-01T00:00Z")).toMatchObject([{ at: new Date("2026-11-01T07:30:00Z") }]);
+    expect(await pawl.schedules.preview("s", { count: 1, from: "2026-11-01T00:00Z" })).toMatchObject([{ at: new Date("2026-11-01T07:30:00Z") }]);
   });
 
   it("belong to a tenant, and others neither see nor change them", async () => {
@@ -175,8 +175,8 @@ describe("schedules", () => {
     expect(await pawl.schedules.get({ name: "s", tenant: "acme" })).toMatchObject({ tenant: "acme" });
     const job = await acme.schedules.trigger("s");
     expect((await job.get()).tenant).toBe("acme");
-    expect((await pawl.schedules.list({}, { limit: 1 })).schedules).toHaveLength(1);
-    expect((await pawl.forTenant("umbrella").schedules.list()).schedules).toEqual([]);
+    expect((await pawl.schedules.list({}, { limit: 1 })).items).toHaveLength(1);
+    expect((await pawl.forTenant("umbrella").schedules.list()).items).toEqual([]);
   });
 
   it("fire though everything stood still over their time (D6)", async () => {
@@ -184,7 +184,9 @@ describe("schedules", () => {
     await t.pawl.schedules.put("s", sweep, { cron: "1 12 * * *" });
     t.clock.leap(90_000);
     await t.idle();
-    expect(await t.pawl.schedules.ticks("s")).toMatchObject([{ kind: "fired", at: new Date(START + MINUTE), firedAt: new Date(START + 90_000) }]);
+    expect((await t.pawl.schedules.ticks("s")).items).toMatchObject([
+      { kind: "fired", at: new Date(START + MINUTE), firedAt: new Date(START + 90_000) },
+    ]);
     expect(await succeeded(t)).toBe(1);
   });
 
@@ -210,7 +212,7 @@ describe("schedules", () => {
     await t.advance("10m");
     await t.advance("30s");
     expect(lost).toBeGreaterThan(3);
-    const ticks = await t.pawl.schedules.ticks("s");
+    const ticks = (await t.pawl.schedules.ticks("s")).items;
     expect(ticks.map((tick) => ("at" in tick ? tick.at.getTime() - START : tick)).reverse()).toEqual(
       Array.from({ length: 10 }, (_, n) => (n + 1) * MINUTE),
     );
@@ -222,12 +224,12 @@ describe("schedules", () => {
     await t.pawl.schedules.put("s", sweep, { every: "10m", keep: { succeeded: 2 } });
     await t.pawl.enqueue(sweep);
     await t.advance("3h");
-    const { jobs } = await t.pawl.jobs.list({ state: "succeeded" }, { limit: 100 });
+    const { items: jobs } = await t.pawl.jobs.list({ state: "succeeded" }, { limit: 100 });
     const ticks = jobs.flatMap(({ tick }) => tick ?? []);
     expect(jobs.length - ticks.length, "others stay").toBe(1);
     expect(ticks.length).toBeGreaterThanOrEqual(2);
     expect(ticks.length, "those of an hour, and two").toBeLessThanOrEqual(8);
-    expect(await t.pawl.schedules.ticks("s"), "what became of the ticks is still known").toHaveLength(18);
+    expect((await t.pawl.schedules.ticks("s")).items, "what became of the ticks is still known").toHaveLength(18);
   });
 
   it("tell of what they did", async () => {
@@ -271,7 +273,7 @@ describe("schedules", () => {
     ).rejects.toMatchObject({
       code,
     });
-    expect((await pawl.schedules.list()).schedules).toEqual([]);
+    expect((await pawl.schedules.list()).items).toEqual([]);
   });
 
   const BAD_CALLS: readonly (readonly [what: string, call: (schedules: Schedules) => Promise<unknown>, code: string])[] = [
@@ -279,10 +281,12 @@ describe("schedules", () => {
     ["a backfill from no time at all", (s) => s.backfill("s", { from: "then", to: START }), "option_invalid"],
     ["a backfill at a negative pace", (s) => s.backfill("s", { from: START, to: START, pace: -1 }), "duration_invalid"],
     ["a backfill with a misspelt option", (s) => s.backfill("s", { from: START, to: START, dryrun: true } as never), "option_invalid"],
-    ["a preview of nothing", (s) => s.preview("s", 0), "option_invalid"],
-    ["a preview of too much", (s) => s.preview("s", 1_001), "option_invalid"],
+    ["a preview of nothing", (s) => s.preview("s", { count: 0 }), "option_invalid"],
+    ["a preview of too much", (s) => s.preview("s", { count: 1_001 }), "option_invalid"],
     ["a trigger with a misspelt option", (s) => s.trigger("s", { inptu: 1 } as never), "option_invalid"],
     ["a page that is too long", (s) => s.ticks("s", { limit: 1_001 }), "option_invalid"],
+    ["a preview with a misspelt option", (s) => s.preview("s", { cuont: 1 } as never), "option_invalid"],
+    ["ticks from a place that no page ended with", (s) => s.ticks("s", { cursor: "yesterday" }), "option_invalid"],
     ["a filter that is none", (s) => s.list({ paused: "yes" as never }), "option_invalid"],
     ["a change of its task", (s) => s.update("s", { task: "other" } as never), "option_invalid"],
     ["a change to a date that never comes", (s) => s.update("s", { cron: "0 0 30 2 *" }), "schedule_never_ticks"],
@@ -294,7 +298,7 @@ describe("schedules", () => {
     const before = await pawl.schedules.get("s");
     await expect(call(pawl.schedules)).rejects.toMatchObject({ code });
     expect(await pawl.schedules.get("s")).toEqual(before);
-    expect(await pawl.schedules.ticks("s")).toEqual([]);
+    expect((await pawl.schedules.ticks("s")).items).toEqual([]);
   });
 
   it("of an unknown task, or of two of one name, are refused", async () => {

@@ -9,11 +9,12 @@ import { pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import { checkBoolean, checkDuration, checkKeys, checkObject, checkWhole, invalid, shortened, show } from "../../core/values/option.js";
 import type { Scope, Store } from "../../store/port/index.js";
-import type { ScheduleFilter, SchedulePut, SchedulePutAnswer } from "../../store/port/schedules.js";
-import { checkInstant, checkPageKeys } from "../check.js";
+import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, TickEntry } from "../../store/port/schedules.js";
+import { checkInstant } from "../check.js";
 import { type EnqueueDeps, storedJobOf } from "../enqueue/enqueuer.js";
 import { checkIdempotencyKey, idempotencyKeyOfJob } from "../enqueue/idempotency-key.js";
 import { JobHandle } from "../jobs/handle.js";
+import { cursorFormat, type PagedList, type PageOptions, pagedList, readPage, refCursor } from "../page.js";
 import type { Job, Jobs } from "../scheduler.js";
 import { definitionOf, type Instant, type ScheduleOptions, type ScheduleOptionsOf, type ScheduleTimes, TIME_KEYS, timesOf } from "./schedule.js";
 import { ScheduleBuilder } from "./schedule-builder.js";
@@ -30,8 +31,8 @@ export interface Schedules {
   /** Changes a part of it. It begins anew from now, and makes up for nothing. */
   update(schedule: ScheduleReference, changes: ScheduleChanges): Promise<SchedulePutAnswer>;
   get(schedule: ScheduleReference): Promise<ScheduleView>;
-  /** by tenant and name; `next` is the `after` of the following page */
-  list(filter?: SchedulesFilter, page?: { readonly limit?: number; readonly after?: ScheduleRef }): Promise<ScheduleListing>;
+  /** by tenant and name */
+  list(filter?: SchedulesFilter, page?: PageOptions): PagedList<ScheduleView>;
   /** No more ticks; those that pass meanwhile are missed ticks when it is resumed. */
   pause(schedule: ScheduleReference): Promise<void>;
   resume(schedule: ScheduleReference): Promise<void>;
@@ -42,9 +43,9 @@ export interface Schedules {
   /** Jobs for the ticks of a range of the past that have none. */
   backfill(schedule: ScheduleReference, range: BackfillRange): Promise<BackfillReport>;
   /** The next ticks, and what is odd about them where clocks are changed. */
-  preview(schedule: ScheduleReference, count?: number, from?: Instant): Promise<readonly PreviewedTick[]>;
-  /** What became of its ticks, newest first. `before` is a time. */
-  ticks(schedule: ScheduleReference, page?: { readonly limit?: number; readonly before?: Instant }): Promise<readonly TickView[]>;
+  preview(schedule: ScheduleReference, how?: PreviewOptions): Promise<readonly PreviewedTick[]>;
+  /** What became of its ticks, newest first. */
+  ticks(schedule: ScheduleReference, page?: PageOptions): PagedList<TickView>;
 }
 
 /** Task and tenant make a schedule what it is: they do not change. */
@@ -56,9 +57,11 @@ export interface SchedulesFilter extends ScheduleFilter {
   readonly tenant?: string;
 }
 
-export interface ScheduleListing {
-  readonly schedules: readonly ScheduleView[];
-  readonly next?: ScheduleRef;
+export interface PreviewOptions {
+  /** ticks at most; 5 if left out, 1,000 at most */
+  readonly count?: number;
+  /** the ticks after then; after now if left out */
+  readonly from?: Instant;
 }
 
 export interface BackfillRange {
@@ -90,7 +93,6 @@ export interface PreviewedTick {
 
 const MAX_BACKFILL_TICKS = 10_000;
 const MAX_PREVIEW_TICKS = 1_000;
-const PAGE = { size: 50, largest: 1_000 } as const;
 
 export class ScopedSchedules implements Schedules {
   readonly #store: Store;
@@ -124,21 +126,18 @@ export class ScopedSchedules implements Schedules {
     return scheduleView(await this.#find(reference));
   }
 
-  async list(filter: SchedulesFilter = {}, page: { readonly limit?: number; readonly after?: ScheduleRef } = {}): Promise<ScheduleListing> {
-    checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
-    checkPageKeys(page);
-    const { tenant, undeclared, paused } = filter;
-    const scope = tenant === undefined ? this.scope : { tenant: this.#tenant(tenant) };
-    const storedFilter = {
-      ...(undeclared === undefined ? {} : { undeclared: checkBoolean("filter.undeclared", undeclared) }),
-      ...(paused === undefined ? {} : { paused: checkBoolean("filter.paused", paused) }),
-    };
-    const { limit = PAGE.size, after } = page;
-    const found = await this.#store.schedules.list(scope, storedFilter, {
-      limit: checkWhole("page.limit", limit, 1, PAGE.largest),
-      ...(after === undefined ? {} : { after: { tenant: checkName("tenant", after.tenant), name: checkName("schedule", after.name) } }),
+  list(filter: SchedulesFilter = {}, page?: PageOptions): PagedList<ScheduleView> {
+    return pagedList(page, async (one) => {
+      checkKeys(checkObject("filter", filter), FILTER_KEYS, "filter.");
+      const { tenant, undeclared, paused } = filter;
+      const scope = tenant === undefined ? this.scope : { tenant: this.#tenant(tenant) };
+      const storedFilter = {
+        ...(undeclared === undefined ? {} : { undeclared: checkBoolean("filter.undeclared", undeclared) }),
+        ...(paused === undefined ? {} : { paused: checkBoolean("filter.paused", paused) }),
+      };
+      const found = await this.#store.schedules.list(scope, storedFilter, readPage(one, SCHEDULES_CURSOR));
+      return { items: found.schedules.map(scheduleView), ...(found.next === undefined ? {} : { next: SCHEDULES_CURSOR.encode(found.next) }) };
     });
-    return { schedules: found.schedules.map(scheduleView), ...(found.next === undefined ? {} : { next: found.next }) };
   }
 
   pause(reference: ScheduleReference): Promise<void> {
@@ -182,12 +181,12 @@ export class ScopedSchedules implements Schedules {
     return { ...report, jobs: dryRun ? 0 : await this.#fill(record, missing, pace) };
   }
 
-  async preview(reference: ScheduleReference, count = 5, from?: Instant): Promise<readonly PreviewedTick[]> {
-    checkWhole("count", count, 1, MAX_PREVIEW_TICKS);
+  async preview(reference: ScheduleReference, how: PreviewOptions = {}): Promise<readonly PreviewedTick[]> {
+    const { count, from } = checkPreviewOptions(how);
     const { definition, ...ref } = await this.#find(reference);
     const seed = seedOf(ref);
     const previewed: PreviewedTick[] = [];
-    let at = from === undefined ? (await this.#store.duties.poll()).now : checkInstant("from", from);
+    let at = from === undefined ? (await this.#store.duties.poll()).now : from;
     for (let next = nextTick(definition, seed, at); next !== undefined && previewed.length < count; next = nextTick(definition, seed, at)) {
       const note = dstNote(definition.rule, seed, next);
       previewed.push({ at: new Date(next), firesAt: new Date(plannedAt(definition, seed, next)), ...(note === undefined ? {} : { note }) });
@@ -196,15 +195,21 @@ export class ScopedSchedules implements Schedules {
     return previewed;
   }
 
-  async ticks(reference: ScheduleReference, page: { readonly limit?: number; readonly before?: Instant } = {}): Promise<readonly TickView[]> {
-    checkKeys(checkObject("page", page), TICK_PAGE_KEYS, "page.");
-    const { limit = PAGE.size, before } = page;
-    const ref = await this.#find(reference);
-    const entries = await this.#store.schedules.ticks(ref, {
-      limit: checkWhole("page.limit", limit, 1, PAGE.largest),
-      ...(before === undefined ? {} : { before: checkInstant("page.before", before) }),
+  ticks(reference: ScheduleReference, page?: PageOptions): PagedList<TickView> {
+    return pagedList(page, async (one) => {
+      const { limit, after } = readPage(one, TICKS_CURSOR);
+      const [time, shown] = after ?? [undefined, 0];
+      const ref = await this.#find(reference);
+      // One more than asked for tells whether there are more. A tick and a gap may have the same time.
+      const request = { limit: shown + limit + 1, ...(time === undefined ? {} : { before: time + 1 }) };
+      const entries = (await this.#store.schedules.ticks(ref, request)).slice(shown);
+      const items = entries.slice(0, limit);
+      const last = items.at(-1);
+      if (entries.length <= limit || last === undefined) return { items: items.map(tickView) };
+      const end = timeOf(last);
+      const sameTime = items.filter((entry) => timeOf(entry) === end).length + (end === time ? shown : 0);
+      return { items: items.map(tickView), next: TICKS_CURSOR.encode([end, sameTime]) };
     });
-    return entries.map(tickView);
   }
 
   async #put(entry: SchedulePut): Promise<SchedulePutAnswer> {
@@ -255,9 +260,27 @@ export class ScopedSchedules implements Schedules {
 
 const CHANGE_KEYS: ReadonlySet<string> = new Set([...TIME_KEYS, "input"]);
 const FILTER_KEYS = new Set(["tenant", "undeclared", "paused"]);
-const TICK_PAGE_KEYS = new Set(["limit", "before"]);
+const PREVIEW_KEYS = new Set(["count", "from"]);
 const TRIGGER_KEYS = new Set(["input", "idempotencyKey"]);
 const BACKFILL_KEYS = new Set(["from", "to", "pace", "dryRun"]);
+
+const SCHEDULES_CURSOR = refCursor("schedules", ["tenant", "name"]);
+/** the time of the last entry shown, and how many entries of that time were shown */
+const TICKS_CURSOR = cursorFormat("ticks", (place): readonly [number, number] | undefined => {
+  const [time, shown] = place as readonly unknown[];
+  return typeof time === "number" && Number.isInteger(shown) && Number(shown) >= 1 && Number(shown) <= 2 ? [time, Number(shown)] : undefined;
+});
+
+function timeOf(entry: TickEntry): number {
+  return "at" in entry ? entry.at : entry.to;
+}
+
+/** `from` is ms since 1970. */
+export function checkPreviewOptions(how: PreviewOptions): { readonly count: number; readonly from?: number } {
+  checkKeys(checkObject("how", how), PREVIEW_KEYS);
+  const { count = 5, from } = how;
+  return { count: checkWhole("count", count, 1, MAX_PREVIEW_TICKS), ...(from === undefined ? {} : { from: checkInstant("from", from) }) };
+}
 
 function unknown({ tenant, name }: ScheduleRef) {
   return pawlError("schedule_unknown", { schedule: shortened(name), tenant });

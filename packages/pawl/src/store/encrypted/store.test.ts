@@ -59,7 +59,7 @@ describe("a store in which what jobs hold is encrypted", () => {
     expect(view).toMatchObject({ input: { card: MARKER }, progress: { card: MARKER } });
     expect(JSON.stringify(await pawl.jobs.logs(job))).toContain(`charging ${MARKER}`);
     expect(JSON.stringify(await pawl.jobs.history(dead))).toContain(`no funds on ${MARKER}`);
-    expect(JSON.stringify((await pawl.dead.groups()).map(({ sample }) => sample))).toContain(MARKER);
+    expect(JSON.stringify((await pawl.dead.groups()).items.map(({ sample }) => sample))).toContain(MARKER);
 
     const below = [
       await store.jobs.list(EVERYONE, {}, { limit: 10 }),
@@ -84,9 +84,9 @@ describe("a store in which what jobs hold is encrypted", () => {
     await expect(job.result()).rejects.toMatchObject({ code: "job_failed" });
     const { failure } = await pawl.jobs.get(job);
     expect(failure).toMatchObject({ kind: "deadline", causes: [{ name: "Error", message: `no funds on ${MARKER}` }] });
-    expect((await pawl.jobs.history(job)).map(({ failure }) => failure?.kind)).toEqual(["error", "deadline"]);
+    expect((await pawl.jobs.history(job)).items.map(({ failure }) => failure?.kind)).toEqual(["error", "deadline"]);
     expect(JSON.stringify(await store.jobs.history(EVERYONE, job.id))).not.toContain(MARKER);
-    expect(await pawl.dead.groups({ failure: "deadline" })).toMatchObject([{ count: 1 }]);
+    expect((await pawl.dead.groups({ failure: "deadline" })).items).toMatchObject([{ count: 1 }]);
   });
 
   test("deaths of one cause have one fingerprint, as without", async () => {
@@ -96,7 +96,7 @@ describe("a store in which what jobs hold is encrypted", () => {
     for (const pawl of [encrypted, plain]) {
       await pawl.work();
       for (const card of ["1111", "2222"]) await pawl.jobs.wait(await pawl.enqueue(fail, { card }));
-      groups.push((await pawl.dead.groups()).map(({ fingerprint, count }) => ({ fingerprint, count })));
+      groups.push((await pawl.dead.groups()).items.map(({ fingerprint, count }) => ({ fingerprint, count })));
     }
     expect(groups[0]).toHaveLength(1);
     expect(groups[0]).toEqual(groups[1]);
@@ -177,7 +177,7 @@ describe("a store in which what jobs hold is encrypted", () => {
     const job = await pawl.enqueue(charge, { card: "1" });
     const failure = { kind: "payload_undecryptable", code: "payload_locked", message: expect.stringContaining("no master key") };
     expect(await heard).toMatchObject({ job: job.id, outcome: "snoozed", next: "scheduled", failure });
-    expect(await pawl.jobs.history(job)).toMatchObject([{ outcome: "snoozed", failure }]);
+    expect((await pawl.jobs.history(job)).items).toMatchObject([{ outcome: "snoozed", failure }]);
     const { reasons, text, estimatedStart } = await pawl.jobs.explain(job);
     expect(reasons[0]).toMatchObject({ kind: "undecryptable", at: expect.any(Number) });
     expect(text).toContain("the worker that had it last has no master key for it");

@@ -60,7 +60,7 @@ describe("what a task depends on is down for ten minutes, with everything by def
     dependency.up = false;
     await pass(1, 1);
     await pass(10 * MINUTE, 0);
-    expect((await world.pawl.breakers.list({ state: "open" })).breakers).toEqual([]);
+    expect((await world.pawl.breakers.list({ state: "open" })).items).toEqual([]);
     expect(await world.pawl.counts()).toMatchObject({ dead: 0, scheduled: 1 });
     dependency.up = true;
     await pass(5 * MINUTE, 0);

@@ -65,9 +65,9 @@ describe("a worker that runs elsewhere", () => {
     ]);
     expect(answers).toEqual(["settled", "settled"]);
     expect(await ok.get()).toMatchObject({ state: "succeeded", output: { width: 3 }, attempts: 1 });
-    expect(await ok.logs()).toMatchObject([{ level: "info", message: "done" }]);
+    expect((await ok.logs()).items).toMatchObject([{ level: "info", message: "done" }]);
     expect(await bad.get()).toMatchObject({ state: "scheduled", attempts: 1, failure: { kind: "error", name: "IOError", message: "no disk" } });
-    expect(await ok.history()).toMatchObject([{ outcome: "succeeded", worker: "python" }]);
+    expect((await ok.history()).items).toMatchObject([{ outcome: "succeeded", worker: "python" }]);
     await host.stop();
   });
 
@@ -119,7 +119,7 @@ describe("a worker that runs elsewhere", () => {
     const outcomes = outcomesOf(leases, { outcome: "succeeded" });
     expect(await host.settle([...outcomes, ...outcomes])).toEqual(["settled", "settled"]);
     expect(await host.settle(outcomesOf(leases, { outcome: "failed", failure: { message: "again" } }))).toEqual(["settled"]);
-    expect(await job.history()).toHaveLength(1);
+    expect((await job.history()).items).toHaveLength(1);
     await host.stop();
   });
 
@@ -177,7 +177,7 @@ describe("a worker that runs elsewhere", () => {
     reads = 0;
     await second.note(new Array<typeof line>(100).fill(line));
     expect(reads).toBe(1);
-    expect(await job.logs()).toHaveLength(100);
+    expect((await job.logs({ limit: 1_000 })).items).toHaveLength(100);
     await Promise.all([first.stop(), second.stop()]);
   });
 
@@ -210,7 +210,7 @@ describe("a worker that runs elsewhere", () => {
       code: "progress_too_large",
       details: { pointer: "/notes/1/data" },
     });
-    expect(await job.logs()).toEqual([]);
+    expect((await job.logs()).items).toEqual([]);
     const outcomes: ReportedOutcome = { outcome: "succeeded" };
     await expect(host.settle([{ ...at, reportedOutcome: outcomes, notes: [{ level: "progress", data: large }] }])).rejects.toMatchObject({
       code: "progress_too_large",
@@ -229,7 +229,7 @@ describe("a worker that runs elsewhere", () => {
     await host.note([{ ...at, level: "warn", message: "m".repeat(100_000), data: "d".repeat(1_000_000) }]);
     for (let i = 0; i < 3; i++) await host.note(Array.from({ length: 500 }, () => ({ ...at, level: "info" as const, message: "more" })));
     await host.settle([{ ...at, reportedOutcome: { outcome: "succeeded" } }]);
-    const lines = await job.logs();
+    const lines = (await job.logs({ limit: 1_000 })).items;
     expect(lines[0]?.message).toMatch(/^m+… \(9\d{4} more characters were cut\)$/);
     expect(Buffer.byteLength(JSON.stringify(lines[0]?.data))).toBeLessThanOrEqual(BOUNDS.logData);
     expect(lines).toHaveLength(BOUNDS.logLines + 1);

@@ -37,7 +37,7 @@ describe("pawl api-keys", () => {
       },
     });
     const { json } = await fixture.run("api-keys", "list", "--json");
-    expect(json).toMatchObject({ keys: [{ id: key?.id, name: "ci" }] });
+    expect(json).toMatchObject({ items: [{ id: key?.id, name: "ci" }] });
     expect(JSON.stringify(json)).not.toContain(key?.secret);
     expect((await fixture.run("api-keys", "list")).out).toContain(`${key?.id}\tci\tacme\tproducer tasks mail.*; viewer tasks mail.*`);
   });
@@ -46,7 +46,7 @@ describe("pawl api-keys", () => {
     await using fixture = await CliFixture.start(options);
     expect(await fixture.run("api-keys", "list")).toMatchObject({ out: "", err: "no keys\n" });
     expect(await fixture.run("audit", "list")).toMatchObject({ out: "", err: "no entries\n" });
-    expect(await fixture.run("api-keys", "list", "--json")).toMatchObject({ json: { keys: [] }, err: "" });
+    expect(await fixture.run("api-keys", "list", "--json")).toMatchObject({ json: { items: [] }, err: "" });
   });
 
   test("rotates and revokes, and tells the audit log who did", async () => {
@@ -59,7 +59,7 @@ describe("pawl api-keys", () => {
       true,
     ]);
     expect((await fixture.run("api-keys", "revoke", id)).out).toContain(`revoked ${id} (ci)`);
-    const { entries } = await serviceOf(fixture.pawl).audit.list();
+    const { items: entries } = await serviceOf(fixture.pawl).audit.list();
     expect(entries.map(({ action, outcome, subject }) => [action, outcome, subject])).toEqual([
       ["apiKeys.revoke", "allowed", `key:${id}`],
       ["apiKeys.rotate", "allowed", `key:${id}`],
@@ -67,7 +67,7 @@ describe("pawl api-keys", () => {
     ]);
     expect(entries.every(({ actor }) => actor.startsWith("cli:"))).toBe(true);
     expect((await fixture.run("audit", "list")).out.split("\n")[0]).toContain("apiKeys.revoke");
-    expect((await fixture.run("audit", "list", "--action", "apiKeys.rotate", "--json")).json).toMatchObject({ entries: [{ seq: 2 }] });
+    expect((await fixture.run("audit", "list", "--action", "apiKeys.rotate", "--json")).json).toMatchObject({ items: [{ seq: 2 }] });
     const verified = await fixture.run("audit", "verify");
     expect(verified.out).toBe("whole: 3 entries in 1 logs\n");
     expect(verified.err).toContain("without anchors, an end that was cut off together with its head is not found");
@@ -83,10 +83,10 @@ describe("pawl api-keys", () => {
       const { exit, err } = await fixture.run(what, "list", "--limit", "many");
       expect([exit, err]).toEqual([EXIT.usage, "pawl: --limit: many is not a whole number from 1 to 1,000\n"]);
     }
-    expect((await fixture.run("audit", "list", "--before", "-1")).exit).toBe(EXIT.usage);
+    expect((await fixture.run("audit", "list", "--cursor", "-1")).exit).toBe(EXIT.usage);
     expect((await fixture.run("audit", "verify", "--anchors", "x")).exit).toBe(EXIT.usage);
     expect((await fixture.run("audit", "verify", "--anchors", "/nowhere", "--key", "/nowhere")).err).toContain("cannot be read");
-    expect(await serviceOf(fixture.pawl).apiKeys.list()).toEqual({ keys: [] });
+    expect(await serviceOf(fixture.pawl).apiKeys.list()).toEqual({ items: [] });
   });
 });
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { type ApiKeyView, type ApiKeyWithSecret, type Grant, ROLES, serviceOf } from "pawl/service";
-import { gather, whole } from "../flags.js";
+import { gather, type PageFlags, pageOf, withPages } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import type { Cell } from "../table.js";
 
@@ -24,15 +24,7 @@ export function build(command: Command, act: Act): void {
       .option("--expires-in <duration>", "how long it is valid, such as 90d"),
     create,
   );
-  act<{ limit: string; after?: string }>(
-    command
-      .command("list")
-      .alias("ls")
-      .description("API keys, newest first")
-      .option("--limit <count>", "most of them", "50")
-      .option("--after <id>", "those after this one"),
-    list,
-  );
+  act<PageFlags>(withPages(command.command("list").alias("ls").description("API keys, newest first")), list);
   act<{ keepOldFor?: string }>(
     command
       .command("rotate <id>")
@@ -60,13 +52,13 @@ async function create({ out, pawl }: CommandSession, { role, tenant, task, queue
   show(out, created);
 }
 
-async function list({ out, pawl }: CommandSession, { limit, after }: { limit: string; after?: string }): Promise<void> {
-  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
-  const listing = await serviceOf(await pawl()).apiKeys.list(page);
-  out.answer(listing, () => {
-    out.table(["id", "name", "tenant", "may", "created", "used", "ends"], listing.keys.map(rowOf));
-    if (listing.keys.length === 0) out.note("no keys");
-    if (listing.next !== undefined) out.note(`more: pawl api-keys list --after ${listing.next}`);
+async function list({ out, pawl }: CommandSession, flags: PageFlags): Promise<void> {
+  const request = pageOf(flags);
+  const page = await serviceOf(await pawl()).apiKeys.list({}, request);
+  out.answer(page, () => {
+    out.table(["id", "name", "tenant", "may", "created", "used", "ends"], page.items.map(rowOf));
+    if (page.items.length === 0) out.note("no keys");
+    if (page.next !== undefined) out.note(`more: pawl api-keys list --cursor ${page.next}`);
   });
 }
 

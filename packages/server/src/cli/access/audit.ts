@@ -4,10 +4,10 @@ import type { Command } from "commander";
 import { type AuditOutcome, type AuditView, serviceOf } from "pawl/service";
 import { type AnchorReport, readAnchors } from "../../audit/anchor.js";
 import { CliError, EXIT, type ExitCode } from "../exit.js";
-import { whole } from "../flags.js";
+import { type PageFlags, pageOf, withPages } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 
-interface ListAuditFlags {
+interface ListAuditFlags extends PageFlags {
   readonly tenant?: string;
   readonly actor?: string;
   readonly action?: string;
@@ -15,8 +15,6 @@ interface ListAuditFlags {
   readonly subject?: string;
   readonly since?: string;
   readonly until?: string;
-  readonly limit: string;
-  readonly before?: string;
 }
 
 interface VerifyAuditFlags {
@@ -26,19 +24,19 @@ interface VerifyAuditFlags {
 
 export function build(command: Command, act: Act): void {
   act<ListAuditFlags>(
-    command
-      .command("list")
-      .alias("ls")
-      .description("who did what, and who was not let; newest first")
-      .option("--tenant <tenant>", "whose log; left out: that of the store as a whole")
-      .option("--actor <actor>", "such as key:…, cli:…")
-      .option("--action <action>", "such as jobs.cancel")
-      .option("--outcome <outcome>", "allowed or denied")
-      .option("--subject <subject>", "such as job:…")
-      .option("--since <time>", "from then on, in ISO 8601")
-      .option("--until <time>", "before then")
-      .option("--limit <count>", "most of them", "50")
-      .option("--before <seq>", "those before this one"),
+    withPages(
+      command
+        .command("list")
+        .alias("ls")
+        .description("who did what, and who was not let; newest first")
+        .option("--tenant <tenant>", "whose log; left out: that of the store as a whole")
+        .option("--actor <actor>", "such as key:…, cli:…")
+        .option("--action <action>", "such as jobs.cancel")
+        .option("--outcome <outcome>", "allowed or denied")
+        .option("--subject <subject>", "such as job:…")
+        .option("--since <time>", "from then on, in ISO 8601")
+        .option("--until <time>", "before then"),
+    ),
     list,
   );
   act<VerifyAuditFlags>(
@@ -51,17 +49,17 @@ export function build(command: Command, act: Act): void {
   );
 }
 
-async function list({ out, pawl }: CommandSession, { limit, before, outcome, ...texts }: ListAuditFlags): Promise<void> {
-  const { tenant, actor, action, subject, since, until } = texts;
+async function list({ out, pawl }: CommandSession, flags: ListAuditFlags): Promise<void> {
+  const { tenant, actor, action, subject, since, until, outcome } = flags;
   const filter = Object.fromEntries(
     Object.entries({ tenant, actor, action, subject, since, until, outcome }).filter(([, value]) => value !== undefined),
   );
-  const page = { limit: whole("--limit", limit, 1, 1_000), ...(before === undefined ? {} : { before: whole("--before", before) }) };
-  const listing = await serviceOf(await pawl()).audit.list(filter as { outcome?: AuditOutcome }, page);
-  out.answer(listing, () => {
-    out.table(["seq", "at", "who", "did", "to", "", "from"], listing.entries.map(rowOf));
-    if (listing.entries.length === 0) out.note("no entries");
-    if (listing.next !== undefined) out.note(`more: pawl audit list --before ${listing.next}`);
+  const request = pageOf(flags);
+  const page = await serviceOf(await pawl()).audit.list(filter as { outcome?: AuditOutcome }, request);
+  out.answer(page, () => {
+    out.table(["seq", "at", "who", "did", "to", "", "from"], page.items.map(rowOf));
+    if (page.items.length === 0) out.note("no entries");
+    if (page.next !== undefined) out.note(`more: --cursor ${page.next}`);
   });
 }
 

@@ -8,12 +8,12 @@ test("pawl tenants purge asks first, says what is gone, and is audited", async (
   await using fixture = await CliFixture.start();
   await fixture.pawl.forTenant("acme").enqueue("mail", "hello");
   expect(await fixture.run("tenants", "purge", "acme")).toMatchObject({ exit: 4 });
-  expect((await fixture.pawl.jobs.list({ tenant: "acme" })).jobs).toHaveLength(1);
+  expect((await fixture.pawl.jobs.list({ tenant: "acme" })).items).toHaveLength(1);
   const lines = (await fixture.run("tenants", "export", "acme")).out.trimEnd().split("\n");
   expect(lines.map((line) => JSON.parse(line).kind)).toEqual(["tenant", "job", "end"]);
   expect((await fixture.run("tenants", "purge", "acme", "--yes", "--json")).json).toMatchObject({ tenant: "acme", jobs: 1 });
-  expect((await fixture.pawl.jobs.list({ tenant: "acme" })).jobs).toEqual([]);
-  expect((await serviceOf(fixture.pawl).audit.list()).entries.map(({ action }) => action)).toEqual(["tenants.purge", "tenants.export"]);
+  expect((await fixture.pawl.jobs.list({ tenant: "acme" })).items).toEqual([]);
+  expect((await serviceOf(fixture.pawl).audit.list()).items.map(({ action }) => action)).toEqual(["tenants.purge", "tenants.export"]);
 });
 
 test("pawl encryption shows, rewraps and rotates keys, and says which setting is missing", async () => {

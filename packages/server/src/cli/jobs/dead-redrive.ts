@@ -1,5 +1,5 @@
 import type { JobFilter, JobView, Pawl } from "pawl";
-import { bulkOutcomeOf, isFinished } from "pawl/service";
+import { bulkOutcomeOf, isFinished, jobsCursorAfter } from "pawl/service";
 import { recordAction } from "../access/audited-actions.js";
 import { confirm } from "../confirm.js";
 import { CliError, EXIT, type ExitCode, interrupted } from "../exit.js";
@@ -15,7 +15,7 @@ export interface RedriveFlags extends FilterFlags {
   readonly canaryTimeout: string;
   readonly pace?: string;
   readonly limit?: string;
-  readonly after?: string;
+  readonly cursor?: string;
   readonly yes?: boolean;
 }
 
@@ -37,12 +37,12 @@ export async function redriveDead(session: CommandSession, flags: RedriveFlags):
     return EXIT.done;
   }
   const pawl = await recordAction(opened, "dead.redrive", { details: auditedFlags(flags) });
-  const pages = new DeadJobPages(pawl, filter, flags.after);
+  const pages = new DeadJobPages(pawl, filter, flags.cursor);
   const sum = { redriven: 0, skipped: 0 };
   const stopped = () =>
     interrupted(
       `${plural(sum.redriven, "job")} redriven, then stopped`,
-      `go on: pawl dead redrive${flagsAgain(flags)}${flags.pace === undefined ? "" : ` --pace ${flags.pace}`}${pages.last === undefined ? "" : ` --after ${pages.last}`}`,
+      `go on: pawl dead redrive${flagsAgain(flags)}${flags.pace === undefined ? "" : ` --pace ${flags.pace}`}${pages.last === undefined ? "" : ` --cursor ${pages.last}`}`,
     );
 
   if (canary > 0) {
@@ -97,33 +97,34 @@ const PAGE_SIZE = 500;
 /** Dead jobs in order, a page ahead. */
 class DeadJobPages {
   #page: JobView[] = [];
-  #after: string | undefined;
+  #cursor: string | undefined;
   #over = false;
-  /** the last one given out */
+  /** the cursor after the last one given out */
   last: string | undefined;
   seen = 0;
 
   constructor(
     private readonly pawl: Pawl,
     private readonly filter: JobFilter,
-    after: string | undefined,
+    cursor: string | undefined,
   ) {
-    this.#after = after;
-    this.last = after;
+    this.#cursor = cursor;
+    this.last = cursor;
   }
 
   async next(maxJobs: number): Promise<readonly JobView[]> {
     while (this.#page.length < maxJobs && !this.#over) {
-      const { jobs, next } = await this.pawl.dead.list(this.filter, {
+      const { items, next } = await this.pawl.dead.list(this.filter, {
         limit: PAGE_SIZE,
-        ...(this.#after === undefined ? {} : { after: this.#after }),
+        ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }),
       });
-      this.#page.push(...jobs);
-      this.#after = next;
+      this.#page.push(...items);
+      this.#cursor = next;
       this.#over = next === undefined;
     }
     const pageJobs = this.#page.splice(0, maxJobs);
-    this.last = pageJobs.at(-1)?.id ?? this.last;
+    const lastJob = pageJobs.at(-1);
+    if (lastJob !== undefined) this.last = jobsCursorAfter(lastJob.id);
     this.seen += pageJobs.length;
     return pageJobs;
   }

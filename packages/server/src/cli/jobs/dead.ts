@@ -2,31 +2,26 @@ import type { Command } from "commander";
 import type { DeadGroupsFilter } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { EXIT, type ExitCode } from "../exit.js";
-import { whole } from "../flags.js";
+import { type PageFlags, pageOf, whole, withPages } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import { fromNow, plural } from "../text.js";
 import { type RedriveFlags, redriveDead } from "./dead-redrive.js";
 import { type FilterFlags, filterOf, flagsAgain, withFilter } from "./job-filter.js";
 import { JOB_HEADINGS, jobRow } from "./job-text.js";
 
-interface GroupsFlags extends DeadGroupsFilter {
-  readonly limit: string;
-}
+type GroupsFlags = DeadGroupsFilter & PageFlags;
 
 const FLAGS_NOT_OF_GROUPS = ["state", "tag", "unique", "fingerprint", "since", "until"] as const;
 
 export function build(command: Command, act: Act): void {
-  const groups = withFilter(command.command("groups").description("by what they died of, the largest group first"), FLAGS_NOT_OF_GROUPS).option(
-    "-n, --limit <count>",
-    "groups at most",
+  const groups = withPages(
+    withFilter(command.command("groups").description("by what they died of, the largest group first"), FLAGS_NOT_OF_GROUPS),
     "20",
   );
   act<GroupsFlags>(groups, showGroups);
 
-  const list = withFilter(command.command("list").alias("ls").description("one by one, newest due time first"), ["state"])
-    .option("-n, --limit <count>", "jobs of a page", "50")
-    .option("--after <id>", "the page after the one that ended so");
-  act<FilterFlags & { limit: string; after?: string }>(list, listDead);
+  const list = withPages(withFilter(command.command("list").alias("ls").description("one by one, newest due time first"), ["state"]));
+  act<FilterFlags & PageFlags>(list, listDead);
 
   const redrive = withFilter(command.command("redrive").description("run them again, with fresh counts: a few first, watched, then the rest"), [
     "state",
@@ -35,7 +30,7 @@ export function build(command: Command, act: Act): void {
     .option("--canary-timeout <time>", "how long to wait for the first ones to finish", "10m")
     .option("--pace <rate>", "no faster than this: 10/s, 100/m")
     .option("--limit <count>", "most jobs")
-    .option("--after <id>", "go on where an earlier one stopped")
+    .option("--cursor <cursor>", "go on where an earlier one stopped")
     .option("-y, --yes", "do not ask");
   act<RedriveFlags>(redrive, redriveDead);
 
@@ -45,20 +40,20 @@ export function build(command: Command, act: Act): void {
   act<FilterFlags & { limit?: string; yes?: boolean }>(deletion, deleteDead);
 }
 
-async function showGroups({ out, pawl }: CommandSession, { limit, tenant, queue, task, failure }: GroupsFlags): Promise<void> {
+async function showGroups({ out, pawl }: CommandSession, { limit, cursor, tenant, queue, task, failure }: GroupsFlags): Promise<void> {
   const filter = {
     ...(tenant === undefined ? {} : { tenant }),
     ...(queue === undefined ? {} : { queue }),
     ...(task === undefined ? {} : { task }),
     ...(failure === undefined ? {} : { failure }),
   };
-  const page = { limit: whole("--limit", limit, 1, 1_000) };
-  const groups = await (await pawl()).dead.groups(filter, page);
-  out.answer({ groups }, () => {
+  const request = pageOf({ limit, ...(cursor === undefined ? {} : { cursor }) });
+  const page = await (await pawl()).dead.groups(filter, request);
+  out.answer(page, () => {
     const now = new Date();
     out.table(
       ["group", "count", "first", "last", "task", "failure"],
-      groups.map(({ fingerprint, count, firstSeen, lastSeen, task: of, name, message }) => [
+      page.items.map(({ fingerprint, count, firstSeen, lastSeen, task: of, name, message }) => [
         fingerprint,
         { text: count, style: "red" },
         fromNow(firstSeen, now),
@@ -67,28 +62,27 @@ async function showGroups({ out, pawl }: CommandSession, { limit, tenant, queue,
         `${name}: ${message}`,
       ]),
     );
-    const [first] = groups;
+    const [first] = page.items;
     if (first === undefined) out.note("no dead jobs");
     else
       out.note(
         `pawl dead list --fingerprint ${first.fingerprint} shows them; pawl dead redrive --fingerprint ${first.fingerprint} --canary 5 tries a few`,
       );
+    if (page.next !== undefined) out.note(`more: --cursor ${page.next}`);
   });
 }
 
-async function listDead({ out, pawl }: CommandSession, flags: FilterFlags & { limit: string; after?: string }): Promise<void> {
-  const { limit, after } = flags;
-  const filter = filterOf(flags);
-  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
-  const { jobs, next } = await (await pawl()).dead.list(filter, page);
-  out.answer({ jobs, ...(next === undefined ? {} : { next }) }, () => {
+async function listDead({ out, pawl }: CommandSession, flags: FilterFlags & PageFlags): Promise<void> {
+  const [filter, request] = [filterOf(flags), pageOf(flags)];
+  const page = await (await pawl()).dead.list(filter, request);
+  out.answer(page, () => {
     const now = new Date();
     out.table(
       JOB_HEADINGS,
-      jobs.map((job) => jobRow(job, now)),
+      page.items.map((job) => jobRow(job, now)),
     );
-    if (jobs.length === 0) out.note("no dead jobs");
-    if (next !== undefined) out.note(`more: pawl dead list${flagsAgain(flags)} --after ${next}`);
+    if (page.items.length === 0) out.note("no dead jobs");
+    if (page.next !== undefined) out.note(`more: pawl dead list${flagsAgain(flags)} --cursor ${page.next}`);
   });
 }
 

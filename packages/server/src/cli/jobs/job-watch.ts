@@ -1,5 +1,5 @@
 import type { AttemptView, JobView, Pawl } from "pawl";
-import { isFinished, type Jobs, type LogView } from "pawl/service";
+import { allItems, isFinished, type LogView } from "pawl/service";
 import { CliError, EXIT, type ExitCode, interrupted } from "../exit.js";
 import { period } from "../flags.js";
 import type { Output } from "../output.js";
@@ -10,6 +10,7 @@ import { stateCell } from "./job-text.js";
 
 /** ms between two looks: a person does not see more */
 const POLL_INTERVAL_MS = 400;
+const ALL = { limit: 1_000 };
 
 /** Tells what happens to a job until it is finished: states, attempts, progress, log lines. */
 export async function watch({ out, pawl, signal }: CommandSession, { wait }: WaitFlag, id: string): Promise<ExitCode> {
@@ -32,7 +33,7 @@ export async function followJob(out: Output, pawl: Pawl, signal: AbortSignal, id
   for (;;) {
     // The state first: what ended after it was read is told at the next look.
     const job = await pawl.jobs.get(id);
-    const [history, logs] = await Promise.all([pawl.jobs.history(id), pawl.jobs.logs(id)]);
+    const [history, logs] = await Promise.all([allItems(pawl.jobs.history(id, ALL)), allItems(pawl.jobs.logs(id, ALL))]);
     news.print(job, history, logs);
     if (isFinished(job.state)) return job.state === "succeeded" ? EXIT.done : EXIT.died;
     const left = end - performance.now();
@@ -82,14 +83,17 @@ class JobNews {
 /** What a job's handler logged, and with `--follow` what it goes on to log. */
 export async function followLogs({ out, pawl, signal }: CommandSession, { follow }: { follow?: boolean }, id: string): Promise<void> {
   const { jobs } = await pawl();
+  let cursor: string | undefined;
   let printed = 0;
   for (;;) {
     const { state } = await jobs.get(id);
-    for (let next: number | undefined = printed; next !== undefined; ) {
-      const page: Awaited<ReturnType<Jobs["logPage"]>> = await jobs.logPage(id, { after: next });
-      for (const line of page.lines) printLog(out, line);
-      printed += page.lines.length;
-      next = page.next;
+    for (let more = true; more; ) {
+      const page = await jobs.logs(id, cursor === undefined ? ALL : { ...ALL, cursor });
+      for (const line of page.items.slice(printed)) printLog(out, line);
+      // The last page is looked at again: it grows.
+      more = page.next !== undefined;
+      printed = more ? 0 : page.items.length;
+      cursor = page.next ?? cursor;
     }
     if (follow !== true || isFinished(state)) return;
     if (!(await pause(POLL_INTERVAL_MS, signal))) return;

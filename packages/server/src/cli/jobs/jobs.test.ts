@@ -98,7 +98,7 @@ describe("pawl enqueue", () => {
   test("follows it for --wait at most: unfinished then, it says so and ends with 7", async () => {
     await using fixture = await CliFixture.start(idle);
     const waited = await fixture.run("enqueue", "greet", '{"name":"ana"}', "--delay", "1h", "--wait", "1ms");
-    const [job] = (await fixture.pawl.jobs.list()).jobs;
+    const [job] = (await fixture.pawl.jobs.list()).items;
     expect([waited.exit, waited.err]).toEqual([7, expect.stringContaining(`job ${job?.id} is scheduled after 1 ms, and goes on`)]);
     const watched = await fixture.run("jobs", "watch", String(job?.id), "--wait", "1ms", "--json");
     expect([watched.exit, JSON.parse(watched.err)]).toMatchObject([EXIT.unfinished, { error: { code: "wait_timeout" } }]);
@@ -128,18 +128,18 @@ describe("pawl jobs", () => {
   test("lists by filter and page: as a table in a terminal, with tabs in a pipe, and as JSON", async () => {
     await using fixture = await CliFixture.start(idle);
     for (const name of ["a", "b", "c"]) await fixture.pawl.enqueue(greet, { name }, { tags: [name], tenant: name === "c" ? "acme" : "default" });
-    const [, , last] = (await fixture.pawl.jobs.list()).jobs;
+    const [, , last] = (await fixture.pawl.jobs.list()).items;
     const page = await fixture.run("jobs", "list", "-n", "2", "--json");
-    expect(page.json).toMatchObject({ jobs: [{ task: "greet", state: "ready" }, { task: "greet" }], next: expect.any(String) });
+    expect(page.json).toMatchObject({ items: [{ task: "greet", state: "ready" }, { task: "greet" }], next: expect.any(String) });
     const next = (page.json as { next: string }).next;
-    expect((await fixture.run("jobs", "list", "--after", next, "--json")).json).toEqual({ jobs: [expect.objectContaining({ id: last?.id })] });
+    expect((await fixture.run("jobs", "list", "--cursor", next, "--json")).json).toEqual({ items: [expect.objectContaining({ id: last?.id })] });
     expect((await fixture.run("jobs", "list", "--tenant", "acme")).out).toMatch(/^[0-9a-f-]{36}\tready\tgreet\tdefault\tacme\t0\t.* ago\t\n$/);
     expect((await fixture.run("jobs", "list", "--tag", "b", "--state", "dead")).out).toBe("");
-    expect((await fixture.run("jobs", "list", "--since", "1h", "--json")).json).toMatchObject({ jobs: [{}, {}, {}] });
-    expect((await fixture.run("jobs", "list", "--until", "1h", "--json")).json).toEqual({ jobs: [] });
+    expect((await fixture.run("jobs", "list", "--since", "1h", "--json")).json).toMatchObject({ items: [{}, {}, {}] });
+    expect((await fixture.run("jobs", "list", "--until", "1h", "--json")).json).toEqual({ items: [] });
     const listed = await fixture.runWith({ terminal: true, env: { NO_COLOR: "1" } }, "jobs", "list", "-n", "1", "--queue", "default");
     expect(listed.out).toMatch(/^ID {30,}STATE {2}TASK {3}QUEUE {4}TENANT +ATTEMPTS {2}DUE +FAILURE\n[0-9a-f-]{36} {2}ready/);
-    expect(listed.err).toMatch(/more: pawl jobs list --queue default --after /);
+    expect(listed.err).toMatch(/more: pawl jobs list --queue default --cursor /);
   });
 
   test("colours are for terminals without NO_COLOR", async () => {

@@ -1,24 +1,19 @@
 import type { Command } from "commander";
 import type { JobView, Pawl } from "pawl";
-import type { JobChange } from "pawl/service";
+import { allItems, type JobChange } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { EXIT, interrupted } from "../exit.js";
-import { json, whole } from "../flags.js";
+import { json, type PageFlags, pageOf, withPages } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import { plural } from "../text.js";
 import { type FilterFlags, filterOf, flagsAgain, withFilter } from "./job-filter.js";
 import { JOB_HEADINGS, jobRow, showJob } from "./job-text.js";
 import { followLogs, type WaitFlag, watch } from "./job-watch.js";
 
-interface JobListFlags extends FilterFlags {
-  readonly limit: string;
-  readonly after?: string;
-}
+type JobListFlags = FilterFlags & PageFlags;
 
 export function build(command: Command, act: Act): void {
-  const list = withFilter(command.command("list").alias("ls").description("newest due time first, a page at a time"))
-    .option("-n, --limit <count>", "jobs of a page", "50")
-    .option("--after <id>", "the page after the one that ended so");
+  const list = withPages(withFilter(command.command("list").alias("ls").description("newest due time first, a page at a time")));
   act<JobListFlags>(list, listJobs);
 
   const show = command
@@ -86,24 +81,22 @@ function asking(command: Command): Command {
 }
 
 async function listJobs({ out, pawl }: CommandSession, flags: JobListFlags): Promise<void> {
-  const { limit, after } = flags;
-  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after }) };
-  const filter = filterOf(flags);
-  const { jobs, next } = await (await pawl()).jobs.list(filter, page);
-  out.answer({ jobs, ...(next === undefined ? {} : { next }) }, () => {
+  const [filter, request] = [filterOf(flags), pageOf(flags)];
+  const page = await (await pawl()).jobs.list(filter, request);
+  out.answer(page, () => {
     const now = new Date();
     out.table(
       JOB_HEADINGS,
-      jobs.map((job) => jobRow(job, now)),
+      page.items.map((job) => jobRow(job, now)),
     );
-    if (jobs.length === 0) out.note("no jobs");
-    if (next !== undefined) out.note(`more: pawl jobs list${flagsAgain(flags)} --after ${next}`);
+    if (page.items.length === 0) out.note("no jobs");
+    if (page.next !== undefined) out.note(`more: pawl jobs list${flagsAgain(flags)} --cursor ${page.next}`);
   });
 }
 
 async function showOne({ out, pawl }: CommandSession, { redact }: { redact?: boolean }, id: string): Promise<void> {
   const { jobs } = await pawl();
-  const [job, history, explanation] = await Promise.all([jobs.get(id), jobs.history(id), jobs.explain(id)]);
+  const [job, history, explanation] = await Promise.all([jobs.get(id), allItems(jobs.history(id, { limit: 1_000 })), jobs.explain(id)]);
   const visible = redact === true ? redacted(job) : job;
   const attempts = redact === true ? history.map((attempt) => ({ ...attempt, ...("output" in attempt ? { output: HIDDEN } : {}) })) : history;
   out.answer({ job: visible, history: attempts, explanation }, () => showJob(out, visible, attempts, explanation, new Date()));

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { BreakerFilter, BreakerView } from "pawl/service";
-import { parseCursor, whole } from "../flags.js";
+import { type PageFlags, pageOf, withPages } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import type { Cell } from "../table.js";
 import { fromNow } from "../text.js";
@@ -8,10 +8,8 @@ import { fromNow } from "../text.js";
 interface BreakerFlags {
   readonly tenant: string;
 }
-interface BreakerListFlags extends Omit<BreakerFilter, "state"> {
+interface BreakerListFlags extends Omit<BreakerFilter, "state">, PageFlags {
   readonly state?: string;
-  readonly limit: string;
-  readonly after?: string;
 }
 
 const VERBS = {
@@ -27,10 +25,8 @@ export function build(command: Command, act: Act): void {
     .description("those that are not simply closed, by tenant and task")
     .option("--tenant <tenant>", "of this tenant")
     .option("--task <task>", "of this task")
-    .option("--state <state>", "closed, checking, open or half_open")
-    .option("-n, --limit <count>", "of a page", "50")
-    .option("--after <tenant/task>", "the page after the one that ended so");
-  act<BreakerListFlags>(list, listBreakers);
+    .option("--state <state>", "closed, checking, open or half_open");
+  act<BreakerListFlags>(withPages(list), listBreakers);
 
   for (const verb of ["open", "close", "reset"] as const) {
     const [description, outcome] = VERBS[verb];
@@ -42,19 +38,19 @@ export function build(command: Command, act: Act): void {
   }
 }
 
-async function listBreakers({ out, pawl }: CommandSession, { tenant, task, state, limit, after }: BreakerListFlags): Promise<void> {
+async function listBreakers({ out, pawl }: CommandSession, { tenant, task, state, ...flags }: BreakerListFlags): Promise<void> {
   const filter = { ...(tenant === undefined ? {} : { tenant }), ...(task === undefined ? {} : { task }), ...(state === undefined ? {} : { state }) };
-  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after: parseCursor(after) }) };
-  // A state that is none is told by whoever knows them.
-  const { breakers, next } = await (await pawl()).breakers.list(filter as BreakerFilter, page);
-  out.answer({ breakers, ...(next === undefined ? {} : { next }) }, () => {
+  const request = pageOf(flags);
+  // The library refuses a state that does not exist.
+  const page = await (await pawl()).breakers.list(filter as BreakerFilter, request);
+  out.answer(page, () => {
     const now = new Date();
     out.table(
       ["task", "tenant", "state", "since", "tries again", "succeeded", "failed"],
-      breakers.map((breaker) => rowOf(breaker, now)),
+      page.items.map((breaker) => rowOf(breaker, now)),
     );
-    if (breakers.length === 0) out.note("no breaker has seen failures lately");
-    if (next !== undefined) out.note(`more: --after ${next.tenant}/${next.task}`);
+    if (page.items.length === 0) out.note("no breaker has seen failures lately");
+    if (page.next !== undefined) out.note(`more: --cursor ${page.next}`);
   });
 }
 

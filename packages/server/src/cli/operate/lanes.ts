@@ -5,7 +5,7 @@ export function build(command: Command, act: Act): void {
   command.option("--unserved", "only those that no live worker can run");
   act<{ readonly unserved?: true }>(command, async ({ out, pawl }, { unserved = false }) => {
     const lanes = await (await pawl()).lanes.list({ unserved });
-    out.answer({ lanes }, () => {
+    out.answer({ items: lanes }, () => {
       out.table(
         ["queue", "priority", "tenant", "task", "workers", "why not"],
         lanes.map(({ lane, workers, why = "" }) => [lane.queue, lane.priority, lane.tenant, lane.task, workers, why]),

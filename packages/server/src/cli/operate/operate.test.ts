@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
-import { schedule, task } from "pawl";
+import { type JobId, schedule, task } from "pawl";
+import { jobsCursorAfter } from "pawl/service";
 import { describe, expect, test } from "vitest";
 import { CliFixture } from "../../../../../test/support/fixtures/cli-fixture.js";
 import { EXIT } from "../exit.js";
@@ -30,7 +31,7 @@ describe("pawl dead", () => {
     await using fixture = await graveyard(3);
     const { json } = await fixture.run("dead", "--json");
     expect(json).toEqual({
-      groups: [
+      items: [
         {
           fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
           task: "flaky",
@@ -44,17 +45,17 @@ describe("pawl dead", () => {
         },
       ],
     });
-    const { fingerprint } = (json as { groups: { fingerprint: string }[] }).groups[0] as { fingerprint: string };
+    const { fingerprint } = (json as { items: { fingerprint: string }[] }).items[0] as { fingerprint: string };
     const { out, err } = await fixture.run("dead", "groups", "--task", "flaky");
     expect(out).toMatch(new RegExp(`^${fingerprint}\\t3\\t.* ago\\t.* ago\\tflaky\\tError: no user <n>\\n$`));
     expect(err).toContain(`pawl dead redrive --fingerprint ${fingerprint} --canary 5`);
-    expect((await fixture.run("dead", "list", "--fingerprint", fingerprint, "--json")).json).toMatchObject({ jobs: [{}, {}, {}] });
+    expect((await fixture.run("dead", "list", "--fingerprint", fingerprint, "--json")).json).toMatchObject({ items: [{}, {}, {}] });
     expect((await fixture.run("dead", "list", "--fingerprint", "0123456789abcdef")).out).toBe("");
     expect(await fixture.run("dead", "list", "--fingerprint", "xyz")).toMatchObject({
       exit: EXIT.usage,
       err: expect.stringContaining("--fingerprint: xyz is not a group"),
     });
-    expect((await fixture.run("dead", "groups", "--queue", "other", "--json")).json).toEqual({ groups: [] });
+    expect((await fixture.run("dead", "groups", "--queue", "other", "--json")).json).toEqual({ items: [] });
   });
 
   test("redrives a few, and leaves the rest alone when one of them dies again", async () => {
@@ -78,15 +79,22 @@ describe("pawl dead", () => {
     expect((await fixture.run("dead", "redrive")).exit).toBe(EXIT.unconfirmed);
     expect((await fixture.run("dead", "redrive", "--limit", "2", "--yes", "--json")).json).toEqual({ redriven: 2, skipped: 0 });
     const stop = new AbortController();
-    const [third] = (await fixture.pawl.dead.list({}, { limit: 1 })).jobs;
+    const [third] = (await fixture.pawl.dead.list({}, { limit: 1 })).items;
     const settled = new Promise((resolve) => fixture.pawl.on("attempt.settled", resolve));
     const stopped = fixture.runWith({ signal: stop.signal }, "dead", "redrive", "--task", "flaky", "--pace", "1/h", "--yes");
     await settled;
     stop.abort();
     const { exit, err } = await stopped;
     expect(exit).toBe(EXIT.interrupted);
-    expect(err).toMatch(new RegExp(`1 job redriven, then stopped\\n +go on: pawl dead redrive --task flaky --pace 1/h --after ${third?.id}`));
-    expect((await fixture.run("dead", "redrive", "--after", third?.id ?? "", "--yes", "--json")).json).toEqual({ redriven: 3, skipped: 0 });
+    expect(err).toMatch(
+      new RegExp(
+        `1 job redriven, then stopped\\n +go on: pawl dead redrive --task flaky --pace 1/h --cursor ${jobsCursorAfter(third?.id as JobId)}\n`,
+      ),
+    );
+    expect((await fixture.run("dead", "redrive", "--cursor", jobsCursorAfter(third?.id as JobId), "--yes", "--json")).json).toEqual({
+      redriven: 3,
+      skipped: 0,
+    });
   });
 
   test("deletes, when it may", async () => {
@@ -157,7 +165,7 @@ describe("pawl queues, tasks and tenants", () => {
     await using fixture = await CliFixture.start(options);
     await fixture.pawl.enqueue(tick, undefined, { queue: "mail" });
     expect((await fixture.run("queues", "list", "--json")).json).toMatchObject({
-      queues: [{ queue: "mail", paused: false, policy: {}, counts: { ready: 1 } }],
+      items: [{ queue: "mail", paused: false, policy: {}, counts: { ready: 1 } }],
     });
     expect((await fixture.run("queues", "pause", "mail", "other")).out).toBe("mail paused\nother paused\n");
     expect((await fixture.run("queues", "list")).out).toBe("mail\tpaused\t1\t0\t0\t0\t0\t0\t0\t\nother\tpaused\t0\t0\t0\t0\t0\t0\t0\t\n");
@@ -186,7 +194,7 @@ describe("pawl queues, tasks and tenants", () => {
     expect((await fixture.run("queues", "show", "mail")).out).toMatch(/^queue +mail\nready +1\n/);
     expect((await fixture.run("queues", "update", "mail", "--concurrency", "7")).exit).toBe(EXIT.done);
     expect((await fixture.run("queues", "show", "mail")).out).toMatch(/^concurrency +7$/m);
-    expect((await fixture.run("tasks", "list", "--json")).json).toMatchObject({ tasks: [{ task: "flaky", registered: true }, { task: "tick" }] });
+    expect((await fixture.run("tasks", "list", "--json")).json).toMatchObject({ items: [{ task: "flaky", registered: true }, { task: "tick" }] });
     expect((await fixture.run("tenants", "update", "acme", "--weight", "2.5", "--json")).json).toEqual({ tenant: "acme", policy: { weight: 2.5 } });
     expect((await fixture.run("tenants", "list")).out).toBe("acme\t\tweight 2.5\n");
   });
@@ -226,11 +234,11 @@ describe("pawl schedules", () => {
   test("are listed, previewed, paused, triggered and filled", async () => {
     await using fixture = await CliFixture.start(options);
     expect((await fixture.run("schedules", "list", "--json")).json).toMatchObject({
-      schedules: [{ name: "nightly", task: "tick", cron: "0 3 * * *", timeZone: "Europe/Berlin" }],
+      items: [{ name: "nightly", task: "tick", cron: "0 3 * * *", timeZone: "Europe/Berlin" }],
     });
     expect((await fixture.run("schedules", "list")).out).toMatch(/^nightly\tdefault\ttick\t0 3 \* \* \* Europe\/Berlin\tin .*\t\n$/);
     const { json } = await fixture.run("schedules", "preview", "nightly", "-n", "2", "--from", "2026-01-01T00:00Z", "--json");
-    expect(json).toMatchObject({ ticks: [{ at: "2026-01-01T02:00:00.000Z" }, { at: "2026-01-02T02:00:00.000Z" }] });
+    expect(json).toMatchObject({ items: [{ at: "2026-01-01T02:00:00.000Z" }, { at: "2026-01-02T02:00:00.000Z" }] });
     expect((await fixture.run("schedules", "pause", "nightly")).out).toBe("nightly paused\n");
     expect((await fixture.run("schedules", "list", "--paused")).out).toContain("paused");
     expect((await fixture.run("schedules", "resume", "nightly")).exit).toBe(EXIT.done);
@@ -254,9 +262,9 @@ describe("pawl workers, top and doctor", () => {
   test("tell who is there, and of a lane nobody serves", async () => {
     await using fixture = await CliFixture.start(options);
     await fixture.pawl.enqueue(tick);
-    expect((await fixture.run("workers", "--json")).json).toEqual({ workers: [] });
+    expect((await fixture.run("workers", "--json")).json).toEqual({ items: [] });
     const lane = { lane: { queue: "default", priority: 5, tenant: "default", task: "tick" }, workers: 0, lacks: [{ kind: "worker" }] };
-    expect((await fixture.run("lanes", "--unserved", "--json")).json).toEqual({ lanes: [{ ...lane, why: "no worker is live" }] });
+    expect((await fixture.run("lanes", "--unserved", "--json")).json).toEqual({ items: [{ ...lane, why: "no worker is live" }] });
     expect((await fixture.run("lanes")).out).toBe("default\t5\tdefault\ttick\t0\tno worker is live\n");
     const ill = await fixture.run("doctor", "--json");
     expect([ill.exit, ill.json]).toEqual([
@@ -266,7 +274,7 @@ describe("pawl workers, top and doctor", () => {
     expect((await fixture.run("doctor", "-q")).out).toMatch(
       /^! unserved: the jobs of task tick .* wait for nobody: no worker is live\n {4}costs .*\n {4}mend .*\n$/,
     );
-    const [job] = (await fixture.pawl.jobs.list()).jobs;
+    const [job] = (await fixture.pawl.jobs.list()).items;
     await fixture.pawl.jobs.cancel(job?.id ?? "");
     expect((await fixture.run("doctor", "-q")).out).toBe("");
     expect((await fixture.run("doctor")).out.match(/^✓ /gm)).toHaveLength(11);
@@ -290,16 +298,16 @@ describe("the command line", () => {
   });
 
   test.each([
-    ["jobs", "jobs"],
-    ["dead", "groups"],
-    ["queues", "queues"],
-    ["tasks", "tasks"],
-    ["tenants", "tenants"],
+    ["jobs", "items"],
+    ["dead", "items"],
+    ["queues", "items"],
+    ["tasks", "items"],
+    ["tenants", "items"],
     ["series", "series"],
-    ["schedules", "schedules"],
-    ["api-keys", "keys"],
-    ["audit", "entries"],
-    ["workers", "workers"],
+    ["schedules", "items"],
+    ["api-keys", "items"],
+    ["audit", "items"],
+    ["workers", "items"],
   ])("shows with %s alone what there is", async (noun, field) => {
     await using fixture = await CliFixture.start({ ...options, apiKeys: { pepper: "a pepper of sixteen bytes or more" } });
     expect((await fixture.run(noun, "--json")).json).toHaveProperty(field);
@@ -333,7 +341,7 @@ describe("the command line", () => {
     ],
     [["jobs", "list", "--since", "1h", "--until", "2h"], /--since: 1h is after --until 2h\n +exchange them: --since is the earlier one/],
     [["jobs", "list", "-n", "0"], /--limit: 0 is not a whole number from 1 to 1,000/],
-    [["jobs", "list", "--after", "x"], /after/],
+    [["jobs", "list", "--cursor", "x"], /cursor/],
     [["completion", "tcsh"], /Allowed choices are bash, zsh, fish/],
   ])("%j is refused, in words that help", async (argv, says) => {
     await using fixture = await CliFixture.start(options);

@@ -53,8 +53,9 @@ export function buildPolicyCommands<K extends PolicyKind>(command: Command, act:
       .alias("ls")
       .description(`all ${kind}s${kind === "tenant" ? " that are paused or have a policy" : ""}`),
     async ({ out, pawl }) => {
-      const views = await of(await pawl()).list();
-      out.answer({ [`${kind}s`]: views }, () => {
+      const page = await of(await pawl()).list();
+      const views = page.items;
+      out.answer(page, () => {
         out.table(
           headings(kind),
           views.map((view) => row(kind, view)),

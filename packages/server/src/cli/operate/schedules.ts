@@ -3,7 +3,7 @@ import type { Priority, ScheduleOptions, ScheduleView } from "pawl";
 import type { ScheduleReference } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { usage } from "../exit.js";
-import { instant, json, whole } from "../flags.js";
+import { instant, json, type PageFlags, pageOf, whole, withPages } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import { fromNow, plural, timestamp } from "../text.js";
 
@@ -24,10 +24,8 @@ export function build(command: Command, act: Act): void {
     .description("by tenant and name, with the next tick of each")
     .option("--tenant <tenant>", "of this tenant")
     .option("--paused", "those that are paused")
-    .option("--undeclared", "those that the code no longer has")
-    .option("-n, --limit <count>", "of a page", "50")
-    .option("--after <name>", "the page after the one that ended so; tenant/name for all tenants");
-  act<ScheduleListFlags>(list, listSchedules);
+    .option("--undeclared", "those that the code no longer has");
+  act<ScheduleListFlags>(withPages(list), listSchedules);
 
   const show = withTenant(command.command("show <name>").description("a schedule, and what became of its last ticks")).option(
     "--ticks <count>",
@@ -37,7 +35,10 @@ export function build(command: Command, act: Act): void {
   act<ScheduleFlags & { ticks: string }>(show, async ({ out, pawl }, flags, name) => {
     const limit = whole("--ticks", flags.ticks, 1, 1_000);
     const { schedules } = await pawl();
-    const [view, ticks] = await Promise.all([schedules.get(scheduleRef(name, flags)), schedules.ticks(scheduleRef(name, flags), { limit })]);
+    const [view, { items: ticks }] = await Promise.all([
+      schedules.get(scheduleRef(name, flags)),
+      schedules.ticks(scheduleRef(name, flags), { limit }),
+    ]);
     out.answer({ schedule: view, ticks }, () => {
       for (const [fact, value] of Object.entries(view))
         out.line(
@@ -80,8 +81,8 @@ export function build(command: Command, act: Act): void {
   act<ScheduleFlags & { count: string; from?: string }>(preview, async ({ out, pawl }, flags, name) => {
     const count = whole("--count", flags.count, 1, 1_000);
     const from = flags.from === undefined ? undefined : instant("--from", flags.from);
-    const ticks = await (await pawl()).schedules.preview(scheduleRef(name, flags), count, from);
-    out.answer({ ticks }, () =>
+    const ticks = await (await pawl()).schedules.preview(scheduleRef(name, flags), { count, ...(from === undefined ? {} : { from }) });
+    out.answer({ items: ticks }, () =>
       out.table(
         ["at", "fires", "note"],
         ticks.map(({ at, firesAt, note }) => [timestamp(at), timestamp(firesAt), note === undefined ? "" : String(note)]),
@@ -164,24 +165,22 @@ function priorityOf(text: string): Priority {
   return (/^\d+$/.test(text) ? whole("--priority", text, 0, 9) : text) as Priority;
 }
 
-interface ScheduleListFlags extends ScheduleFlags {
+interface ScheduleListFlags extends ScheduleFlags, PageFlags {
   readonly paused?: boolean;
   readonly undeclared?: boolean;
-  readonly limit: string;
-  readonly after?: string;
 }
 
-async function listSchedules({ out, pawl }: CommandSession, { tenant, paused, undeclared, limit, after }: ScheduleListFlags): Promise<void> {
-  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after: parseScheduleCursor(after, tenant) }) };
-  const { schedules, next } = await (await pawl()).schedules.list(
+async function listSchedules({ out, pawl }: CommandSession, { tenant, paused, undeclared, ...flags }: ScheduleListFlags): Promise<void> {
+  const request = pageOf(flags);
+  const page = await (await pawl()).schedules.list(
     { ...(tenant === undefined ? {} : { tenant }), ...(paused === true ? { paused } : {}), ...(undeclared === true ? { undeclared } : {}) },
-    page,
+    request,
   );
-  out.answer({ schedules, ...(next === undefined ? {} : { next }) }, () => {
+  out.answer(page, () => {
     const now = new Date();
     out.table(
       ["schedule", "tenant", "task", "when", "next", ""],
-      schedules.map((view) => [
+      page.items.map((view) => [
         view.name,
         view.tenant,
         view.task,
@@ -196,14 +195,9 @@ async function listSchedules({ out, pawl }: CommandSession, { tenant, paused, un
               : "",
       ]),
     );
-    if (schedules.length === 0) out.note("no schedules");
-    if (next !== undefined) out.note(`more: --after ${next.tenant}/${next.name}`);
+    if (page.items.length === 0) out.note("no schedules");
+    if (page.next !== undefined) out.note(`more: --cursor ${page.next}`);
   });
-}
-
-function parseScheduleCursor(after: string, tenant = "default"): { readonly tenant: string; readonly name: string } {
-  const slash = after.indexOf("/");
-  return slash === -1 ? { tenant, name: after } : { tenant: after.slice(0, slash), name: after.slice(slash + 1) };
 }
 
 function whenOf({ cron, every, at, timeZone }: ScheduleView): string {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { TargetReference, TargetView, TargetWithSecret } from "pawl/service";
 import { confirm } from "../confirm.js";
-import { parseCursor, whole } from "../flags.js";
+import { type PageFlags, pageOf, whole, withPages } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import type { Cell } from "../table.js";
 
@@ -16,14 +16,8 @@ const targetRef = (task: string | undefined, { tenant }: PushTargetFlags): Targe
 });
 
 export function build(command: Command, act: Act): void {
-  const list = command
-    .command("list")
-    .alias("ls")
-    .description("by tenant and task")
-    .option("--tenant <tenant>", "of this tenant")
-    .option("-n, --limit <count>", "of a page", "50")
-    .option("--after <task>", "the page after the one that ended so; tenant/task for all tenants");
-  act<PushTargetFlags & { limit: string; after?: string }>(list, listTargets);
+  const list = command.command("list").alias("ls").description("by tenant and task").option("--tenant <tenant>", "of this tenant");
+  act<PushTargetFlags & PageFlags>(withPages(list), listTargets);
 
   const put = withTenant(command.command("put <task> <url>").description("deliver its jobs there; the secret of a new one is shown this once"))
     .option("--concurrency <count>", "deliveries at a time, of each process (10)")
@@ -58,16 +52,13 @@ export function build(command: Command, act: Act): void {
   });
 }
 
-async function listTargets(
-  { out, pawl }: CommandSession,
-  { tenant, limit, after }: PushTargetFlags & { limit: string; after?: string },
-): Promise<void> {
-  const page = { limit: whole("--limit", limit, 1, 1_000), ...(after === undefined ? {} : { after: parseCursor(after, tenant) }) };
-  const { targets, next } = await (await pawl()).targets.list(tenant === undefined ? {} : { tenant }, page);
-  out.answer({ targets, ...(next === undefined ? {} : { next }) }, () => {
-    out.table(["task", "tenant", "url", "at a time", "timeout", ""], targets.map(rowOf));
-    if (targets.length === 0) out.note("no targets");
-    if (next !== undefined) out.note(`more: --after ${next.tenant}/${next.task}`);
+async function listTargets({ out, pawl }: CommandSession, { tenant, ...flags }: PushTargetFlags & PageFlags): Promise<void> {
+  const request = pageOf(flags);
+  const page = await (await pawl()).targets.list(tenant === undefined ? {} : { tenant }, request);
+  out.answer(page, () => {
+    out.table(["task", "tenant", "url", "at a time", "timeout", ""], page.items.map(rowOf));
+    if (page.items.length === 0) out.note("no targets");
+    if (page.next !== undefined) out.note(`more: --cursor ${page.next}`);
   });
 }
 

@@ -8,7 +8,7 @@ export function build(command: Command, act: Act): void {
     command.command("list").alias("ls").description("the workers that gave a sign of life in the last 45 s, in all processes"),
     async ({ out, pawl }) => {
       const workers = await (await pawl()).workers.list();
-      out.answer({ workers }, () => {
+      out.answer({ items: workers }, () => {
         const now = new Date();
         out.table(
           ["worker", "since", "slots in use", "oldest", "version", "queues", "capabilities", "tasks"],

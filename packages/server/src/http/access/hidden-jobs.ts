@@ -1,5 +1,5 @@
-import { type Explanation, type Failure, isPawlError, type JobView, type Pawl, type PawlError } from "pawl";
-import { type DeadGroupView, type Grant, type Jobs, pawlError, permit, type Reason, reasonInWords, serviceOf, type TickView } from "pawl/service";
+import { type AttemptView, type Explanation, type Failure, isPawlError, type JobView, type Page, type Pawl, type PawlError } from "pawl";
+import { type DeadGroupView, type Grant, pawlError, permit, type Reason, reasonInWords, serviceOf, type TickView } from "pawl/service";
 import type { EnqueuedAnswer } from "../contract/jobs/job-answer.js";
 import type { BatchItem } from "../contract/jobs/jobs.js";
 import type { AnyRoute } from "../contract/route.js";
@@ -119,14 +119,14 @@ function hideInJob(job: JobView, isVisible: IsVisible): JobView {
   };
 }
 
-function hideInJobs(page: Awaited<ReturnType<Jobs["list"]>>, isVisible: IsVisible): Awaited<ReturnType<Jobs["list"]>> {
-  return { ...page, jobs: page.jobs.map((job) => hideInJob(job, isVisible)) };
+function hideInJobs(page: Page<JobView>, isVisible: IsVisible): Page<JobView> {
+  return { ...page, items: page.items.map((job) => hideInJob(job, isVisible)) };
 }
 
-function hideInHistory(page: Awaited<ReturnType<Jobs["historyPage"]>>, isVisible: IsVisible): Awaited<ReturnType<Jobs["historyPage"]>> {
+function hideInHistory(page: Page<AttemptView>, isVisible: IsVisible): Page<AttemptView> {
   return {
     ...page,
-    attempts: page.attempts.map((attempt) =>
+    items: page.items.map((attempt) =>
       attempt.failure === undefined ? attempt : { ...attempt, failure: hideInFailure(attempt.failure, isVisible) },
     ),
   };
@@ -175,9 +175,10 @@ function hideInReason(reason: Reason, isVisible: IsVisible): Reason {
   }
 }
 
-function hideInGroups({ groups }: { readonly groups: readonly DeadGroupView[] }, isVisible: IsVisible) {
+function hideInGroups(page: Page<DeadGroupView>, isVisible: IsVisible) {
   return {
-    groups: groups.map((group) => ({
+    ...page,
+    items: page.items.map((group) => ({
       ...hideInFailure(group as DeadGroupView & Pick<Failure, "kind">, isVisible),
       sample: hideInJob(group.sample, isVisible),
     })),
@@ -185,9 +186,10 @@ function hideInGroups({ groups }: { readonly groups: readonly DeadGroupView[] },
 }
 
 /** A schedule may have been for another task before. */
-function hideInTicks({ ticks }: { readonly ticks: readonly TickView[] }, isVisible: IsVisible) {
+function hideInTicks(page: Page<TickView>, isVisible: IsVisible) {
   return {
-    ticks: ticks.map((tick) => {
+    ...page,
+    items: page.items.map((tick) => {
       if (!("job" in tick) || isVisible(tick.job)) return tick;
       const { job: _, ...rest } = tick;
       return rest;

@@ -1,3 +1,4 @@
+import type { Page } from "pawl";
 import Type, { type TProperties, type TSchema } from "typebox";
 
 /** What routes share: names, times, durations, pages. */
@@ -47,3 +48,13 @@ export const Time = Type.String({ format: "date-time" });
 export const Anything = as<unknown>({ description: "any JSON" });
 
 export const Limit = Type.Integer({ minimum: 1, maximum: 1_000, description: "how many on a page; 50 unless set" });
+
+/** What every list is asked with. */
+export const PAGE = { limit: optional(Limit), cursor: optional(text(4_096, "the `next` of the page before; left out: the first page")) };
+
+/** What every list answers. Without `next` it ends here. */
+export const pageOf = <T>(item: TSchema) =>
+  openObject<Page<T>>({
+    items: list(item),
+    next: optional(Type.String({ description: "the `cursor` of the following page; left out: there is none" })),
+  });

@@ -2,7 +2,7 @@ import type { Duration, Pawl } from "pawl";
 import { type ApiKeys, type Grant, serviceOf } from "pawl/service";
 import type { Principal } from "../access/principal.js";
 import { createKey, getKey, listKeys, revokeKey, rotateKey } from "../contract/access/api-keys.js";
-import { on } from "../handler.js";
+import { filterAndPage, on } from "../handler.js";
 
 /** The keys a caller may see and make: those of its tenant, or all. */
 function keysOf({ pawl, principal }: { readonly pawl: Pawl; readonly principal: Principal }, requested?: string): ApiKeys {
@@ -20,8 +20,8 @@ export const keys = [
     });
   }),
   on(listKeys, (call) => {
-    const { tenant, limit, after } = call.query;
-    return keysOf(call, tenant).list({ ...(limit === undefined ? {} : { limit }), ...(after === undefined ? {} : { after }) });
+    const [{ tenant }, page] = filterAndPage(call.query);
+    return keysOf(call, tenant).list({}, page);
   }),
   on(getKey, (call) => keysOf(call).get(call.params.key)),
   on(rotateKey, (call) => {

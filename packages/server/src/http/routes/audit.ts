@@ -1,15 +1,13 @@
 import { type AnchoredHead, serviceOf } from "pawl/service";
 import { listAudit, verifyAudit } from "../contract/access/audit.js";
 import type { BodyOf } from "../contract/route.js";
-import { on } from "../handler.js";
+import { filterAndPage, on } from "../handler.js";
 
 export const audit = [
-  on(listAudit, ({ pawl, principal, query: { tenant, limit, before, ...filter } }) =>
-    serviceOf(pawl).audit.list(
-      { ...filter, tenant: principal.tenant ?? tenant },
-      { ...(limit === undefined ? {} : { limit }), ...(before === undefined ? {} : { before }) },
-    ),
-  ),
+  on(listAudit, ({ pawl, principal, query }) => {
+    const [{ tenant, ...filter }, page] = filterAndPage(query);
+    return serviceOf(pawl).audit.list({ ...filter, tenant: principal.tenant ?? tenant }, page);
+  }),
   on(verifyAudit, ({ pawl, body }) => serviceOf(pawl).audit.verify({ anchors: anchoredHeadsOf(body?.anchors ?? []) })),
 ];
 

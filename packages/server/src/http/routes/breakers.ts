@@ -1,6 +1,6 @@
 import type { BreakerView } from "pawl/service";
 import { closeBreaker, getBreaker, listBreakers, openBreaker, resetBreaker } from "../contract/operate/breakers.js";
-import { on, type RouteCall, tenantOf } from "../handler.js";
+import { filterAndPage, on, type RouteCall, tenantOf } from "../handler.js";
 
 function refOf({ params, query, principal }: Pick<RouteCall<typeof getBreaker>, "params" | "query" | "principal">) {
   return { task: params.task, tenant: tenantOf(principal, query.tenant) };
@@ -12,15 +12,10 @@ function quietBreaker(ref: ReturnType<typeof refOf>): BreakerView {
 }
 
 export const breakers = [
-  on(listBreakers, ({ query: { limit, after, afterTenant, ...filter }, pawl, principal }) =>
-    pawl.breakers.list(
-      { ...filter, ...(principal.tenant === undefined ? {} : { tenant: principal.tenant }) },
-      {
-        ...(limit === undefined ? {} : { limit }),
-        ...(after === undefined ? {} : { after: { task: after, tenant: tenantOf(principal, afterTenant) } }),
-      },
-    ),
-  ),
+  on(listBreakers, ({ query, pawl, principal }) => {
+    const [filter, page] = filterAndPage(query);
+    return pawl.breakers.list({ ...filter, ...(principal.tenant === undefined ? {} : { tenant: principal.tenant }) }, page);
+  }),
   on(getBreaker, async (call) => (await call.pawl.breakers.get(refOf(call))) ?? quietBreaker(refOf(call))),
   on(openBreaker, (call) => call.pawl.breakers.open(refOf(call))),
   on(closeBreaker, (call) => call.pawl.breakers.close(refOf(call))),

@@ -1,7 +1,7 @@
 import { isPawlError } from "pawl";
 import type { BulkReport } from "pawl/service";
 import { type BulkAnswer, countDead, deadGroups, deleteDead, listDead, redriveDead } from "../contract/jobs/dead.js";
-import { on } from "../handler.js";
+import { filterAndPage, on } from "../handler.js";
 
 const MAX_JOBS = 1_000;
 
@@ -10,13 +10,9 @@ function reportOf({ failures, ...report }: BulkReport): BulkAnswer {
 }
 
 export const dead = [
-  on(listDead, ({ query: { limit, after, ...filter }, scheduler }) =>
-    scheduler.dead.list(filter, { ...(limit === undefined ? {} : { limit }), ...(after === undefined ? {} : { after }) }),
-  ),
+  on(listDead, ({ query, scheduler }) => scheduler.dead.list(...filterAndPage(query))),
   on(countDead, async ({ query, scheduler }) => ({ count: await scheduler.dead.count(query) })),
-  on(deadGroups, async ({ query: { limit, ...filter }, scheduler }) => ({
-    groups: await scheduler.dead.groups(filter, limit === undefined ? {} : { limit }),
-  })),
+  on(deadGroups, ({ query, scheduler }) => scheduler.dead.groups(...filterAndPage(query))),
   on(redriveDead, async ({ body: { filter, limit = MAX_JOBS, every }, scheduler }) =>
     reportOf(await scheduler.dead.redrive(filter, { limit, ...(every === undefined ? {} : { every }) })),
   ),

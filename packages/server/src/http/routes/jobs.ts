@@ -17,7 +17,7 @@ import {
   rerunJob,
   resumeJob,
 } from "../contract/jobs/jobs.js";
-import { isStillAllowed, on, type RouteCall, StatusAnswer } from "../handler.js";
+import { filterAndPage, isStillAllowed, on, type RouteCall, StatusAnswer } from "../handler.js";
 
 export function enqueuedAnswer({ id, task, enqueued, replaced }: Job): EnqueuedAnswer {
   return { id, task, enqueued, ...(replaced === undefined ? {} : { replaced }) };
@@ -85,11 +85,9 @@ export const jobs = [
     if (!(await isStillAllowed(arrivedAt, call))) throw pawlError("unauthenticated");
     return job;
   }),
-  on(listJobs, ({ query: { limit, after, ...filter }, scheduler }) =>
-    scheduler.jobs.list(filter, { ...(limit === undefined ? {} : { limit }), ...(after === undefined ? {} : { after }) }),
-  ),
-  on(jobHistory, ({ params, query, scheduler }) => scheduler.jobs.historyPage(params.job, query)),
-  on(jobLogs, ({ params, query, scheduler }) => scheduler.jobs.logPage(params.job, query)),
+  on(listJobs, ({ query, scheduler }) => scheduler.jobs.list(...filterAndPage(query))),
+  on(jobHistory, ({ params, query, scheduler }) => scheduler.jobs.history(params.job, query)),
+  on(jobLogs, ({ params, query, scheduler }) => scheduler.jobs.logs(params.job, query)),
   on(explainJob, ({ params, scheduler }) => scheduler.jobs.explain(params.job)),
   on(cancelJob, async ({ params, body, scheduler }) => changeAnswer(await scheduler.jobs.cancel(params.job, body.reason))),
   on(pauseJob, async ({ params, scheduler }) => changeAnswer(await scheduler.jobs.pause(params.job))),

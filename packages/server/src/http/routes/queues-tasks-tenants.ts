@@ -3,7 +3,7 @@ import { on } from "../handler.js";
 
 /** Queues, tasks and tenants alike: each is written out, so that its types are its own. */
 export const queuesTasksTenants = [
-  on(queues.list, async ({ pawl }) => ({ queues: await pawl.queues.list() })),
+  on(queues.list, ({ pawl }) => pawl.queues.list()),
   on(queues.get, ({ pawl, params }) => pawl.queues.get(params.queue)),
   on(queues.update, ({ pawl, params, body }) => pawl.queues.update(params.queue, body)),
   on(queues.pause, async ({ pawl, params }) => {
@@ -12,7 +12,7 @@ export const queuesTasksTenants = [
   on(queues.resume, async ({ pawl, params }) => {
     await pawl.queues.resume(params.queue);
   }),
-  on(tasks.list, async ({ pawl }) => ({ tasks: await pawl.tasks.list() })),
+  on(tasks.list, ({ pawl }) => pawl.tasks.list()),
   on(tasks.get, ({ pawl, params }) => pawl.tasks.get(params.task)),
   on(tasks.update, ({ pawl, params, body }) => pawl.tasks.update(params.task, body)),
   on(tasks.pause, async ({ pawl, params }) => {
@@ -24,7 +24,7 @@ export const queuesTasksTenants = [
   on(tasks.put, async ({ pawl, params, body }) => {
     await pawl.tasks.put(params.task, body);
   }),
-  on(tenants.list, async ({ pawl }) => ({ tenants: await pawl.tenants.list() })),
+  on(tenants.list, ({ pawl }) => pawl.tenants.list()),
   on(tenants.get, ({ pawl, params }) => pawl.tenants.get(params.tenant)),
   on(tenants.update, ({ pawl, params, body }) => pawl.tenants.update(params.tenant, body)),
   on(tenants.pause, async ({ pawl, params }) => {

@@ -13,7 +13,7 @@ import {
   triggerSchedule,
   updateSchedule,
 } from "../contract/jobs/schedules.js";
-import { on, type RouteCall, StatusAnswer, tenantOf } from "../handler.js";
+import { filterAndPage, on, type RouteCall, StatusAnswer, tenantOf } from "../handler.js";
 import { enqueuedAnswer } from "./jobs.js";
 
 type ScheduleCall = Pick<RouteCall<typeof getSchedule>, "params" | "query" | "principal">;
@@ -29,12 +29,7 @@ export const schedules = [
   }),
   on(updateSchedule, async (call) => ({ result: await call.scheduler.schedules.update(refOf(call), call.body as ScheduleChanges) })),
   on(getSchedule, (call) => call.scheduler.schedules.get(refOf(call))),
-  on(listSchedules, ({ query: { limit, after, afterTenant, ...filter }, scheduler, principal }) =>
-    scheduler.schedules.list(filter, {
-      ...(limit === undefined ? {} : { limit }),
-      ...(after === undefined ? {} : { after: { name: after, tenant: tenantOf(principal, afterTenant) } }),
-    }),
-  ),
+  on(listSchedules, ({ query, scheduler }) => scheduler.schedules.list(...filterAndPage(query))),
   on(pauseSchedule, async (call) => {
     await call.scheduler.schedules.pause(refOf(call));
   }),
@@ -49,10 +44,13 @@ export const schedules = [
     return enqueuedAnswer(await call.scheduler.schedules.trigger(refOf(call), { ...keyed, ...call.body }));
   }),
   on(backfillSchedule, (call) => call.scheduler.schedules.backfill(refOf(call), call.body)),
-  on(previewSchedule, async (call) => ({ ticks: await call.scheduler.schedules.preview(refOf(call), call.query.count, call.query.from) })),
-  on(scheduleTicks, async (call) => {
-    const { limit, before } = call.query;
-    const page = { ...(limit === undefined ? {} : { limit }), ...(before === undefined ? {} : { before }) };
-    return { ticks: await call.scheduler.schedules.ticks(refOf(call), page) };
+  on(previewSchedule, async (call) => {
+    const { count, from } = call.query;
+    const how = { ...(count === undefined ? {} : { count }), ...(from === undefined ? {} : { from }) };
+    return { items: await call.scheduler.schedules.preview(refOf(call), how) };
+  }),
+  on(scheduleTicks, (call) => {
+    const [, page] = filterAndPage(call.query);
+    return call.scheduler.schedules.ticks(refOf(call), page);
   }),
 ];

@@ -1,7 +1,7 @@
 import type { Duration } from "pawl";
 import type { TargetOptions } from "pawl/service";
 import { deleteTarget, getTarget, listTargets, putTarget, rotateTarget } from "../contract/jobs/targets.js";
-import { on, type RouteCall, StatusAnswer, tenantOf } from "../handler.js";
+import { filterAndPage, on, type RouteCall, StatusAnswer, tenantOf } from "../handler.js";
 
 type TargetCall = Pick<RouteCall<typeof getTarget>, "params" | "query" | "principal">;
 
@@ -14,12 +14,7 @@ export const targets = [
     const shown = await scheduler.targets.put(params.task, body as TargetOptions);
     return shown.secret === undefined ? shown : new StatusAnswer(201, shown);
   }),
-  on(listTargets, ({ query: { limit, after, afterTenant, ...filter }, scheduler, principal }) =>
-    scheduler.targets.list(filter, {
-      ...(limit === undefined ? {} : { limit }),
-      ...(after === undefined ? {} : { after: { task: after, tenant: tenantOf(principal, afterTenant) } }),
-    }),
-  ),
+  on(listTargets, ({ query, scheduler }) => scheduler.targets.list(...filterAndPage(query))),
   on(getTarget, (call) => call.scheduler.targets.get(refOf(call))),
   on(rotateTarget, (call) => {
     const keepOldFor = call.body?.keepOldFor;

@@ -81,19 +81,19 @@ async function carryOut(
 ): Promise<BulkResult> {
   const counts = { done: 0, skipped: 0, failed: 0 };
   const act = actor(scheduler.jobs, verb, every);
-  let after: string | undefined;
+  let cursor: string | undefined;
   do {
     const pageFilter = verb === "redrive" ? { ...filter, state: "dead" as const } : filter;
-    const page = await scheduler.jobs.list(pageFilter, { limit: PAGE_SIZE, ...(after === undefined ? {} : { after }) });
+    const page = await scheduler.jobs.list(pageFilter, { limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
     const left = Math.max(0, limit - counts.done);
-    const jobs = page.jobs.filter((job) => !job.task.startsWith("pawl.")).slice(0, left);
+    const jobs = page.items.filter((job) => !job.task.startsWith("pawl.")).slice(0, left);
     for (let at = 0; at < jobs.length; at += MAX_CONCURRENT) {
       ctx.signal.throwIfAborted();
       await Promise.all(jobs.slice(at, at + MAX_CONCURRENT).map((job) => count(counts, () => act(job))));
     }
     ctx.progress({ ...counts });
-    after = page.next;
-  } while (after !== undefined && counts.done < limit);
+    cursor = page.next;
+  } while (cursor !== undefined && counts.done < limit);
   return counts;
 }
 

@@ -1,6 +1,6 @@
 import type { ReadStream, WriteStream } from "node:tty";
 import type { Pawl } from "pawl";
-import type { QueueView } from "pawl/service";
+import { allItems, type QueueView } from "pawl/service";
 import { messageOf } from "../../text/error-message.js";
 import { keysOf } from "../keys.js";
 import { paintOn } from "../painter.js";
@@ -85,7 +85,7 @@ export class TopBoard {
     const { view, job, jobs } = this.#state;
     try {
       const info = this.#data.info ?? (await pawl.info());
-      const queues = await pawl.queues.list();
+      const { items: queues } = await pawl.queues.list();
       const at = performance.now();
       const rates = this.#lastCounts === undefined ? new Map() : ratesBetween(this.#lastCounts.queues, queues, at - this.#lastCounts.at);
       this.#lastCounts = { queues, at };
@@ -111,12 +111,17 @@ export class TopBoard {
       ...(task === undefined ? {} : { task }),
       ...(tenant === undefined ? {} : { tenant }),
     };
-    return (await this.pawl.jobs.list(filter, { limit: PAGE_SIZE })).jobs;
+    return (await this.pawl.jobs.list(filter, { limit: PAGE_SIZE })).items;
   }
 
   async #job(id: string) {
     const { jobs } = this.pawl;
-    const [job, history, logs, explanation] = await Promise.all([jobs.get(id), jobs.history(id), jobs.logs(id), jobs.explain(id)]);
+    const [job, history, logs, explanation] = await Promise.all([
+      jobs.get(id),
+      allItems(jobs.history(id, { limit: 1_000 })),
+      allItems(jobs.logs(id, { limit: 1_000 })),
+      jobs.explain(id),
+    ]);
     return { job, history, logs, explanation };
   }
 

@@ -2,7 +2,7 @@ import { type ApiKeyView, type ApiKeyWithSecret, BOUNDS, ROLES } from "pawl/serv
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
-import { as, closedObject, Duration, Limit, list, openObject, optional, TenantName, Time, text } from "../schemas.js";
+import { as, closedObject, Duration, list, openObject, optional, PAGE, pageOf, TenantName, Time, text } from "../schemas.js";
 
 const READ: Policy = { action: "apiKeys.read", scope: "tenant" };
 const WRITE: Policy = { action: "apiKeys.write", scope: "tenant" };
@@ -56,12 +56,9 @@ export const listKeys = route({
   path: "/v1/api-keys",
   summary: "Keys, newest first, without their secrets",
   policy: READ,
-  query: closedObject({ tenant: optional(TenantName), limit: optional(Limit), after: optional(KeyId) }),
+  query: closedObject({ tenant: optional(TenantName), ...PAGE }),
   status: 200,
-  answer: {
-    means: "A page of keys.",
-    body: openObject<{ readonly keys: readonly ApiKeyView[]; readonly next?: string }>({ keys: list(KeySchema), next: optional(Type.String()) }),
-  },
+  answer: { means: "A page of keys.", body: pageOf<ApiKeyView>(KeySchema) },
 });
 export const getKey = route({
   id: "apiKeys.get",

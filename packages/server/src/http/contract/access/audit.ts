@@ -1,7 +1,7 @@
 import { AUDIT_OUTCOMES, type AuditReport, type AuditView } from "pawl/service";
 import Type from "typebox";
 import { route } from "../route.js";
-import { as, closedObject, Instant, Limit, list, openObject, optional, TenantName, Time, text } from "../schemas.js";
+import { as, closedObject, Instant, list, openObject, optional, PAGE, pageOf, TenantName, Time, text } from "../schemas.js";
 
 const Outcome = as<(typeof AUDIT_OUTCOMES)[number]>({ enum: [...AUDIT_OUTCOMES] });
 const AuditEntry = openObject<AuditView>({
@@ -35,17 +35,10 @@ export const listAudit = route({
     subject: optional(text(600, "of what, such as job:…")),
     since: optional(Instant),
     until: optional(Instant),
-    limit: optional(Limit),
-    before: optional(Type.Integer({ minimum: 1, description: "the `next` of the page before" })),
+    ...PAGE,
   }),
   status: 200,
-  answer: {
-    means: "A page of entries.",
-    body: openObject<{ readonly entries: readonly AuditView[]; readonly next?: number }>({
-      entries: list(AuditEntry),
-      next: optional(Type.Integer()),
-    }),
-  },
+  answer: { means: "A page of entries.", body: pageOf<AuditView>(AuditEntry) },
 });
 
 export const verifyAudit = route({

@@ -2,9 +2,9 @@ import type { BulkReport, DeadGroupView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
-import { closedObject, Duration, list, openObject, optional, Time } from "../schemas.js";
+import { closedObject, Duration, list, openObject, optional, PAGE, pageOf, Time } from "../schemas.js";
 import { Job, JobsPage } from "./job-answer.js";
-import { FILTER, PAGE } from "./jobs.js";
+import { FILTER } from "./jobs.js";
 
 const READ: Policy = { action: "jobs.read", scope: "tenant" };
 const CONTROL: Policy = { action: "jobs.control", scope: "tenant" };
@@ -51,25 +51,23 @@ export const deadGroups = route({
   summary: "Dead jobs by what they died of, the largest group first",
   description: "A group is one task and class of failure, and a message that differs in numbers, ids and quoted parts only.",
   policy: READ,
-  query: closedObject({ queue: FILTER.queue, task: FILTER.task, failure: FILTER.failure, tenant: FILTER.tenant, limit: PAGE.limit }),
+  query: closedObject({ queue: FILTER.queue, task: FILTER.task, failure: FILTER.failure, tenant: FILTER.tenant, ...PAGE }),
   status: 200,
   answer: {
     means: "The groups. A `fingerprint` is a filter of the other operations.",
-    body: openObject<{ groups: readonly DeadGroupView[] }>({
-      groups: list(
-        Type.Object({
-          fingerprint: Type.String(),
-          task: Type.String(),
-          kind: Type.String(),
-          name: Type.String(),
-          message: Type.String(),
-          count: Type.Integer(),
-          firstSeen: Time,
-          lastSeen: Time,
-          sample: Job,
-        }),
-      ),
-    }),
+    body: pageOf<DeadGroupView>(
+      Type.Object({
+        fingerprint: Type.String(),
+        task: Type.String(),
+        kind: Type.String(),
+        name: Type.String(),
+        message: Type.String(),
+        count: Type.Integer(),
+        firstSeen: Time,
+        lastSeen: Time,
+        sample: Job,
+      }),
+    ),
   },
 });
 

@@ -1,7 +1,7 @@
 import { type AttemptView, type Explanation, JOB_STATES, type JobView } from "pawl";
 import type { JobChange, LogView } from "pawl/service";
 import Type from "typebox";
-import { Anything, as, JobId, list, openObject, optional, Time } from "../schemas.js";
+import { Anything, as, JobId, list, openObject, optional, pageOf, Time } from "../schemas.js";
 
 export const State = as<JobView["state"]>({ enum: JOB_STATES });
 const Text = Type.String();
@@ -56,34 +56,24 @@ export const Job = openObject<JobView>(
   "A job. Durations are ms.",
 );
 
-export const JobsPage = openObject<{ readonly jobs: readonly JobView[]; readonly next?: JobView["id"] }>(
-  { jobs: list(Job), next: optional(JobId) },
-  "`next` is the `after` of the following page.",
-);
+export const JobsPage = pageOf<JobView>(Job);
 export const Change = openObject<JobChange>(
   { from: State, to: Text },
   "From which state to which. They are equal where a worker holds the job and was asked to see to it.",
 );
-const Next = optional(Count);
-export const History = openObject<{ readonly attempts: readonly AttemptView[]; readonly next?: number }>({
-  next: Next,
-  attempts: list(
-    Type.Object({
-      outcome: Text,
-      worker: optional(Text),
-      startedAt: Time,
-      finishedAt: Time,
-      duration: Type.Number(),
-      output: optional(Anything),
-      failure: optional(FailureShape),
-      next: State,
-    }),
-  ),
-});
-export const Logs = openObject<{ readonly lines: readonly LogView[]; readonly next?: number }>({
-  next: Next,
-  lines: list(Type.Object({ at: Time, level: Text, message: Text, data: optional(Anything) })),
-});
+export const History = pageOf<AttemptView>(
+  Type.Object({
+    outcome: Text,
+    worker: optional(Text),
+    startedAt: Time,
+    finishedAt: Time,
+    duration: Type.Number(),
+    output: optional(Anything),
+    failure: optional(FailureShape),
+    next: State,
+  }),
+);
+export const Logs = pageOf<LogView>(Type.Object({ at: Time, level: Text, message: Text, data: optional(Anything) }));
 export const Explained = openObject<Explanation>({
   job: JobId,
   state: State,

@@ -4,7 +4,7 @@ import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { type ProblemDetails, ProblemShape } from "../problem.js";
 import { route } from "../route.js";
-import { Anything, as, closedObject, Duration, JobId, Limit, list, openObject, optional, QueueName, TaskName, TenantName, text } from "../schemas.js";
+import { Anything, as, closedObject, Duration, JobId, list, openObject, optional, PAGE, QueueName, TaskName, TenantName, text } from "../schemas.js";
 import { Change, Enqueued, EnqueuedAndWaited, type EnqueuedAnswer, Explained, History, Job, JobsPage, Logs, State } from "./job-answer.js";
 import { ENQUEUE_OPTIONS, NewJob } from "./job-body.js";
 
@@ -30,12 +30,6 @@ export const FILTER = {
   tenant: optional(TenantName),
 };
 const JOBS_FILTER = { state: optional(as<StateName>({ ...State })), ...FILTER };
-export const PAGE = { limit: optional(Limit), after: optional(JobId) };
-const PART_PAGE = {
-  limit: optional(Limit),
-  after: optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: "how many came before: the `next` of the last answer" })),
-};
-
 /** ms, of a request that waits */
 export const MAX_WAIT_MS = 60_000;
 const Wait = as<number | string>({ ...Duration, description: "how long to wait until the job is finished: ms, or a text such as 10s; 60 s at most" });
@@ -128,7 +122,7 @@ export const jobHistory = route({
   summary: "Its attempts, and what people did to it, oldest first",
   policy: READ,
   params: oneJob,
-  query: closedObject(PART_PAGE),
+  query: closedObject(PAGE),
   status: 200,
   answer: { means: "The history.", body: History },
 });
@@ -140,7 +134,7 @@ export const jobLogs = route({
   summary: "The lines its handler logged",
   policy: READ,
   params: oneJob,
-  query: closedObject(PART_PAGE),
+  query: closedObject(PAGE),
   status: 200,
   answer: { means: "The lines, oldest first.", body: Logs },
 });

@@ -9,10 +9,11 @@ import {
   closedObject,
   Duration,
   Instant,
-  Limit,
   list,
   openObject,
   optional,
+  PAGE,
+  pageOf,
   ScheduleName,
   TaskName,
   TenantName,
@@ -130,18 +131,10 @@ export const listSchedules = route({
     tenant: optional(TenantName),
     undeclared: optional(Type.Boolean({ description: "the code that declared it no longer has it" })),
     paused: optional(Type.Boolean()),
-    limit: optional(Limit),
-    after: optional(ScheduleName),
-    afterTenant: optional(TenantName),
+    ...PAGE,
   }),
   status: 200,
-  answer: {
-    means: "A page of schedules. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<{ readonly schedules: readonly ScheduleView[]; readonly next?: { readonly tenant: string; readonly name: string } }>({
-      schedules: list(Schedule),
-      next: optional(Type.Object({ tenant: Type.String(), name: Type.String() })),
-    }),
-  },
+  answer: { means: "A page of schedules.", body: pageOf<ScheduleView>(Schedule) },
 });
 
 const act = (verb: "pause" | "resume", summary: string) =>
@@ -210,10 +203,7 @@ export const previewSchedule = route({
     from: optional(text(64, "ISO 8601")),
   }),
   status: 200,
-  answer: {
-    means: "The ticks.",
-    body: openObject<{ ticks: readonly PreviewedTick[] }>({ ticks: list(Type.Object({ at: Time, firesAt: Time, note: optional(Anything) })) }),
-  },
+  answer: { means: "The ticks.", body: pageOf<PreviewedTick>(Type.Object({ at: Time, firesAt: Time, note: optional(Anything) })) },
 });
 export const scheduleTicks = route({
   id: "schedules.ticks",
@@ -222,7 +212,7 @@ export const scheduleTicks = route({
   summary: "What became of its ticks, newest first",
   policy: READ,
   params: one,
-  query: closedObject({ tenant: optional(TenantName), limit: optional(Limit), before: optional(text(64, "ISO 8601")) }),
+  query: closedObject({ tenant: optional(TenantName), ...PAGE }),
   status: 200,
-  answer: { means: "The ticks.", body: openObject<{ ticks: readonly TickView[] }>({ ticks: list(Type.Object({ kind: Type.String() })) }) },
+  answer: { means: "The ticks.", body: pageOf<TickView>(Type.Object({ kind: Type.String() })) },
 });

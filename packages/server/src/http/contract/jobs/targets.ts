@@ -2,7 +2,7 @@ import { BOUNDS, type TargetView, type TargetWithSecret } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
-import { closedObject, Duration, Limit, list, openObject, optional, TaskName, TenantName, Time, text } from "../schemas.js";
+import { closedObject, Duration, openObject, optional, PAGE, pageOf, TaskName, TenantName, Time, text } from "../schemas.js";
 
 const READ: Policy = { action: "targets.read", scope: "tenant" };
 const WRITE: Policy = { action: "targets.write", scope: "tenant" };
@@ -54,15 +54,9 @@ export const listTargets = route({
   path: "/v1/targets",
   summary: "Targets, by tenant and task, without their secrets",
   policy: READ,
-  query: closedObject({ tenant: optional(TenantName), limit: optional(Limit), after: optional(TaskName), afterTenant: optional(TenantName) }),
+  query: closedObject({ tenant: optional(TenantName), ...PAGE }),
   status: 200,
-  answer: {
-    means: "A page of targets. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<{ readonly targets: readonly TargetView[]; readonly next?: { readonly tenant: string; readonly task: string } }>({
-      targets: list(TargetSchema),
-      next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })),
-    }),
-  },
+  answer: { means: "A page of targets.", body: pageOf<TargetView>(TargetSchema) },
 });
 export const getTarget = route({
   id: "targets.get",

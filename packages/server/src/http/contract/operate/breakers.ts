@@ -2,7 +2,7 @@ import type { BreakerState, BreakerView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
-import { as, closedObject, Limit, list, openObject, optional, TaskName, TenantName, Time } from "../schemas.js";
+import { as, closedObject, openObject, optional, PAGE, pageOf, TaskName, TenantName, Time } from "../schemas.js";
 
 const READ: Policy = { action: "breakers.read", scope: "tenant" };
 const WRITE: Policy = { action: "breakers.write", scope: "tenant" };
@@ -30,18 +30,10 @@ export const listBreakers = route({
     tenant: optional(TenantName),
     task: optional(TaskName),
     state: optional(State),
-    limit: optional(Limit),
-    after: optional(TaskName),
-    afterTenant: optional(TenantName),
+    ...PAGE,
   }),
   status: 200,
-  answer: {
-    means: "A page of breakers. `next` is where the following one begins: `after` and `afterTenant`.",
-    body: openObject<{ readonly breakers: readonly BreakerView[]; readonly next?: { readonly tenant: string; readonly task: string } }>({
-      breakers: list(Breaker),
-      next: optional(Type.Object({ tenant: Type.String(), task: Type.String() })),
-    }),
-  },
+  answer: { means: "A page of breakers.", body: pageOf<BreakerView>(Breaker) },
 });
 
 export const getBreaker = route({

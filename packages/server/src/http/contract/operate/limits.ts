@@ -1,17 +1,18 @@
 import type { LimitView } from "pawl/service";
 import Type from "typebox";
 import { route } from "../route.js";
-import { as, closedObject, Limit, list, openObject, optional, TenantName, Time, text } from "../schemas.js";
+import { as, closedObject, openObject, optional, PAGE, pageOf, TenantName, Time, text } from "../schemas.js";
 
 const LimitName = text(128, "the name of a limit");
 const LimitKey = text(256, "a key of a limit");
 
 const REASONS = ["concurrency", "serial", "rate", "key_paused"] satisfies LimitView["next"]["for"][];
-const Ref = { tenant: Type.String(), limit: Type.String(), key: Type.String() };
 const Rate = Type.Object({ limit: Type.Integer(), per: Type.Number({ description: "ms" }), burst: Type.Integer() });
 const View = openObject<LimitView>(
   {
-    ...Ref,
+    tenant: Type.String(),
+    name: Type.String({ description: "of the limit" }),
+    key: Type.String(),
     concurrency: optional(Type.Integer({ description: "slots" })),
     serial: optional(Type.Boolean({ description: "one at a time, in order" })),
     rate: optional(Rate),
@@ -37,17 +38,8 @@ export const listLimits = route({
     tenant: optional(TenantName),
     name: optional(LimitName),
     key: optional(LimitKey),
-    limit: optional(Limit),
-    after: optional(LimitKey),
-    afterName: optional(LimitName),
-    afterTenant: optional(TenantName),
+    ...PAGE,
   }),
   status: 200,
-  answer: {
-    means: "A page of keys. `next` is where the following one begins: `after` (its key), `afterName` (its limit) and `afterTenant`.",
-    body: openObject<{ readonly limits: readonly LimitView[]; readonly next?: Pick<LimitView, "tenant" | "limit" | "key"> }>({
-      limits: list(View),
-      next: optional(Type.Object(Ref)),
-    }),
-  },
+  answer: { means: "A page of keys.", body: pageOf<LimitView>(View) },
 });

@@ -4,7 +4,7 @@ import Type, { type TProperties } from "typebox";
 import { TASK_DEFAULTS } from "../jobs/job-body.js";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
-import { as, closedObject, Duration, list, openObject, optional, QueueName, TaskName, TenantName } from "../schemas.js";
+import { as, closedObject, Duration, openObject, optional, pageOf, QueueName, TaskName, TenantName } from "../schemas.js";
 
 /** Queues, tasks and tenants: what is paused, limited or counted together. All tenants share queues and tasks. */
 
@@ -59,7 +59,7 @@ const routesFor = <Kind extends "queue" | "task" | "tenant", P extends TProperti
       summary: kind === "tenant" ? "Tenants that are paused or have a policy" : `All ${plural}`,
       policy: READ,
       status: 200,
-      answer: { means: "All of them.", body: as<{ readonly [K in `${Kind}s`]: readonly PolicyView[] }>(Type.Object({ [plural]: list(PolicyView) })) },
+      answer: { means: "All of them.", body: pageOf<PolicyView>(PolicyView) },
     }),
     get: route({
       id: `${plural}.get`,

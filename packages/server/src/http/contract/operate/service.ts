@@ -2,7 +2,7 @@ import type { Backlog, Finding, JobCounts, LiveLaneView, LiveWorkerView, PawlInf
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
-import { as, closedObject, Duration, Instant, list, openObject, optional, QueueName, TaskName, TenantName, Time, text } from "../schemas.js";
+import { as, closedObject, Duration, Instant, list, openObject, optional, pageOf, QueueName, TaskName, TenantName, Time, text } from "../schemas.js";
 
 const Text = Type.String();
 const WORKERS: Policy = { action: "workers.read", scope: "everyone" };
@@ -16,32 +16,30 @@ export const listWorkers = route({
   status: 200,
   answer: {
     means: "The workers.",
-    body: openObject<{ workers: readonly LiveWorkerView[] }>({
-      workers: list(
-        Type.Object({
-          name: Text,
-          instance: Text,
-          since: Time,
-          tasks: list(Text),
-          queues: optional(list(Text)),
-          priorities: optional(list(Type.Integer())),
-          tenants: optional(list(Text)),
-          provides: Type.Object({ capabilities: list(Text), resources: Type.Object({}) }),
-          concurrency: Type.Object({ total: Type.Integer(), queues: optional(Type.Object({})), tasks: optional(Type.Object({})) }),
-          slots: optional(
-            Type.Object(
-              { total: Type.Integer(), inUse: Type.Integer(), overrun: Type.Integer(), stuck: optional(Type.Literal(true)) },
-              {
-                description:
-                  "as it said last, up to 15 s ago; `overrun`: handlers that go on though their attempts are over; `stuck`: so many that it takes nothing more",
-              },
-            ),
+    body: pageOf<LiveWorkerView>(
+      Type.Object({
+        name: Text,
+        instance: Text,
+        since: Time,
+        tasks: list(Text),
+        queues: optional(list(Text)),
+        priorities: optional(list(Type.Integer())),
+        tenants: optional(list(Text)),
+        provides: Type.Object({ capabilities: list(Text), resources: Type.Object({}) }),
+        concurrency: Type.Object({ total: Type.Integer(), queues: optional(Type.Object({})), tasks: optional(Type.Object({})) }),
+        slots: optional(
+          Type.Object(
+            { total: Type.Integer(), inUse: Type.Integer(), overrun: Type.Integer(), stuck: optional(Type.Literal(true)) },
+            {
+              description:
+                "as it said last, up to 15 s ago; `overrun`: handlers that go on though their attempts are over; `stuck`: so many that it takes nothing more",
+            },
           ),
-          oldest: optional(Time),
-          version: optional(Text),
-        }),
-      ),
-    }),
+        ),
+        oldest: optional(Time),
+        version: optional(Text),
+      }),
+    ),
   },
 });
 
@@ -55,16 +53,14 @@ export const listLanes = route({
   status: 200,
   answer: {
     means: "The lanes. `lacks` and `why` say what no live worker has that the jobs need, where there is none for them.",
-    body: openObject<{ lanes: readonly LiveLaneView[] }>({
-      lanes: list(
-        Type.Object({
-          lane: Type.Object({ queue: Text, priority: Type.Integer(), tenant: Text, task: Text }),
-          workers: Type.Integer(),
-          lacks: optional(list(Type.Object({ kind: Text }))),
-          why: optional(Text),
-        }),
-      ),
-    }),
+    body: pageOf<LiveLaneView>(
+      Type.Object({
+        lane: Type.Object({ queue: Text, priority: Type.Integer(), tenant: Text, task: Text }),
+        workers: Type.Integer(),
+        lacks: optional(list(Type.Object({ kind: Text }))),
+        why: optional(Text),
+      }),
+    ),
   },
 });
 
@@ -78,9 +74,7 @@ export const getDoctor = route({
   status: 200,
   answer: {
     means: "What was found; nothing where all is well.",
-    body: openObject<{ findings: readonly Finding[] }>({
-      findings: list(Type.Object({ check: Text, level: Text, found: Text, costs: Text, mend: Text })),
-    }),
+    body: pageOf<Finding>(Type.Object({ check: Text, level: Text, found: Text, costs: Text, mend: Text })),
   },
 });
 
