@@ -1,13 +1,13 @@
 import type { Page } from "pawl";
 import Type, { type TProperties, type TSchema } from "typebox";
 
-/** What routes share: names, times, durations, pages. */
+/** Schemas that routes share: names, times, durations, pages. */
 
 /** As a request: closed, so that a field that does not exist is refused by name. */
 export const closedObject = <P extends TProperties>(properties: P, about?: string) =>
   Type.Object(properties, { additionalProperties: false, ...(about === undefined ? {} : { description: about }) });
 
-/** What the library declares as a type, and OpenAPI describes: a test on live answers holds the two together. */
+/** A schema for OpenAPI of a type that the library declares. A test on live answers holds the two together. */
 export const as = <T>(schema: object) => Type.Unsafe<T>(schema as TSchema);
 
 /** As an answer: it may grow, and clients must not mind fields they do not know. */
@@ -49,10 +49,10 @@ export const Anything = as<unknown>({ description: "any JSON" });
 
 export const Limit = Type.Integer({ minimum: 1, maximum: 1_000, description: "how many on a page; 50 unless set" });
 
-/** What every list is asked with. */
+/** The query of every list. */
 export const PAGE = { limit: optional(Limit), cursor: optional(text(4_096, "the `next` of the page before; left out: the first page")) };
 
-/** What every list answers. Without `next` it ends here. */
+/** The answer of every list. Without `next` it ends here. */
 export const pageOf = <T>(item: TSchema) =>
   openObject<Page<T>>({
     items: list(item),
