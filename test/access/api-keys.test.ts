@@ -123,7 +123,7 @@ describe("the API with keys of its own", () => {
 
   test("a tenant reads its own log, and no other", async () => {
     const own = (await api.request("GET", "/v1/audit?outcome=denied&limit=1", { key: acme })).json();
-    expect(own.entries).toMatchObject([{ tenant: "acme", outcome: "denied" }]);
+    expect(own.items).toMatchObject([{ tenant: "acme", outcome: "denied" }]);
     expect((await api.request("GET", `/v1/audit${own.next === undefined ? "" : `?cursor=${own.next}`}`, { key: acme })).statusCode).toBe(200);
     expect((await api.request("GET", "/v1/audit?tenant=umbrella", { key: acme })).json().code).toBe("tenant_mismatch");
     expect((await api.request("GET", "/v1/audit?tenant=acme&limit=1", { key: root })).json().items).toHaveLength(1);

@@ -213,7 +213,7 @@ async function checkStore(store: string): Promise<void> {
   const key = keys[0]?.id as string;
   expect((await json("api-keys", "rotate", key)).value).toMatchObject({ key: { id: key }, secret: expect.stringContaining(key) });
   expect((await json("api-keys", "revoke", key)).value).toMatchObject({ id: key, revokedAt: expect.any(String) });
-  const { entries } = (await json("audit", "list")).value as { entries: { action: string; actor: string }[] };
+  const { items: entries } = (await json("audit", "list")).value as { items: { action: string; actor: string }[] };
   expect(entries.slice(0, 2).map(({ action }) => action)).toEqual(["apiKeys.revoke", "apiKeys.rotate"]);
 
   expect((await at("jobs", "show", UNKNOWN)).exit).toBe(3);

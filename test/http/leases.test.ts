@@ -99,7 +99,7 @@ describe("the pull protocol", () => {
       refusals: [{ code: "progress_too_large", pointer: "/outcomes/0/notes/0/data" }],
     });
     expect((await post("/v1/leases/settle", { outcomes: [{ ...one, outcome: "succeeded" }] })).json()).toEqual({ results: ["settled"] });
-    const logs = (await Promise.all(ids.map((id) => api.pawl.jobs.logs(id)))).flat();
+    const logs = (await Promise.all(ids.map((id) => api.pawl.jobs.logs(id)))).flatMap(({ items }) => items);
     expect(logs).toMatchObject([{ message: expect.stringMatching(/^m+… \(10\d\d more characters were cut\)$/) }]);
   });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { BOUNDS } from "../../core/values/bounds.js";
 import type { Pawl } from "../../pawl.js";
+import { allItems } from "../../scheduler/page.js";
 import { serviceOf } from "../../service-of.js";
 import type { Store } from "../../store/port/index.js";
 import { faultyStore } from "../../testing/faulty.js";
@@ -229,7 +230,7 @@ describe("a worker that runs elsewhere", () => {
     await host.note([{ ...at, level: "warn", message: "m".repeat(100_000), data: "d".repeat(1_000_000) }]);
     for (let i = 0; i < 3; i++) await host.note(Array.from({ length: 500 }, () => ({ ...at, level: "info" as const, message: "more" })));
     await host.settle([{ ...at, reportedOutcome: { outcome: "succeeded" } }]);
-    const lines = (await job.logs({ limit: 1_000 })).items;
+    const lines = await allItems(job.logs({ limit: 1_000 }));
     expect(lines[0]?.message).toMatch(/^m+… \(9\d{4} more characters were cut\)$/);
     expect(Buffer.byteLength(JSON.stringify(lines[0]?.data))).toBeLessThanOrEqual(BOUNDS.logData);
     expect(lines).toHaveLength(BOUNDS.logLines + 1);
