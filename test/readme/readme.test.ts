@@ -18,7 +18,7 @@ const blocks = blocksOf(read("README.md"));
 const snippets = blocks.filter(({ language }) => language === "ts");
 
 /** What each snippet prints, in their order. */
-const PRINTS = ["{ reminded: '42' }", "", "reminded"];
+const PRINTS = ["{ reminded: '42' }\n{ reminded: '43' }", "", "reminded"];
 const SERVICE = "npm run pawl -- dev examples/tasks";
 const ENQUEUE = 'curl -s http://127.0.0.1:7295/v1/jobs -H "content-type: application/json" -d \'{ "task": "greet", "input": { "who": "you" } }\'';
 /** The address that stands for the reader's own. */
