@@ -10,7 +10,7 @@ import { Bus } from "../packages/pawl/src/runtime/process/bus.js";
 import { systemClock } from "../packages/pawl/src/runtime/time/clock.js";
 import { memoryStore } from "../packages/pawl/src/store/memory/index.js";
 import type { Store } from "../packages/pawl/src/store/port/index.js";
-import type { Claimed } from "../packages/pawl/src/store/port/leases.js";
+import type { Claimed } from "../packages/pawl/src/store/port/settle/leases.js";
 import { Worker } from "../packages/pawl/src/worker/worker.js";
 
 const jobs = Number(process.argv[2] ?? 200_000);

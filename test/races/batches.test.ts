@@ -1,6 +1,6 @@
 import { DAY, type Spec, type World } from "../../packages/pawl/conformance/world.js";
 import { DEFAULTS } from "../../packages/pawl/src/core/values/defaults.js";
-import type { BatchRequest } from "../../packages/pawl/src/store/port/batches.js";
+import type { BatchRequest } from "../../packages/pawl/src/store/port/enqueue/batches.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
 import type { VerbPieces } from "../support/races/racing-session.js";
 

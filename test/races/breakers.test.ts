@@ -1,6 +1,6 @@
 import { MINUTE, type World } from "../../packages/pawl/conformance/world.js";
 import { type BreakerRule, CHECKING_MS } from "../../packages/pawl/src/core/limits/breaker.js";
-import type { BreakerRef } from "../../packages/pawl/src/store/port/breakers.js";
+import type { BreakerRef } from "../../packages/pawl/src/store/port/limits/breakers.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
 import { type StatementSplit, splitBefore, type VerbPieces } from "../support/races/racing-session.js";
 

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { DAY, FAILED, type HeldJob, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
-import type { ExportedJob } from "../../packages/pawl/src/store/port/duties.js";
+import type { ExportedJob } from "../../packages/pawl/src/store/port/duties/duties.js";
 import { races } from "../support/races/race.js";
 import type { StatementMutation, VerbPieces } from "../support/races/racing-session.js";
 import { SETTLE_LOCKED, SETTLE_SNAPSHOT } from "./statement-splits.js";

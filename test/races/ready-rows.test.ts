@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { BOB, LEASE, lane, type World } from "../../packages/pawl/conformance/world.js";
 import type { JobId } from "../../packages/pawl/src/core/jobs/id.js";
-import type { Claimed } from "../../packages/pawl/src/store/port/leases.js";
+import type { Claimed } from "../../packages/pawl/src/store/port/settle/leases.js";
 import { JOBS_PER_ROW } from "../../packages/pawl/src/store/postgres/enqueue/ready-rows.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
 import { CLAIM_LOCKED, CLAIM_SNAPSHOT, SPLIT_SNAPSHOT } from "./statement-splits.js";

@@ -2,7 +2,7 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { isPawlError } from "../../packages/pawl/src/core/values/error.js";
 import { open, task } from "../../packages/pawl/src/index.js";
-import type { ClaimedJob } from "../../packages/pawl/src/store/port/leases.js";
+import type { ClaimedJob } from "../../packages/pawl/src/store/port/settle/leases.js";
 import { openDb } from "../../packages/pawl/src/store/postgres/connection/db.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";

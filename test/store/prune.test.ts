@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { DAY, KILLED, MINUTE, type World } from "../../packages/pawl/conformance/world.js";
-import type { ExportedJob, PruneReport } from "../../packages/pawl/src/store/port/duties.js";
+import type { ExportedJob, PruneReport } from "../../packages/pawl/src/store/port/duties/duties.js";
 import { barrier } from "../support/fixtures/memory-fixture.js";
 import { SimulatedProcesses } from "../support/processes/simulated-processes.js";
 import { describeOn, type ServerName } from "../support/servers/servers.js";

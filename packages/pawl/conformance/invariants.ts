@@ -4,7 +4,7 @@ import { type AttemptRecord, isFinished, JOB_STATES, type JobRecord, type JobSta
 import { compareLanes, laneKey } from "../src/core/jobs/lane.js";
 import { isSuspect } from "../src/core/jobs/outcome.js";
 import type { Store } from "../src/store/port/index.js";
-import type { WholeJob, WholePage } from "../src/store/port/jobs.js";
+import type { WholeJob, WholePage } from "../src/store/port/jobs/jobs.js";
 
 /** What must hold between any two verbs, seen through the port alone. */
 export async function checkInvariants(store: Store): Promise<void> {

@@ -3,7 +3,7 @@ import type { JobId } from "../src/core/jobs/id.js";
 import { JOB_STATES, type JobState } from "../src/core/jobs/job.js";
 import { allowed, applies } from "../src/core/jobs/lifecycle.js";
 import type { Store } from "../src/store/port/index.js";
-import type { JobChangeResult } from "../src/store/port/jobs.js";
+import type { JobChangeResult } from "../src/store/port/jobs/jobs.js";
 import type { Test } from "./suite.js";
 import { HOUR, KILLED, NOBODY, SUCCEEDED, type World } from "./world.js";
 

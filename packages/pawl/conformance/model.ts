@@ -7,7 +7,7 @@ import type { Verb } from "../src/core/jobs/lifecycle.js";
 import { attemptsSoFar, decide, type Outcome } from "../src/core/jobs/outcome.js";
 import { memoryStore } from "../src/store/memory/index.js";
 import type { Scope, Store } from "../src/store/port/index.js";
-import type { Settlement } from "../src/store/port/leases.js";
+import type { Settlement } from "../src/store/port/settle/leases.js";
 import {
   type ModelCommand,
   modelCommands,

@@ -4,7 +4,7 @@ import type { AttemptRecord, JobRecord, JobState } from "../src/core/jobs/job.js
 import type { WorkerRef } from "../src/core/jobs/lease.js";
 import { allowed, ENTRY, type Verb } from "../src/core/jobs/lifecycle.js";
 import type { Store } from "../src/store/port/index.js";
-import type { Claimed } from "../src/store/port/leases.js";
+import type { Claimed } from "../src/store/port/settle/leases.js";
 import { everyJob } from "./invariants.js";
 import type { TestClock } from "./world.js";
 

@@ -8,7 +8,7 @@ import { attemptsSoFar, decide, type Outcome } from "../src/core/jobs/outcome.js
 import type { RetryPolicy } from "../src/core/jobs/retry.js";
 import type { UniqueRule } from "../src/core/jobs/unique-key.js";
 import type { Store } from "../src/store/port/index.js";
-import type { Claimed, ClaimedJob, Settled, Settlement } from "../src/store/port/leases.js";
+import type { Claimed, ClaimedJob, Settled, Settlement } from "../src/store/port/settle/leases.js";
 
 /** When every test begins. */
 export const START = Date.UTC(2026, 0, 15, 12);

@@ -34,7 +34,7 @@ import { declareSchedules } from "./scheduler/schedules/schedule-builder.js";
 import { attachService } from "./service-of.js";
 import type { KeyStore } from "./store/encrypted/key-store.js";
 import { encryptedStore } from "./store/encrypted/store.js";
-import type { ExportedJob, Poll } from "./store/port/duties.js";
+import type { ExportedJob, Poll } from "./store/port/duties/duties.js";
 import type { Store } from "./store/port/index.js";
 import { announceChanges } from "./store/wrap/announce-changes.js";
 import { closable } from "./store/wrap/closable.js";

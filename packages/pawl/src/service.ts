@@ -136,7 +136,7 @@ export type { BreakersOperator } from "./scheduler/limits/breakers.js";
 /** A breaker as read. */
 export type { BreakerView } from "./scheduler/limits/breakers.js";
 /** Which breakers a list is about. */
-export type { BreakerFilter } from "./store/port/breakers.js";
+export type { BreakerFilter } from "./store/port/limits/breakers.js";
 /** Jobs by state, of one tenant. */
 export type { JobCounts } from "./scheduler/observe/counts.js";
 /** Jobs by state. */

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
-import type { StoredJobFilter } from "../../src/store/port/jobs.js";
+import type { StoredJobFilter } from "../../src/store/port/jobs/jobs.js";
 import type { Test } from "../suite.js";
 import { FAILED, HOUR, KILLED, lane, MINUTE, NOBODY, RELEASED, SECOND, START, type World } from "../world.js";
 

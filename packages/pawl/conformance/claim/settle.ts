@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Failure } from "../../src/core/jobs/failure.js";
 import type { LeaseId } from "../../src/core/jobs/id.js";
-import type { Settlement } from "../../src/store/port/leases.js";
+import type { Settlement } from "../../src/store/port/settle/leases.js";
 import type { Test } from "../suite.js";
 import {
   ANA,

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { Enqueued } from "../../src/core/jobs/job.js";
 import { DEFAULTS } from "../../src/core/values/defaults.js";
-import type { BatchRequest } from "../../src/store/port/batches.js";
+import type { BatchRequest } from "../../src/store/port/enqueue/batches.js";
 import type { Test } from "../suite.js";
 import { DAY, HOUR, NOBODY, type Spec, type World } from "../world.js";
 

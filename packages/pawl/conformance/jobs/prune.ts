@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ExportedJob } from "../../src/store/port/duties.js";
+import type { ExportedJob } from "../../src/store/port/duties/duties.js";
 import type { Test } from "../suite.js";
 import { DAY, HOUR, KILLED, lane } from "../world.js";
 

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { MAX_TARGETS } from "../../src/core/access/push-target.js";
-import type { NewTarget } from "../../src/store/port/targets.js";
+import type { NewTarget } from "../../src/store/port/jobs/targets.js";
 import type { Test } from "../suite.js";
 import { HOUR, START, type World } from "../world.js";
 

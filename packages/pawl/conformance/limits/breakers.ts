@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { type BreakerRule, CHECKING_MS } from "../../src/core/limits/breaker.js";
-import type { BreakerRecord, BreakerRef } from "../../src/store/port/breakers.js";
+import type { BreakerRecord, BreakerRef } from "../../src/store/port/limits/breakers.js";
 import type { Test } from "../suite.js";
 import { DAY, MINUTE, SECOND, START, type World } from "../world.js";
 

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { LimitRule } from "../../src/core/limits/limit-rule.js";
-import { type LimitKeyRef, MAX_WAITING } from "../../src/store/port/limits.js";
+import { type LimitKeyRef, MAX_WAITING } from "../../src/store/port/limits/limits.js";
 import type { Test } from "../suite.js";
 import { lane, MINUTE, SUCCEEDED, type World } from "../world.js";
 import { ONE, under } from "./limit-world.js";

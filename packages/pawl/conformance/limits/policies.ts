@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
 import type { Limits, PolicyKind } from "../../src/core/sharing/policy.js";
-import type { Claimed, LimitedClaim } from "../../src/store/port/leases.js";
+import type { Claimed, LimitedClaim } from "../../src/store/port/settle/leases.js";
 import type { Test } from "../suite.js";
 import { ANA, BOB, FAILED, LEASE, lane, MINUTE, RELEASED, SECOND, type Spec, SUCCEEDED, type World } from "../world.js";
 

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import type { LeaseId } from "../../src/core/jobs/id.js";
-import type { LogEntry } from "../../src/store/port/records.js";
+import type { LogEntry } from "../../src/store/port/settle/records.js";
 import type { Test } from "../suite.js";
 import { ANA, ANA_REBORN, BOB, FAILED, type HeldJob, HOUR, MINUTE, NOBODY, START, SUCCEEDED } from "../world.js";
 

@@ -7,7 +7,7 @@ import type { UniqueRule } from "../../src/core/jobs/unique-key.js";
 import { ticksBetween } from "../../src/core/schedules/due-ticks.js";
 import type { RecurrenceRule } from "../../src/core/schedules/recurrence.js";
 import type { Definition, MissedPolicy, OverlapPolicy } from "../../src/core/schedules/schedule.js";
-import type { TickEntry } from "../../src/store/port/schedules.js";
+import type { TickEntry } from "../../src/store/port/schedules/schedules.js";
 import { everyJob } from "../invariants.js";
 import type { StorePair } from "../store-pair.js";
 import { DAY, HOUR, MINUTE, SECOND, START } from "../world.js";

@@ -1,5 +1,5 @@
 import type { Definition, ScheduleRecord } from "../../src/core/schedules/schedule.js";
-import type { TickEntry } from "../../src/store/port/schedules.js";
+import type { TickEntry } from "../../src/store/port/schedules/schedules.js";
 import { HOUR, lane, MINUTE, SECOND, START, type World } from "../world.js";
 
 /** What the tests of schedules do and see, in few words. */

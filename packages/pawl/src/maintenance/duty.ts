@@ -1,4 +1,4 @@
-import type { Poll } from "../store/port/duties.js";
+import type { Poll } from "../store/port/duties/duties.js";
 
 /**
  * Something that must be done for the whole store now and then, by whoever gets to it first. Level-triggered: the poll

@@ -7,7 +7,7 @@ import { systemRandomBytes } from "../runtime/process/random.js";
 import { Lifecycle, type Service } from "../runtime/process/service.js";
 import type { Clock } from "../runtime/time/clock.js";
 import { type Loop, loop } from "../runtime/time/loop.js";
-import type { Poll, PruneRules } from "../store/port/duties.js";
+import type { Poll, PruneRules } from "../store/port/duties/duties.js";
 import type { Store, Wakeup } from "../store/port/index.js";
 import { admitter } from "./admitter.js";
 import { countsFolder } from "./counts-folder.js";

@@ -1,5 +1,5 @@
 import type { Clock } from "../runtime/time/clock.js";
-import type { PruneRules } from "../store/port/duties.js";
+import type { PruneRules } from "../store/port/duties/duties.js";
 import type { Store } from "../store/port/index.js";
 import { batchResult, type Duty } from "./duty.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { IdSuffix } from "../core/jobs/id.js";
 import type { Store } from "../store/port/index.js";
-import type { TickReport } from "../store/port/schedules.js";
+import type { TickReport } from "../store/port/schedules/schedules.js";
 import { ticker } from "./ticker.js";
 
 const BATCH = 10;

@@ -1,7 +1,7 @@
 import type { IdSuffixSource } from "../core/jobs/id.js";
 import type { Clock } from "../runtime/time/clock.js";
 import type { Store } from "../store/port/index.js";
-import type { TickReport } from "../store/port/schedules.js";
+import type { TickReport } from "../store/port/schedules/schedules.js";
 import type { Duty } from "./duty.js";
 
 /** ms until a look at whether another process has done what it began */

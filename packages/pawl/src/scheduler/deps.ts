@@ -8,7 +8,7 @@ import type { SchemaCompiler } from "../core/values/json-schema.js";
 import { checkName } from "../core/values/name.js";
 import type { Bus } from "../runtime/process/bus.js";
 import type { Clock } from "../runtime/time/clock.js";
-import type { BatchRequest, EnqueuedBatch } from "../store/port/batches.js";
+import type { BatchRequest, EnqueuedBatch } from "../store/port/enqueue/batches.js";
 import type { Store } from "../store/port/index.js";
 import type { CheckTarget, TargetDeps } from "./access/targets.js";
 import { checkDefaults, checkFunction, checkKeys, checkObject, DEFAULT_KEYS } from "./check.js";

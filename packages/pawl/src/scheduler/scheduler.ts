@@ -8,9 +8,9 @@ import type { Policies, PolicyChanges, PolicyKind, QueuePolicy, TaskPolicy, Tena
 import type { Duration } from "../core/values/duration.js";
 import type { PawlError } from "../core/values/error.js";
 import type { JsonSchema } from "../core/values/json-schema.js";
-import type { ExportedJob } from "../store/port/duties.js";
+import type { ExportedJob } from "../store/port/duties/duties.js";
 import type { StoreInfo } from "../store/port/index.js";
-import type { StoredJobFilter } from "../store/port/jobs.js";
+import type { StoredJobFilter } from "../store/port/jobs/jobs.js";
 import type { Targets } from "./access/targets.js";
 import type { Tenants } from "./access/tenants.js";
 import type { Tasks } from "./jobs/tasks.js";

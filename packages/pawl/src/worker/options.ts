@@ -20,7 +20,7 @@ import {
   show,
 } from "../core/values/option.js";
 import { defaultName } from "../runtime/process/identity.js";
-import type { Renewer } from "../store/port/leases.js";
+import type { Renewer } from "../store/port/settle/leases.js";
 
 export interface WorkerOptions {
   /** handlers at a time of this worker: a number, or one with smaller numbers for some queues and tasks */

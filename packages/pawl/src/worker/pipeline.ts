@@ -6,7 +6,7 @@ import { DEFAULTS } from "../core/values/defaults.js";
 import type { Clock } from "../runtime/time/clock.js";
 import { within } from "../runtime/time/wait.js";
 import type { Store } from "../store/port/index.js";
-import type { Claimed, Renewer, Settled } from "../store/port/leases.js";
+import type { Claimed, Renewer, Settled } from "../store/port/settle/leases.js";
 import { Breakers, breakerRules } from "./breakers/breakers.js";
 import { ClaimBackoff } from "./claim/backoff-after-loss.js";
 import { type Capacity, capacityOf } from "./claim/capacity.js";

@@ -5,7 +5,7 @@ import type { Bus } from "../runtime/process/bus.js";
 import { newInstanceId } from "../runtime/process/identity.js";
 import { Lifecycle, type Service } from "../runtime/process/service.js";
 import { Signal, within } from "../runtime/time/wait.js";
-import type { Renewer } from "../store/port/leases.js";
+import type { Renewer } from "../store/port/settle/leases.js";
 import { Announcer, servesOf } from "./claim/announce-worker.js";
 import { settingsOf, type WorkerOptions, type WorkerSettings } from "./options.js";
 import { SHUTDOWN_WAIT_MS, WorkerPipeline, type WorkerPipelineDeps } from "./pipeline.js";

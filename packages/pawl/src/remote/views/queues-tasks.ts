@@ -5,7 +5,7 @@ import type { TaskDefinition, Tasks } from "../../scheduler/jobs/tasks.js";
 import type { BreakersOperator, BreakerView } from "../../scheduler/limits/breakers.js";
 import { checkPageOptions, type Page, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
 import type { PolicyOperator, TaskView } from "../../scheduler/scheduler.js";
-import type { BreakerFilter, BreakerRef } from "../../store/port/breakers.js";
+import type { BreakerFilter, BreakerRef } from "../../store/port/limits/breakers.js";
 import type { HttpTransport } from "../transport/http-transport.js";
 import { breakerView } from "./parse-views.js";
 

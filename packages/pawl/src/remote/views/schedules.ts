@@ -19,7 +19,7 @@ import {
   type SchedulesFilter,
 } from "../../scheduler/schedules/schedules.js";
 import type { Scope } from "../../store/port/index.js";
-import type { SchedulePutAnswer } from "../../store/port/schedules.js";
+import type { SchedulePutAnswer } from "../../store/port/schedules/schedules.js";
 import type { HttpTransport } from "../transport/http-transport.js";
 import { jobOptionsOf } from "../transport/job-fields.js";
 import type { RemoteJobs } from "./jobs.js";

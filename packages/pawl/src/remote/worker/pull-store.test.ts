@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { InstanceId, JobId, LeaseId } from "../../core/jobs/id.js";
-import type { Settlement } from "../../store/port/leases.js";
+import type { Settlement } from "../../store/port/settle/leases.js";
 import { virtualClock } from "../../testing/clock.js";
 import type { HttpTransport, ServiceCall } from "../transport/http-transport.js";
 import { PullStore } from "./pull-store.js";

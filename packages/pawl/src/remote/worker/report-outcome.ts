@@ -1,6 +1,6 @@
 import type { Patch } from "../../core/jobs/outcome.js";
 import { decode } from "../../core/values/json.js";
-import type { Settlement } from "../../store/port/leases.js";
+import type { Settlement } from "../../store/port/settle/leases.js";
 import type { PulledOutcome } from "../../worker/remote/protocol.js";
 import type { ReportedFailure, ReportedOutcome } from "../../worker/remote/reported-outcome.js";
 

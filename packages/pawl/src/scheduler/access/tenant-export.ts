@@ -1,7 +1,7 @@
 import type { JobId } from "../../core/jobs/id.js";
 import type { TenantPolicy } from "../../core/sharing/policy.js";
 import type { Clock } from "../../runtime/time/clock.js";
-import type { JobStore, WholePage } from "../../store/port/jobs.js";
+import type { JobStore, WholePage } from "../../store/port/jobs/jobs.js";
 import { type AttemptView, attemptView, type JobView, jobView, type LogView, logView } from "../jobs/view.js";
 import type { BreakersOperator, BreakerView } from "../limits/breakers.js";
 import type { LimitsOperator, LimitView } from "../limits/limits-view.js";

@@ -3,7 +3,7 @@ import type { Enqueued, NewJob } from "../../core/jobs/job.js";
 import { type Lane, type LaneKey, laneKey } from "../../core/jobs/lane.js";
 import { DEFAULTS } from "../../core/values/defaults.js";
 import { isPawlError, type PawlError, pawlError } from "../../core/values/error.js";
-import type { BatchRequest, EnqueuedBatch } from "../../store/port/batches.js";
+import type { BatchRequest, EnqueuedBatch } from "../../store/port/enqueue/batches.js";
 import type { Scope, Store, Transaction } from "../../store/port/index.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "../check.js";
 import { withLimits } from "../limits/limits.js";

@@ -3,7 +3,7 @@ import { DEFAULTS } from "../../core/values/defaults.js";
 import { isPawlError, type PawlError, pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import { sha256 } from "../../runtime/io/digest.js";
-import type { BatchRequest, EnqueuedBatch } from "../../store/port/batches.js";
+import type { BatchRequest, EnqueuedBatch } from "../../store/port/enqueue/batches.js";
 
 /**
  * The request of one job: the same id with another task or input is refused. Its options do not count, so that a repeated

@@ -1,7 +1,7 @@
 import { maskedMessage } from "../../core/jobs/fingerprint.js";
-import type { DeadGroup } from "../../store/port/dead.js";
 import type { Scope, Store } from "../../store/port/index.js";
-import type { StoredJobFilter } from "../../store/port/jobs.js";
+import type { DeadGroup } from "../../store/port/jobs/dead.js";
+import type { StoredJobFilter } from "../../store/port/jobs/jobs.js";
 import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../check.js";
 import { numberCursor, type PagedList, type PageOptions, pagedList, readPage } from "../page.js";
 import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, Jobs, RedriveManyOptions } from "../scheduler.js";

@@ -2,8 +2,8 @@ import { type Fingerprint, isFingerprint } from "../../core/jobs/fingerprint.js"
 import { JOB_STATES } from "../../core/jobs/job.js";
 import { checkName } from "../../core/values/name.js";
 import type { Scope } from "../../store/port/index.js";
-import type { StoredJobFilter } from "../../store/port/jobs.js";
-import type { PartRequest } from "../../store/port/pages.js";
+import type { StoredJobFilter } from "../../store/port/jobs/jobs.js";
+import type { PartRequest } from "../../store/port/jobs/pages.js";
 import { checkInstant, checkKeys, checkObject, checkOneOf, checkText, invalid, show } from "../check.js";
 import { type CursorFormat, type PageOptions, readPage } from "../page.js";
 import type { JobFilter } from "../scheduler.js";

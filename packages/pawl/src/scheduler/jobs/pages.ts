@@ -1,8 +1,8 @@
 import type { JobId } from "../../core/jobs/id.js";
 import type { JobRecord } from "../../core/jobs/job.js";
 import type { Scope } from "../../store/port/index.js";
-import type { JobPageResult, JobStore, PageRequest, StoredJobFilter } from "../../store/port/jobs.js";
-import type { PartRequest } from "../../store/port/pages.js";
+import type { JobPageResult, JobStore, PageRequest, StoredJobFilter } from "../../store/port/jobs/jobs.js";
+import type { PartRequest } from "../../store/port/jobs/pages.js";
 import { jobIdOf } from "../enqueue/read-options.js";
 import { type CursorFormat, cursorFormat, type Page } from "../page.js";
 

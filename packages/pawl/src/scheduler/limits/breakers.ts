@@ -1,7 +1,7 @@
 import { BREAKER_STATES, type BreakerState } from "../../core/limits/breaker.js";
 import { checkName } from "../../core/values/name.js";
-import type { BreakerFilter, BreakerRecord, BreakerRef } from "../../store/port/breakers.js";
 import type { Store } from "../../store/port/index.js";
+import type { BreakerFilter, BreakerRecord, BreakerRef } from "../../store/port/limits/breakers.js";
 import { checkKeys, checkObject, checkOneOf } from "../check.js";
 import { type PagedList, type PageOptions, pagedList, pageOfRows, readPage, refCursor } from "../page.js";
 

@@ -2,7 +2,7 @@ import type { JobId } from "../../core/jobs/id.js";
 import type { LimitReason, LimitRule } from "../../core/limits/limit-rule.js";
 import { checkName } from "../../core/values/name.js";
 import type { Store } from "../../store/port/index.js";
-import type { LimitKeyFilter, WaitingLimitKey } from "../../store/port/limits.js";
+import type { LimitKeyFilter, WaitingLimitKey } from "../../store/port/limits/limits.js";
 import { checkKeys, checkObject, invalid } from "../check.js";
 import { type PagedList, type PageOptions, pagedList, pageOfRows, readPage, refCursor } from "../page.js";
 

@@ -3,7 +3,7 @@ import { changedPolicy } from "../../core/sharing/policy-check.js";
 import { pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import type { Store } from "../../store/port/index.js";
-import type { CountRow } from "../../store/port/records.js";
+import type { CountRow } from "../../store/port/settle/records.js";
 import { type StateCounts, sumCounts } from "../observe/counts.js";
 import { type PagedList, wholeList } from "../page.js";
 import type { PolicyOperator, QueueView } from "../scheduler.js";

@@ -4,7 +4,7 @@ import { checkName } from "../../core/values/name.js";
 import { checkArray, checkKeys, checkObject, invalid } from "../../core/values/option.js";
 import type { Store } from "../../store/port/index.js";
 import { type LongestWait, MAX_COUNTED } from "../../store/port/observe/explain.js";
-import type { CountRow } from "../../store/port/records.js";
+import type { CountRow } from "../../store/port/settle/records.js";
 
 /** What waits: how much, for what, how long, and of whom. Reading it scans nothing that grows with the work. */
 export interface Backlog {

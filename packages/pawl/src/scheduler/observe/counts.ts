@@ -1,7 +1,7 @@
 import { JOB_STATES, type JobState } from "../../core/jobs/job.js";
 import { COUNTED_STATES, type CountsByState, NO_JOBS } from "../../core/observe/series.js";
 import type { Scope, Store } from "../../store/port/index.js";
-import type { CountRow } from "../../store/port/records.js";
+import type { CountRow } from "../../store/port/settle/records.js";
 import { checkKeys, checkObject } from "../check.js";
 
 export type StateCounts = Readonly<Record<JobState, number>>;

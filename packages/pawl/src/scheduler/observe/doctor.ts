@@ -3,7 +3,7 @@ import { diagnose, type Finding } from "../../core/observe/doctor.js";
 import type { Duration } from "../../core/values/duration.js";
 import { VERSION } from "../../core/values/version.js";
 import { wallClock } from "../../runtime/time/clock.js";
-import type { Poll } from "../../store/port/duties.js";
+import type { Poll } from "../../store/port/duties/duties.js";
 import type { Store } from "../../store/port/index.js";
 import { checkDuration, checkKeys, checkObject } from "../check.js";
 import { liveLanes } from "./lanes-and-workers.js";

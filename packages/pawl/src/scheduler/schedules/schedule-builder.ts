@@ -4,7 +4,7 @@ import { DEFAULTS } from "../../core/values/defaults.js";
 import { checkName } from "../../core/values/name.js";
 import { checkArray, checkObject, invalid, show } from "../../core/values/option.js";
 import type { Scope } from "../../store/port/index.js";
-import type { SchedulePut } from "../../store/port/schedules.js";
+import type { SchedulePut } from "../../store/port/schedules/schedules.js";
 import { encodeInput } from "../enqueue/encode-input.js";
 import type { EnqueueDeps } from "../enqueue/enqueuer.js";
 import { JobPlanner, type TaskLike } from "../enqueue/job-plan.js";

@@ -1,6 +1,6 @@
 import type { JobId } from "../../core/jobs/id.js";
 import type { FiredTick, ScheduleRecord, SkipReason, TickWay } from "../../core/schedules/schedule.js";
-import type { TickEntry } from "../../store/port/schedules.js";
+import type { TickEntry } from "../../store/port/schedules/schedules.js";
 import { type ScheduleTimes, timesOf } from "./schedule.js";
 
 /** A schedule as people see it: its times in the words they are given in, durations in ms. */

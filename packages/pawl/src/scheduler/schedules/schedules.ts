@@ -9,7 +9,7 @@ import { pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import { checkBoolean, checkDuration, checkKeys, checkObject, checkWhole, invalid, shortened, show } from "../../core/values/option.js";
 import type { Scope, Store } from "../../store/port/index.js";
-import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, TickEntry } from "../../store/port/schedules.js";
+import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, TickEntry } from "../../store/port/schedules/schedules.js";
 import { checkInstant } from "../check.js";
 import { type EnqueueDeps, storedJobOf } from "../enqueue/enqueuer.js";
 import { checkIdempotencyKey, idempotencyKeyOfJob } from "../enqueue/idempotency-key.js";

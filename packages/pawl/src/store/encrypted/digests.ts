@@ -1,6 +1,6 @@
 import { OWN_TENANT } from "../../core/access/tenant.js";
 import type { ReplyStore } from "../port/access/replies.js";
-import type { BatchRequest, BatchStore, EnqueuedBatch, KnownBatch } from "../port/batches.js";
+import type { BatchRequest, BatchStore, EnqueuedBatch, KnownBatch } from "../port/enqueue/batches.js";
 import type { Transaction } from "../port/index.js";
 import { encryptInputs } from "./inputs.js";
 import type { KeyStore } from "./key-store.js";

@@ -1,5 +1,5 @@
 import type { Definition, ScheduleRecord, ScheduleRef } from "../../core/schedules/schedule.js";
-import type { SchedulePut, ScheduleStore } from "../port/schedules.js";
+import type { SchedulePut, ScheduleStore } from "../port/schedules/schedules.js";
 import { Decrypter, Encrypter, inputContext, scheduleContext } from "./encrypter.js";
 import { encryptRequest } from "./inputs.js";
 import type { KeyStore } from "./key-store.js";

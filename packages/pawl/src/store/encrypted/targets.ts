@@ -1,5 +1,5 @@
 import type { OpenTarget } from "../../core/access/push-target.js";
-import type { TargetStore } from "../port/targets.js";
+import type { TargetStore } from "../port/jobs/targets.js";
 import { Decrypter, Encrypter, targetContext } from "./encrypter.js";
 import type { KeyStore } from "./key-store.js";
 

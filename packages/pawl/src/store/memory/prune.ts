@@ -1,7 +1,7 @@
 import { isFinished } from "../../core/jobs/job.js";
 import { compareText } from "../../core/jobs/lane.js";
 import { stillHolds } from "../../core/jobs/unique-key.js";
-import type { ExportedJob, PruneReport, PruneRules } from "../port/duties.js";
+import type { ExportedJob, PruneReport, PruneRules } from "../port/duties/duties.js";
 import { forgetBatches } from "./jobs/batches.js";
 import { erase, lastOf } from "./jobs/history.js";
 import { enter, hasStarted, leave } from "./jobs/move.js";

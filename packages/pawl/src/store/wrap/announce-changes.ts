@@ -2,7 +2,7 @@ import type { JobId } from "../../core/jobs/id.js";
 import type { JobVerb } from "../../core/observe/event.js";
 import type { Bus } from "../../runtime/process/bus.js";
 import type { Scope, Store } from "../port/index.js";
-import type { JobChangeResult } from "../port/jobs.js";
+import type { JobChangeResult } from "../port/jobs/jobs.js";
 
 /** A store that tells the bus what people and programs do to jobs and lanes, if anybody hears it. */
 export function announceChanges(store: Store, bus: Bus): Store {

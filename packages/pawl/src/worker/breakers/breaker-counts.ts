@@ -1,6 +1,6 @@
 import type { Lane } from "../../core/jobs/lane.js";
 import { add, type BreakerRule, type CountedOutcomes, partOf, recent } from "../../core/limits/breaker.js";
-import type { BreakerReport } from "../../store/port/breakers.js";
+import type { BreakerReport } from "../../store/port/limits/breakers.js";
 
 /** Outcomes of one tenant and task that were not reported yet. */
 interface UnreportedOutcomes {

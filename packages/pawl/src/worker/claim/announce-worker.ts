@@ -5,7 +5,7 @@ import { DEFAULTS } from "../../core/values/defaults.js";
 import { VERSION } from "../../core/values/version.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import { type Loop, loop } from "../../runtime/time/loop.js";
-import type { WorkerStore } from "../../store/port/workers.js";
+import type { WorkerStore } from "../../store/port/claim/workers.js";
 import type { WorkerSettings } from "../options.js";
 
 /** ms after which a new worker has seen jobs end, and can say how long they take */

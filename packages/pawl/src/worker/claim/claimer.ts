@@ -5,7 +5,7 @@ import { Backoff } from "../../runtime/time/backoff.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import { type Loop, loop } from "../../runtime/time/loop.js";
 import type { Store, Wakeup } from "../../store/port/index.js";
-import type { Claimed, ClaimRequest, LimitedClaim } from "../../store/port/leases.js";
+import type { Claimed, ClaimRequest, LimitedClaim } from "../../store/port/settle/leases.js";
 import type { WorkerSettings } from "../options.js";
 import type { TaskPlans } from "../run/task-plan.js";
 import { ClaimPlanner } from "./claim-planner.js";

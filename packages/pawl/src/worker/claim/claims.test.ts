@@ -4,7 +4,7 @@ import type { Priority } from "../../core/jobs/job.js";
 import { type AnyTask, task } from "../../core/jobs/task.js";
 import { DEFAULTS } from "../../core/values/defaults.js";
 import type { Store } from "../../store/port/index.js";
-import type { ClaimRequest } from "../../store/port/leases.js";
+import type { ClaimRequest } from "../../store/port/settle/leases.js";
 import { faultyStore } from "../../testing/faulty.js";
 
 let fixture: MemoryFixture;

@@ -1,6 +1,6 @@
 import type { Lane } from "../../core/jobs/lane.js";
 import { isLimited, type PolicyKind, type PolicyRecord, type PriorityRules, type QueuePolicy, type TenantPolicy } from "../../core/sharing/policy.js";
-import type { PolicyStore } from "../../store/port/policies.js";
+import type { PolicyStore } from "../../store/port/sharing/policies.js";
 
 const NO_RULES: PriorityRules = {};
 

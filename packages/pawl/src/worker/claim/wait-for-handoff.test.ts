@@ -3,7 +3,7 @@ import { barrier, MemoryFixture } from "../../../../../test/support/fixtures/mem
 import type { JobId } from "../../core/jobs/id.js";
 import type { Lane } from "../../core/jobs/lane.js";
 import { type AnyTask, task } from "../../core/jobs/task.js";
-import type { IdleWorker, IdleWorkerOptions } from "../../store/port/direct-handoff.js";
+import type { IdleWorker, IdleWorkerOptions } from "../../store/port/claim/direct-handoff.js";
 import type { Store, Wakeup } from "../../store/port/index.js";
 import type { WorkerOptions } from "../options.js";
 

@@ -1,4 +1,4 @@
-import type { DirectHandoff, IdleWorker } from "../../store/port/direct-handoff.js";
+import type { DirectHandoff, IdleWorker } from "../../store/port/claim/direct-handoff.js";
 import type { ClaimerDeps } from "./claimer.js";
 
 /** ms between wakeups from which on they are few enough for the next job to be worth waiting for */

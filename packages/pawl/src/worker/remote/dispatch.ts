@@ -3,7 +3,7 @@ import type { AnyTask } from "../../core/jobs/task.js";
 import type { SlotUse } from "../../core/limits/slot-use.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import type { Store, Wakeup } from "../../store/port/index.js";
-import type { Claimed } from "../../store/port/leases.js";
+import type { Claimed } from "../../store/port/settle/leases.js";
 import { Breakers, breakerRules } from "../breakers/breakers.js";
 import { Announcer, servesOf } from "../claim/announce-worker.js";
 import { capacityOf } from "../claim/capacity.js";

@@ -13,8 +13,8 @@ import { checkArray, checkDuration, checkPeriod, checkWhole, invalid } from "../
 import type { Bus } from "../../runtime/process/bus.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import type { Store } from "../../store/port/index.js";
-import type { ClaimedJob, Settled } from "../../store/port/leases.js";
-import type { LogEntry } from "../../store/port/records.js";
+import type { ClaimedJob, Settled } from "../../store/port/settle/leases.js";
+import type { LogEntry } from "../../store/port/settle/records.js";
 import { settingsOf, type WorkerOptions } from "../options.js";
 import { WorkerEvents } from "../report-events.js";
 import type { Attempt } from "../run/attempt.js";

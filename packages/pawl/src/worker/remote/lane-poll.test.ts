@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import type { LiveLanes } from "../../store/port/claim/lanes.js";
 import type { Store } from "../../store/port/index.js";
-import type { LiveLanes } from "../../store/port/lanes.js";
 import { virtualClock } from "../../testing/clock.js";
 import { LanePoll } from "./lane-poll.js";
 

@@ -1,7 +1,7 @@
 import { type Lane, type LaneKey, laneKey } from "../../core/jobs/lane.js";
 import type { Clock } from "../../runtime/time/clock.js";
+import type { LaneStore, LiveLanes } from "../../store/port/claim/lanes.js";
 import type { Store } from "../../store/port/index.js";
-import type { LaneStore, LiveLanes } from "../../store/port/lanes.js";
 
 /** ms for which what was seen is believed; wakeups meanwhile are added to it */
 const CACHE_MS = 900;

@@ -1,6 +1,6 @@
 import type { JobId, LeaseId } from "../../core/jobs/id.js";
 import type { JobOptions, Priority } from "../../core/jobs/job.js";
-import type { Settled } from "../../store/port/leases.js";
+import type { Settled } from "../../store/port/settle/leases.js";
 import type { AttemptOutcome, ReportedOutcome, TaskRunOptions } from "./reported-outcome.js";
 
 /** The pull protocol as it is spoken: docs/protocol.md in types. Service and client have them from here, so that they mean the same. */

@@ -3,7 +3,7 @@ import { Share } from "../../core/sharing/fair-share.js";
 import { ConcurrencyLimiter } from "../../runtime/io/concurrency-limiter.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import type { Store } from "../../store/port/index.js";
-import type { ClaimedJob } from "../../store/port/leases.js";
+import type { ClaimedJob } from "../../store/port/settle/leases.js";
 import { Attempt } from "../run/attempt.js";
 import { AttemptLog } from "../run/attempt-log.js";
 import type { TaskPlan } from "../run/task-plan.js";

@@ -1,7 +1,7 @@
 import { attemptsSoFar, decide, type Outcome, type Patch } from "../../core/jobs/outcome.js";
 import type { Share } from "../../core/sharing/fair-share.js";
 import { Signal } from "../../runtime/time/wait.js";
-import type { ClaimedJob, Settlement } from "../../store/port/leases.js";
+import type { ClaimedJob, Settlement } from "../../store/port/settle/leases.js";
 import type { HeldLease } from "../settle/held-lease.js";
 import { Aborted, type AbortReason } from "./abort.js";
 import type { AttemptLog } from "./attempt-log.js";

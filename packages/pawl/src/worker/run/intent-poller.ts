@@ -2,7 +2,7 @@ import type { JobId } from "../../core/jobs/id.js";
 import type { Intent } from "../../core/jobs/job.js";
 import type { WorkerRef } from "../../core/jobs/lease.js";
 import type { Clock } from "../../runtime/time/clock.js";
-import type { LeaseStore } from "../../store/port/leases.js";
+import type { LeaseStore } from "../../store/port/settle/leases.js";
 import type { HeldLease } from "../settle/held-lease.js";
 import type { Attempt } from "./attempt.js";
 

@@ -3,7 +3,7 @@ import type { WorkerRef } from "../../core/jobs/lease.js";
 import { BOUNDS } from "../../core/values/bounds.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import type { Store } from "../../store/port/index.js";
-import type { LogEntry } from "../../store/port/records.js";
+import type { LogEntry } from "../../store/port/settle/records.js";
 import { isRefused } from "../settle/is-refused.js";
 import type { Attempt } from "./attempt.js";
 import { AttemptLog, encodeProgress, lineOf, type StoredLogLine } from "./attempt-log.js";

@@ -4,7 +4,7 @@ import type { Outcome } from "../../core/jobs/outcome.js";
 import { task } from "../../core/jobs/task.js";
 import { Share } from "../../core/sharing/fair-share.js";
 import type { Clock } from "../../runtime/time/clock.js";
-import type { Claimed } from "../../store/port/leases.js";
+import type { Claimed } from "../../store/port/settle/leases.js";
 import { HeldLease } from "../settle/held-lease.js";
 import { Attempt } from "./attempt.js";
 import { compose } from "./middleware.js";

@@ -1,6 +1,6 @@
 import type { LeaseId } from "../../core/jobs/id.js";
 import { stopBy } from "../../core/jobs/lease.js";
-import type { Claimed } from "../../store/port/leases.js";
+import type { Claimed } from "../../store/port/settle/leases.js";
 import type { Attempt } from "../run/attempt.js";
 
 /** A lease as its holder sees it, on the holder's monotonic clock. */

@@ -3,7 +3,7 @@ import { barrier, MemoryFixture } from "../../../../../test/support/fixtures/mem
 import type { LeaseId } from "../../core/jobs/id.js";
 import { task } from "../../core/jobs/task.js";
 import { pawlError } from "../../core/values/error.js";
-import type { Renewer } from "../../store/port/leases.js";
+import type { Renewer } from "../../store/port/settle/leases.js";
 import { faultyStore } from "../../testing/faulty.js";
 
 let fixture: MemoryFixture;

@@ -2,10 +2,10 @@ import type { LeaseId } from "../../core/jobs/id.js";
 import { stopBy, type WorkerRef } from "../../core/jobs/lease.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import { loop } from "../../runtime/time/loop.js";
-import type { Claimed, LeaseStore, Renewer } from "../../store/port/leases.js";
+import type { Claimed, LeaseStore, Renewer } from "../../store/port/settle/leases.js";
 import { HeldLease } from "./held-lease.js";
 
-export type { Renewer } from "../../store/port/leases.js";
+export type { Renewer } from "../../store/port/settle/leases.js";
 
 /** The leases this worker holds. Knows when each must be let go if nothing is heard of it. */
 export class Leases {

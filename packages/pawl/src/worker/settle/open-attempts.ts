@@ -1,6 +1,6 @@
 import { type Lane, sameLane } from "../../core/jobs/lane.js";
 import type { Share } from "../../core/sharing/fair-share.js";
-import type { ClaimedJob } from "../../store/port/leases.js";
+import type { ClaimedJob } from "../../store/port/settle/leases.js";
 import type { WorkerLimits } from "../claim/worker-limits.js";
 import { Attempt } from "../run/attempt.js";
 import type { TaskPlan, TaskPlans } from "../run/task-plan.js";

@@ -5,7 +5,7 @@ import { BOUNDS } from "../../core/values/bounds.js";
 import { Backoff } from "../../runtime/time/backoff.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import type { Store } from "../../store/port/index.js";
-import type { Settled, Settlement } from "../../store/port/leases.js";
+import type { Settled, Settlement } from "../../store/port/settle/leases.js";
 import type { Attempt } from "../run/attempt.js";
 import { isRefused } from "./is-refused.js";
 

@@ -5,7 +5,7 @@ import { task } from "../../core/jobs/task.js";
 import { BOUNDS } from "../../core/values/bounds.js";
 import { pawlError } from "../../core/values/error.js";
 import type { Store } from "../../store/port/index.js";
-import type { Settlement } from "../../store/port/leases.js";
+import type { Settlement } from "../../store/port/settle/leases.js";
 import { faultyStore } from "../../testing/faulty.js";
 
 let fixture: MemoryFixture;

@@ -1,5 +1,5 @@
 import { compareLanes, compareText, type Lane } from "../../../core/jobs/lane.js";
-import type { LaneStore } from "../../port/lanes.js";
+import type { LaneStore } from "../../port/claim/lanes.js";
 import type { MemoryJob, Tables } from "../state.js";
 
 export function memoryLanes(tables: Tables): LaneStore {

@@ -6,7 +6,7 @@ import { attemptsSoFar, decide, withIntent } from "../../../core/jobs/outcome.js
 import { roomOf, withinLimits } from "../../../core/limits/lane-limit.js";
 import type { Quota } from "../../../core/sharing/claim-plan.js";
 import { pawlError } from "../../../core/values/error.js";
-import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement, SuspectRequest } from "../../port/leases.js";
+import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement, SuspectRequest } from "../../port/settle/leases.js";
 import { apply, releaseDependents } from "../jobs/history.js";
 import { move } from "../jobs/move.js";
 import { limitsOf, limitsOver, takeLimits } from "../limits/lane-limits.js";

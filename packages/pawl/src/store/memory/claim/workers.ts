@@ -1,5 +1,5 @@
 import { compareText } from "../../../core/jobs/lane.js";
-import type { WorkerStore } from "../../port/workers.js";
+import type { WorkerStore } from "../../port/claim/workers.js";
 import type { Tables } from "../state.js";
 
 export function memoryWorkers(tables: Tables): WorkerStore {

@@ -1,7 +1,7 @@
 import type { Enqueued } from "../../../core/jobs/job.js";
 import { DEFAULTS } from "../../../core/values/defaults.js";
 import { pawlError } from "../../../core/values/error.js";
-import type { BatchRequest, BatchStore, EnqueuedBatch, KnownBatch } from "../../port/batches.js";
+import type { BatchRequest, BatchStore, EnqueuedBatch, KnownBatch } from "../../port/enqueue/batches.js";
 import type { Tables } from "../state.js";
 import { enqueue } from "./enqueue.js";
 

@@ -1,6 +1,6 @@
 import type { Fingerprint } from "../../../core/jobs/fingerprint.js";
 import { compareText } from "../../../core/jobs/lane.js";
-import type { DeadGroup, DeadStore } from "../../port/dead.js";
+import type { DeadGroup, DeadStore } from "../../port/jobs/dead.js";
 import type { MemoryJob, Tables } from "../state.js";
 import { lastOf } from "./history.js";
 import { causeOf, matches, recordOf } from "./view.js";

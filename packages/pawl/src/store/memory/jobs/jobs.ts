@@ -4,7 +4,7 @@ import { applies, type Verb } from "../../../core/jobs/lifecycle.js";
 import { withoutTimers } from "../../../core/jobs/timer.js";
 import { pawlError } from "../../../core/values/error.js";
 import type { Scope } from "../../port/index.js";
-import type { JobChangeResult, JobStore } from "../../port/jobs.js";
+import type { JobChangeResult, JobStore } from "../../port/jobs/jobs.js";
 import type { MemoryJob, Tables } from "../state.js";
 import { cancelNow, enqueue } from "./enqueue.js";
 import { erase, systemEntry } from "./history.js";

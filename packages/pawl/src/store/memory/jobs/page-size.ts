@@ -1,6 +1,6 @@
 import type { AttemptRecord, JobRecord, LogLine } from "../../../core/jobs/job.js";
-import type { WholeJob } from "../../port/jobs.js";
-import { type PartRequest, withinBytes } from "../../port/pages.js";
+import type { WholeJob } from "../../port/jobs/jobs.js";
+import { type PartRequest, withinBytes } from "../../port/jobs/pages.js";
 
 /** What a page counts of a job: the texts that people put there. */
 export function recordBytes({ input, output, failure, progress }: JobRecord): number {

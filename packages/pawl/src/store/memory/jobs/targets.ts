@@ -1,6 +1,6 @@
 import { MAX_TARGETS, type TargetRecord, type TargetRef, type TargetSecret, targetKey } from "../../../core/access/push-target.js";
 import { compareText } from "../../../core/jobs/lane.js";
-import type { TargetStore } from "../../port/targets.js";
+import type { TargetStore } from "../../port/jobs/targets.js";
 import type { Tables } from "../state.js";
 
 export interface MemoryTarget {

@@ -1,5 +1,5 @@
 import type { TaskRecord } from "../../../core/jobs/task-record.js";
-import type { TaskStore } from "../../port/tasks.js";
+import type { TaskStore } from "../../port/jobs/tasks.js";
 import type { Tables } from "../state.js";
 
 export function memoryTasks(tables: Tables): TaskStore {

@@ -4,8 +4,8 @@ import { type AttemptRecord, isFinished, type JobRecord } from "../../../core/jo
 import { compareText } from "../../../core/jobs/lane.js";
 import { limitKeyParts } from "../../../core/limits/limit-rule.js";
 import type { Scope } from "../../port/index.js";
-import type { JobPageResult, PageRequest, StoredJobFilter, WholePage } from "../../port/jobs.js";
-import { withinBytes } from "../../port/pages.js";
+import type { JobPageResult, PageRequest, StoredJobFilter, WholePage } from "../../port/jobs/jobs.js";
+import { withinBytes } from "../../port/jobs/pages.js";
 import type { LimitWait, MemoryJob, Tables } from "../state.js";
 import { lastOf } from "./history.js";
 import { recordBytes, wholeBytes } from "./page-size.js";

@@ -1,7 +1,7 @@
 import { compareText } from "../../../core/jobs/lane.js";
 import { type Breaker, type BreakerRule, force, forgottenAfter, newBreaker, observe, probe } from "../../../core/limits/breaker.js";
-import { breakerKey, breakerRecord, UNREPORTED_RULE } from "../../port/breaker-record.js";
-import type { BreakerRecord, BreakerRef, BreakerStore } from "../../port/breakers.js";
+import { breakerKey, breakerRecord, UNREPORTED_RULE } from "../../port/limits/breaker-record.js";
+import type { BreakerRecord, BreakerRef, BreakerStore } from "../../port/limits/breakers.js";
 import type { Tables } from "../state.js";
 
 export interface MemoryBreaker extends BreakerRef {

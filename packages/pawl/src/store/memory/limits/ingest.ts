@@ -2,7 +2,7 @@ import { compareText } from "../../../core/jobs/lane.js";
 import { admitIngest, counted, type IngestLimit, type IngestState, needsCount, UNUSED, waitingOf } from "../../../core/limits/ingest-limit.js";
 import { policyKey, type QueuePolicy, type TenantPolicy } from "../../../core/sharing/policy.js";
 import { pawlError } from "../../../core/values/error.js";
-import type { IngestStore } from "../../port/ingest.js";
+import type { IngestStore } from "../../port/enqueue/ingest.js";
 import type { Tables } from "../state.js";
 
 export function memoryIngest(tables: Tables): IngestStore {

@@ -1,7 +1,7 @@
 import { compareText } from "../../../core/jobs/lane.js";
 import { type LimitKeyId, limitKeyId, limitKeyParts, limitKeyRange } from "../../../core/limits/limit-rule.js";
 import { tokens } from "../../../core/limits/token-bucket.js";
-import { type LimitStore, MAX_WAITING, type WaitingLimitKey } from "../../port/limits.js";
+import { type LimitStore, MAX_WAITING, type WaitingLimitKey } from "../../port/limits/limits.js";
 import type { LimitWait, MemoryJob, MemoryLimitKey, Tables } from "../state.js";
 import { admitAt } from "./limit-keys.js";
 import { pauseLimitKey } from "./limit-queues.js";

@@ -1,7 +1,7 @@
 import { compareText } from "../../../core/jobs/lane.js";
 import { policyKey } from "../../../core/sharing/policy.js";
 import { isEmpty } from "../../../core/sharing/policy-check.js";
-import type { PolicyStore } from "../../port/policies.js";
+import type { PolicyStore } from "../../port/sharing/policies.js";
 import type { Tables } from "../state.js";
 
 export function memoryPolicies(tables: Tables): PolicyStore {

@@ -1,7 +1,7 @@
 import type { RequestedIntent } from "../../../core/jobs/job.js";
 import { deathOf } from "../../../core/jobs/outcome.js";
 import { lateFailure } from "../../../core/jobs/timer.js";
-import type { DutyStore, Poll } from "../../port/duties.js";
+import type { DutyStore, Poll } from "../../port/duties/duties.js";
 import { cancelNow } from "../jobs/enqueue.js";
 import { apply, releaseDependents, systemEntry } from "../jobs/history.js";
 import { move, parked, timerOf } from "../jobs/move.js";

@@ -1,7 +1,7 @@
 import { JOB_STATES } from "../../../core/jobs/job.js";
 import { compareText } from "../../../core/jobs/lane.js";
 import { COUNTED_STATES, type CountedState, NO_JOBS } from "../../../core/observe/series.js";
-import type { RecordStore, TenantCountRow } from "../../port/records.js";
+import type { RecordStore, TenantCountRow } from "../../port/settle/records.js";
 import { heldBy } from "../claim/leases.js";
 import type { MemoryJob, Tables } from "../state.js";
 

@@ -13,7 +13,7 @@ import {
   type TickWay,
 } from "../../../core/schedules/schedule.js";
 import { afterPut } from "../../../core/schedules/schedule-change.js";
-import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, ScheduleStore, TickEntry } from "../../port/schedules.js";
+import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, ScheduleStore, TickEntry } from "../../port/schedules/schedules.js";
 import { cancelNow, enqueue } from "../jobs/enqueue.js";
 import { erase, lastOf } from "../jobs/history.js";
 import { leave } from "../jobs/move.js";

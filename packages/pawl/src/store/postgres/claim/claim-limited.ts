@@ -1,6 +1,6 @@
 import { type LimitState, roomOf, spent, withinLimits } from "../../../core/limits/lane-limit.js";
 import { type PolicyRef, policyKey, refsOf } from "../../../core/sharing/policy.js";
-import type { Claimed, ClaimRequest, LimitedClaim, SuspectRequest } from "../../port/leases.js";
+import type { Claimed, ClaimRequest, LimitedClaim, SuspectRequest } from "../../port/settle/leases.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";
 import type { DriverTransaction } from "../drivers/driver.js";

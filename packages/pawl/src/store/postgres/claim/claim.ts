@@ -2,7 +2,7 @@ import { dueTimes, type JobId } from "../../../core/jobs/id.js";
 import type { Intent, JobOptions } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import type { PolicyRef } from "../../../core/sharing/policy.js";
-import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../../port/leases.js";
+import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../../port/settle/leases.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import type { Db } from "../connection/db.js";
 import { laneParameters } from "../connection/lane-numbers.js";

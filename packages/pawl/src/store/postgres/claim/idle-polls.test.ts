@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { LiveLanes } from "../../port/lanes.js";
+import type { LiveLanes } from "../../port/claim/lanes.js";
 import { IdlePolls } from "./idle-polls.js";
 
 const NOTHING: LiveLanes = { lanes: [], suspects: false, version: "1" };

@@ -1,4 +1,4 @@
-import type { LiveLanes } from "../../port/lanes.js";
+import type { LiveLanes } from "../../port/claim/lanes.js";
 
 /** ms for which the last poll is believed: two of them, and some */
 const MAINTENANCE_POLL_VALID_MS = 2_500;

@@ -1,4 +1,4 @@
-import type { Poll } from "../../port/duties.js";
+import type { Poll } from "../../port/duties/duties.js";
 import { LAST_SEQ } from "../claim/live-lanes.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { type Db, ms, NOW, SERVER, statement } from "../connection/db.js";

@@ -1,6 +1,6 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { isFinished } from "../../../core/jobs/job.js";
-import type { ExportedJob, PruneReport, PruneRules } from "../../port/duties.js";
+import type { ExportedJob, PruneReport, PruneRules } from "../../port/duties/duties.js";
 import { forgetWorkers } from "../claim/worker-ids.js";
 import { plainArray } from "../connection/arrays.js";
 import { stateCode } from "../connection/codes.js";

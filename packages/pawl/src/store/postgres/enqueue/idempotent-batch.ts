@@ -1,7 +1,7 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import { DEFAULTS } from "../../../core/values/defaults.js";
-import type { BatchRequest, KnownBatch } from "../../port/batches.js";
+import type { BatchRequest, KnownBatch } from "../../port/enqueue/batches.js";
 import { plainArray } from "../connection/arrays.js";
 import { type Db, NOW, statement } from "../connection/db.js";
 import type { DriverTransaction, Queryable } from "../drivers/driver.js";

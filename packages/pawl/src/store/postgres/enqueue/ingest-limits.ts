@@ -12,7 +12,7 @@ import {
   waitingOf,
 } from "../../../core/limits/ingest-limit.js";
 import { systemClock } from "../../../runtime/time/clock.js";
-import type { IngestStore } from "../../port/ingest.js";
+import type { IngestStore } from "../../port/enqueue/ingest.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { type Db, foreignDb, ms, NOW, statement } from "../connection/db.js";

@@ -9,8 +9,8 @@ import {
   observe,
   probe,
 } from "../../../core/limits/breaker.js";
-import { breakerKey, breakerRecord, UNREPORTED_RULE } from "../../port/breaker-record.js";
-import type { BreakerRecord, BreakerRef, BreakerReport, BreakerStore } from "../../port/breakers.js";
+import { breakerKey, breakerRecord, UNREPORTED_RULE } from "../../port/limits/breaker-record.js";
+import type { BreakerRecord, BreakerRef, BreakerReport, BreakerStore } from "../../port/limits/breakers.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";

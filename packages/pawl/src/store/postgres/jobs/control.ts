@@ -5,7 +5,7 @@ import type { Lane } from "../../../core/jobs/lane.js";
 import { applies, type Verb } from "../../../core/jobs/lifecycle.js";
 import { withoutTimers } from "../../../core/jobs/timer.js";
 import type { Scope } from "../../port/index.js";
-import type { JobChangeResult, RedriveOptions } from "../../port/jobs.js";
+import type { JobChangeResult, RedriveOptions } from "../../port/jobs/jobs.js";
 import { plainArray } from "../connection/arrays.js";
 import { type Db, NOW, statement } from "../connection/db.js";
 import { readInside } from "../connection/tenant-role.js";

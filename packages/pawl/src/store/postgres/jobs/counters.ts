@@ -2,7 +2,7 @@ import type { JobState } from "../../../core/jobs/job.js";
 import { JOB_STATES } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import { START_RATE_FORGOTTEN_MS, START_RATE_GATHERED_MS, START_RATE_MEMORY_MS } from "../../../core/limits/start-rate.js";
-import type { CountRow } from "../../port/records.js";
+import type { CountRow } from "../../port/settle/records.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { type Db, statement } from "../connection/db.js";

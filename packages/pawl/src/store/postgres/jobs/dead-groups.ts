@@ -1,8 +1,8 @@
 import type { Failure, FailureKind } from "../../../core/jobs/failure.js";
 import { type Fingerprint, fingerprintOf } from "../../../core/jobs/fingerprint.js";
 import type { JobId } from "../../../core/jobs/id.js";
-import type { DeadGroup, DeadGroupFilter, DeadStore } from "../../port/dead.js";
 import type { Scope } from "../../port/index.js";
+import type { DeadGroup, DeadGroupFilter, DeadStore } from "../../port/jobs/dead.js";
 import { plainArray } from "../connection/arrays.js";
 import { type Db, ms, statement } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";

@@ -3,7 +3,7 @@ import type { JobState, ParkReason } from "../../../core/jobs/job.js";
 import { type Lane, laneKey } from "../../../core/jobs/lane.js";
 import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
 import type { Scope } from "../../port/index.js";
-import type { PageRequest, WholeJob, WholePage } from "../../port/jobs.js";
+import type { PageRequest, WholeJob, WholePage } from "../../port/jobs/jobs.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { levelOf, outcomeCode, stateCode } from "../connection/codes.js";
 import { type Db, ms, statement } from "../connection/db.js";

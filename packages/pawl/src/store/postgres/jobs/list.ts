@@ -1,7 +1,7 @@
 import { firstIdAt, type JobId } from "../../../core/jobs/id.js";
 import type { JobState } from "../../../core/jobs/job.js";
 import type { Scope } from "../../port/index.js";
-import type { JobPageResult, PageRequest, StoredJobFilter } from "../../port/jobs.js";
+import type { JobPageResult, PageRequest, StoredJobFilter } from "../../port/jobs/jobs.js";
 import { stateCode } from "../connection/codes.js";
 import { type Db, statement } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";

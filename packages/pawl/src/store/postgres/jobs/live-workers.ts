@@ -1,6 +1,6 @@
 import type { InstanceId } from "../../../core/jobs/id.js";
 import type { Serves } from "../../../core/limits/capacity.js";
-import type { WorkerStore } from "../../port/workers.js";
+import type { WorkerStore } from "../../port/claim/workers.js";
 import type { WorkerIds } from "../claim/worker-ids.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";
 

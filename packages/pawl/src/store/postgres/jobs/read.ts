@@ -3,7 +3,7 @@ import type { JobId, LeaseId } from "../../../core/jobs/id.js";
 import type { AttemptRecord, JobRecord, LogLine } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import type { Scope } from "../../port/index.js";
-import type { PartRequest } from "../../port/pages.js";
+import type { PartRequest } from "../../port/jobs/pages.js";
 import { plainArray } from "../connection/arrays.js";
 import { levelOf, outcomeOf, stateOf } from "../connection/codes.js";
 import { type Db, ms, statement } from "../connection/db.js";

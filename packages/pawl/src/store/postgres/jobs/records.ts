@@ -1,5 +1,5 @@
 import type { JobId, LeaseId } from "../../../core/jobs/id.js";
-import type { LogEntry } from "../../port/records.js";
+import type { LogEntry } from "../../port/settle/records.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { levelCode } from "../connection/codes.js";
 import { type Db, NOW, statement } from "../connection/db.js";

@@ -1,7 +1,7 @@
 import type { AttemptRecord } from "../../../core/jobs/job.js";
 import { BOUNDS } from "../../../core/values/bounds.js";
 import { splitBySize } from "../../../core/values/split-by-size.js";
-import type { ExportedJob } from "../../port/duties.js";
+import type { ExportedJob } from "../../port/duties/duties.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { outcomeCode, stateCode } from "../connection/codes.js";
 import { type Db, statement } from "../connection/db.js";

@@ -1,5 +1,5 @@
 import { MAX_TARGETS, type OpenTarget, type TargetRecord, type TargetRef } from "../../../core/access/push-target.js";
-import type { TargetStore } from "../../port/targets.js";
+import type { TargetStore } from "../../port/jobs/targets.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";
 import type { DriverTransaction } from "../drivers/driver.js";

@@ -1,7 +1,7 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { type LimitKeyId, type LimitReason, type LimitRule, limitKeyId, limitKeyParts, limitKeyRange } from "../../../core/limits/limit-rule.js";
 import { tokens } from "../../../core/limits/token-bucket.js";
-import { type LimitStore, MAX_WAITING, type WaitingLimitKey } from "../../port/limits.js";
+import { type LimitStore, MAX_WAITING, type WaitingLimitKey } from "../../port/limits/limits.js";
 import { textArray } from "../connection/arrays.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";

@@ -1,6 +1,6 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { type LimitKeyId, type LimitReason, type LimitRule, limitKeyId } from "../../../core/limits/limit-rule.js";
-import type { LimitKeyRecord, LimitKeyRef, LimitStore } from "../../port/limits.js";
+import type { LimitKeyRecord, LimitKeyRef, LimitStore } from "../../port/limits/limits.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";
 import { type AdmittedReport, admit } from "./admit.js";

@@ -1,7 +1,7 @@
 import type { Limits, Policy, PolicyKind, PolicyRecord, PolicyRef } from "../../../core/sharing/policy.js";
 import { isLimited } from "../../../core/sharing/policy.js";
 import { isEmpty } from "../../../core/sharing/policy-check.js";
-import type { PolicyStore } from "../../port/policies.js";
+import type { PolicyStore } from "../../port/sharing/policies.js";
 import { type Db, statement } from "../connection/db.js";
 import type { DriverTransaction } from "../drivers/driver.js";
 

@@ -1,7 +1,7 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { type CountedState, NO_JOBS } from "../../../core/observe/series.js";
 import { ConcurrencyLimiter } from "../../../runtime/io/concurrency-limiter.js";
-import type { TenantCountRow } from "../../port/records.js";
+import type { TenantCountRow } from "../../port/settle/records.js";
 import { plainArray } from "../connection/arrays.js";
 import { type Db, statement } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";

@@ -4,7 +4,7 @@ import { plannedAt } from "../../../core/schedules/recurrence.js";
 import { type Definition, type ScheduleRecord, type ScheduleRef, seedOf } from "../../../core/schedules/schedule.js";
 import { afterPut, type StoredDefinition } from "../../../core/schedules/schedule-change.js";
 import type { Scope } from "../../port/index.js";
-import type { ScheduleFilter, SchedulePage, SchedulePut, SchedulePutAnswer } from "../../port/schedules.js";
+import type { ScheduleFilter, SchedulePage, SchedulePut, SchedulePutAnswer } from "../../port/schedules/schedules.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { type Db, ms, statement } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";

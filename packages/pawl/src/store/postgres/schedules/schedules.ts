@@ -1,6 +1,6 @@
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import type { Wakeup } from "../../port/index.js";
-import type { ScheduleStore } from "../../port/schedules.js";
+import type { ScheduleStore } from "../../port/schedules/schedules.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import type { Db } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";

@@ -1,6 +1,6 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import type { FiredTick, ScheduleRef, SkipReason, TickGap, TickWay } from "../../../core/schedules/schedule.js";
-import type { TickEntry } from "../../port/schedules.js";
+import type { TickEntry } from "../../port/schedules/schedules.js";
 import { plainArray } from "../connection/arrays.js";
 import { stateCode } from "../connection/codes.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";

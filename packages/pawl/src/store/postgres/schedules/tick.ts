@@ -2,7 +2,7 @@ import type { IdSuffixSource, JobId } from "../../../core/jobs/id.js";
 import { type DuePlan, duePlan } from "../../../core/schedules/due-ticks.js";
 import { type Definition, jobOfTick, type ScheduleRef, seedOf } from "../../../core/schedules/schedule.js";
 import { isPawlError } from "../../../core/values/error.js";
-import type { TickReport } from "../../port/schedules.js";
+import type { TickReport } from "../../port/schedules/schedules.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { plainArray } from "../connection/arrays.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";

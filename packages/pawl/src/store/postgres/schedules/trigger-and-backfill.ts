@@ -1,7 +1,7 @@
 import type { IdSuffix } from "../../../core/jobs/id.js";
 import type { JobRequest } from "../../../core/jobs/job.js";
 import { jobOfTick, openJobs, type ScheduleRef } from "../../../core/schedules/schedule.js";
-import type { BackfillRequest } from "../../port/schedules.js";
+import type { BackfillRequest } from "../../port/schedules/schedules.js";
 import { plainArray } from "../connection/arrays.js";
 import { type Db, statement } from "../connection/db.js";
 import type { DriverTransaction } from "../drivers/driver.js";

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { eventually } from "../../../../../../test/support/eventually.js";
 import type { LeaseId } from "../../../core/jobs/id.js";
-import type { Renewer } from "../../port/leases.js";
+import type { Renewer } from "../../port/settle/leases.js";
 import { RENEW } from "./renew.js";
 import { type RenewalData, threadRenewer } from "./renewer.js";
 

@@ -1,7 +1,7 @@
 import type { LeaseId } from "../../../core/jobs/id.js";
 import { type PawlError, pawlError } from "../../../core/values/error.js";
 import { spawnThread } from "../../../runtime/io/thread.js";
-import type { Renewer } from "../../port/leases.js";
+import type { Renewer } from "../../port/settle/leases.js";
 import type { RenewalLink, Statement } from "../drivers/driver.js";
 import { RenewalTable } from "./renewal-table.js";
 

@@ -3,7 +3,7 @@ import { isFinished, type RequestedIntent } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import { type Patch, withIntent } from "../../../core/jobs/outcome.js";
 import { limitKeyId } from "../../../core/limits/limit-rule.js";
-import type { Settlement } from "../../port/leases.js";
+import type { Settlement } from "../../port/settle/leases.js";
 import { plainArray, textArray } from "../connection/arrays.js";
 import { outcomeCode, stateCode } from "../connection/codes.js";
 import { type Db, statement } from "../connection/db.js";

@@ -1,7 +1,7 @@
 import { dueTimeOf, type JobId, type LeaseId } from "../../../core/jobs/id.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import { isSuspect } from "../../../core/jobs/outcome.js";
-import type { LeaseIndex, Settlement } from "../../port/leases.js";
+import type { LeaseIndex, Settlement } from "../../port/settle/leases.js";
 import { ALL_NULL, plainArray, textArray } from "../connection/arrays.js";
 import { outcomeCode, stateCode } from "../connection/codes.js";
 import { LaneNumbers } from "../connection/lane-numbers.js";

@@ -3,7 +3,7 @@ import type { Lane } from "../../../core/jobs/lane.js";
 import type { WorkerRef } from "../../../core/jobs/lease.js";
 import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
 import type { Transaction } from "../../port/index.js";
-import type { Settled, Settlement } from "../../port/leases.js";
+import type { Settled, Settlement } from "../../port/settle/leases.js";
 import type { WorkerIds } from "../claim/worker-ids.js";
 import { plainArray } from "../connection/arrays.js";
 import { type Db, foreignDb } from "../connection/db.js";

@@ -1,5 +1,5 @@
-import type { WorkerRef } from "../../core/jobs/lease.js";
-import type { Claimed } from "./leases.js";
+import type { WorkerRef } from "../../../core/jobs/lease.js";
+import type { Claimed } from "../settle/leases.js";
 
 export interface IdleWorkerOptions {
   readonly worker: WorkerRef;

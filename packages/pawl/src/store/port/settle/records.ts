@@ -1,7 +1,7 @@
-import type { JobId, LeaseId } from "../../core/jobs/id.js";
-import type { JobState, LogLine } from "../../core/jobs/job.js";
-import type { WorkerRef } from "../../core/jobs/lease.js";
-import type { CountsByState } from "../../core/observe/series.js";
+import type { JobId, LeaseId } from "../../../core/jobs/id.js";
+import type { JobState, LogLine } from "../../../core/jobs/job.js";
+import type { WorkerRef } from "../../../core/jobs/lease.js";
+import type { CountsByState } from "../../../core/observe/series.js";
 
 /** Counts by queue, task and state. Kept by deltas: reading them scans nothing that grows with the work. */
 export interface CountRow {

@@ -1,5 +1,5 @@
-import type { Enqueued, NewJob } from "../../core/jobs/job.js";
-import type { Transaction } from "./index.js";
+import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
+import type { Transaction } from "../index.js";
 
 /**
  * Jobs that are stored together once, however often they are sent: one idempotency key for all of them, kept in the

@@ -1,5 +1,5 @@
-import type { WorkerRef } from "../../core/jobs/lease.js";
-import type { Serves } from "../../core/limits/capacity.js";
+import type { WorkerRef } from "../../../core/jobs/lease.js";
+import type { Serves } from "../../../core/limits/capacity.js";
 
 /** A worker that gave a sign of life not long ago. */
 export interface LiveWorker extends WorkerRef {

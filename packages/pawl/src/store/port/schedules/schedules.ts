@@ -1,8 +1,8 @@
-import type { IdSuffix, IdSuffixSource } from "../../core/jobs/id.js";
-import type { Enqueued, JobRequest } from "../../core/jobs/job.js";
-import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../../core/schedules/schedule.js";
-import type { PutAnswer } from "../../core/schedules/schedule-change.js";
-import type { Scope } from "./index.js";
+import type { IdSuffix, IdSuffixSource } from "../../../core/jobs/id.js";
+import type { Enqueued, JobRequest } from "../../../core/jobs/job.js";
+import type { Definition, FiredTick, ScheduleRecord, ScheduleRef, TickGap } from "../../../core/schedules/schedule.js";
+import type { PutAnswer } from "../../../core/schedules/schedule-change.js";
+import type { Scope } from "../index.js";
 
 export interface ScheduleStore {
   /**

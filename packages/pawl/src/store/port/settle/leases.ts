@@ -1,12 +1,12 @@
-import type { UndecryptableReason } from "../../core/access/encrypted-value.js";
-import type { JobId, LeaseId } from "../../core/jobs/id.js";
-import type { Intent, JobOptions, Priority } from "../../core/jobs/job.js";
-import type { Lane } from "../../core/jobs/lane.js";
-import type { WorkerRef } from "../../core/jobs/lease.js";
-import type { Patch } from "../../core/jobs/outcome.js";
-import type { ReachedLimit } from "../../core/limits/lane-limit.js";
-import type { Quota } from "../../core/sharing/claim-plan.js";
-import type { Transaction } from "./index.js";
+import type { UndecryptableReason } from "../../../core/access/encrypted-value.js";
+import type { JobId, LeaseId } from "../../../core/jobs/id.js";
+import type { Intent, JobOptions, Priority } from "../../../core/jobs/job.js";
+import type { Lane } from "../../../core/jobs/lane.js";
+import type { WorkerRef } from "../../../core/jobs/lease.js";
+import type { Patch } from "../../../core/jobs/outcome.js";
+import type { ReachedLimit } from "../../../core/limits/lane-limit.js";
+import type { Quota } from "../../../core/sharing/claim-plan.js";
+import type { Transaction } from "../index.js";
 
 export interface ClaimRequest {
   readonly worker: WorkerRef;

@@ -1,4 +1,4 @@
-import type { Policy, PolicyKind, PolicyRecord, PolicyRef } from "../../core/sharing/policy.js";
+import type { Policy, PolicyKind, PolicyRecord, PolicyRef } from "../../../core/sharing/policy.js";
 
 /**
  * What is set for queues, tasks and tenants at run time. Workers learn of a change by `lanes.live`, which answers with

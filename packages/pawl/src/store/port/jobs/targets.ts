@@ -1,5 +1,5 @@
-import type { OpenTarget, TargetRecord, TargetRef } from "../../core/access/push-target.js";
-import type { Scope } from "./index.js";
+import type { OpenTarget, TargetRecord, TargetRef } from "../../../core/access/push-target.js";
+import type { Scope } from "../index.js";
 
 /**
  * Targets, where jobs are pushed to. Whatever changes them also changes the version of `LaneStore.live`, by which those who

@@ -1,5 +1,5 @@
-import { type Breaker, total } from "../../core/limits/breaker.js";
-import { DEFAULTS } from "../../core/values/defaults.js";
+import { type Breaker, total } from "../../../core/limits/breaker.js";
+import { DEFAULTS } from "../../../core/values/defaults.js";
 import type { BreakerRecord, BreakerRef } from "./breakers.js";
 
 /** Of a breaker that was forced before anybody reported on it. */

@@ -1,8 +1,8 @@
-import type { Fingerprint } from "../../core/jobs/fingerprint.js";
-import type { JobId } from "../../core/jobs/id.js";
-import type { AttemptRecord, Enqueued, JobRecord, JobState, LogLine, NewJob } from "../../core/jobs/job.js";
-import type { Lane } from "../../core/jobs/lane.js";
-import type { Scope, Transaction } from "./index.js";
+import type { Fingerprint } from "../../../core/jobs/fingerprint.js";
+import type { JobId } from "../../../core/jobs/id.js";
+import type { AttemptRecord, Enqueued, JobRecord, JobState, LogLine, NewJob } from "../../../core/jobs/job.js";
+import type { Lane } from "../../../core/jobs/lane.js";
+import type { Scope, Transaction } from "../index.js";
 import type { PartRequest } from "./pages.js";
 
 export interface JobStore {

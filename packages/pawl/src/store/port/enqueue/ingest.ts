@@ -1,5 +1,5 @@
-import type { IngestAdmission, IngestDemand, IngestLimit } from "../../core/limits/ingest-limit.js";
-import type { Transaction } from "./index.js";
+import type { IngestAdmission, IngestDemand, IngestLimit } from "../../../core/limits/ingest-limit.js";
+import type { Transaction } from "../index.js";
 
 /** How many jobs are let in. Asked before an enqueue whose jobs are under a limit, and never for others. */
 export interface IngestStore {

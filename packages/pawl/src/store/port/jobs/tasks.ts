@@ -1,5 +1,5 @@
-import type { TaskRecord } from "../../core/jobs/task-record.js";
-import type { Transaction } from "./index.js";
+import type { TaskRecord } from "../../../core/jobs/task-record.js";
+import type { Transaction } from "../index.js";
 
 /** What is known of tasks to those who have their names and not their code. */
 export interface TaskStore {

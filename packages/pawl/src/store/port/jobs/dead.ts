@@ -1,6 +1,6 @@
-import type { Fingerprint } from "../../core/jobs/fingerprint.js";
-import type { JobRecord } from "../../core/jobs/job.js";
-import type { Scope } from "./index.js";
+import type { Fingerprint } from "../../../core/jobs/fingerprint.js";
+import type { JobRecord } from "../../../core/jobs/job.js";
+import type { Scope } from "../index.js";
 import type { StoredJobFilter } from "./jobs.js";
 
 /** Dead jobs of one cause. */

@@ -1,5 +1,5 @@
-import type { AttemptRecord, JobRecord } from "../../core/jobs/job.js";
-import type { WatchPeriod } from "./observe/events.js";
+import type { AttemptRecord, JobRecord } from "../../../core/jobs/job.js";
+import type { WatchPeriod } from "../observe/events.js";
 
 /** What waits for a duty, seen by one cheap statement. ms from now; zero or less is due. */
 export interface Poll {

@@ -1,5 +1,5 @@
-import type { Lane } from "../../core/jobs/lane.js";
-import type { PolicyKind, PolicyRef } from "../../core/sharing/policy.js";
+import type { Lane } from "../../../core/jobs/lane.js";
+import type { PolicyKind, PolicyRef } from "../../../core/sharing/policy.js";
 
 export interface LiveLanes {
   readonly lanes: readonly Lane[];

@@ -1,5 +1,5 @@
-import type { JobId } from "../../core/jobs/id.js";
-import type { LimitReason, LimitRule } from "../../core/limits/limit-rule.js";
+import type { JobId } from "../../../core/jobs/id.js";
+import type { LimitReason, LimitRule } from "../../../core/limits/limit-rule.js";
 
 /** One key of one limit of one tenant. */
 export interface LimitKeyRef {

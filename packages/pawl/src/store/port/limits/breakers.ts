@@ -1,4 +1,4 @@
-import type { Breaker, BreakerRule, BreakerState, ObservedOutcomes, OutcomeCounts } from "../../core/limits/breaker.js";
+import type { Breaker, BreakerRule, BreakerState, ObservedOutcomes, OutcomeCounts } from "../../../core/limits/breaker.js";
 
 /** Whose breaker, and of what. */
 export interface BreakerRef {
