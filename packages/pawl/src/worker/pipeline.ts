@@ -322,7 +322,6 @@ export class WorkerPipeline {
     share.begin(startedAt);
     if (endBy > lease.latest) this.#leases?.hold(lease, endBy + settings.leaseDuration);
     events.started(attempt);
-    this.#deps.onSlots();
   }
 
   #handleOutcome(attempt: Attempt, outcome: Outcome, now: number): void {

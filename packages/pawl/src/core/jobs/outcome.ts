@@ -75,18 +75,21 @@ export interface Patch {
 /** How most jobs end: there may be a hundred thousand a second, so they share it. */
 const FIRST_SUCCESS: Patch = Object.freeze({ outcome: "succeeded", next: "succeeded", attempts: 1, crashes: 0 });
 
+/** A success ends the job, whatever its options say. */
+export function decideSuccess({ attempts, crashes }: Pick<AttemptsSoFar, "attempts" | "crashes">, output: string | undefined): Patch {
+  if (output === undefined && attempts === 0 && crashes === 0) return FIRST_SUCCESS;
+  const succeeded = { outcome: "succeeded", next: "succeeded", attempts: attempts + 1, crashes } as const;
+  return output === undefined ? succeeded : { ...succeeded, output };
+}
+
 /**
  * The only place that knows retry from dead. Pure: time comes in as ms left, chance as a function.
  */
 export function decide(soFar: AttemptsSoFar, outcome: Outcome, retry: RetryPolicy, random: () => number): Patch {
   const { attempts, crashes } = soFar;
   switch (outcome.kind) {
-    case "succeeded": {
-      const { output } = outcome;
-      if (output === undefined && attempts === 0 && crashes === 0) return FIRST_SUCCESS;
-      const succeeded = { outcome: "succeeded", next: "succeeded", attempts: attempts + 1, crashes } as const;
-      return output === undefined ? succeeded : { ...succeeded, output };
-    }
+    case "succeeded":
+      return decideSuccess(soFar, outcome.output);
     case "cancelled":
       return {
         outcome: "cancelled",

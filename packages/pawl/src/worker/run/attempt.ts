@@ -1,4 +1,4 @@
-import { attemptsSoFar, decide, type Outcome, type Patch } from "../../core/jobs/outcome.js";
+import { attemptsSoFar, decide, decideSuccess, type Outcome, type Patch } from "../../core/jobs/outcome.js";
 import type { Share } from "../../core/sharing/fair-share.js";
 import { Signal } from "../../runtime/time/wait.js";
 import type { ClaimedJob, Settlement } from "../../store/port/settle/leases.js";
@@ -108,6 +108,7 @@ export class Attempt {
 
   decide(outcome: Outcome, now: number, random: () => number): Patch {
     const { job, plan, lease } = this;
+    if (outcome.kind === "succeeded") return decideSuccess(job, outcome.output);
     const soFar = attemptsSoFar(job, job.options, lease.storeTime(now));
     // Whoever enqueued it may not have known the task's code: here it is known.
     return decide(plan.atMostOnce ? { ...soFar, atMostOnce: true } : soFar, outcome, job.options?.retry ?? plan.retry, random);

@@ -1,7 +1,8 @@
-import type { JobId, LeaseId } from "../../../core/jobs/id.js";
-import type { Intent } from "../../../core/jobs/job.js";
+import { dueTimes, type JobId, type LeaseId } from "../../../core/jobs/id.js";
+import type { Intent, JobOptions } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import type { Quota } from "../../../core/sharing/claim-plan.js";
+import type { ClaimedJob } from "../../port/settle/leases.js";
 import { SEPARATOR } from "../enqueue/ready-rows.js";
 import type { JobDetails } from "./job-details.js";
 
@@ -44,50 +45,83 @@ export interface OfferAnswer extends Quota {
   last: number | undefined;
 }
 
-/** A job of a claim. */
-export interface ClaimAnswerJob {
-  readonly id: JobId;
-  readonly lane: Lane;
-  readonly attempts: number;
-  readonly crashes: number;
-  /** what its row carried; undefined: it is looked up */
-  readonly rowDetails: JobDetails | undefined;
-}
-
 export interface ClaimAnswer {
   readonly lease: LeaseId;
   readonly now: number;
-  readonly jobs: readonly ClaimAnswerJob[];
+  readonly jobs: ClaimedJob[];
   readonly offers: readonly OfferAnswer[];
-  readonly details: ReadonlyMap<JobId, JobDetails>;
-  readonly intents: Readonly<Record<JobId, Intent>> | undefined;
+  /** Indexes in `jobs` of those whose input, options and home number are still to be read. */
+  readonly lacking: readonly number[];
 }
 
+/** Makes each job once, as the worker gets it: a claim has hundreds, and a hundred thousand come in a second. */
 export function decodeClaim(row: AnswerRow | undefined, quotas: readonly Quota[]): ClaimAnswer | undefined {
   if (row?.lease == null || row.seqs === null) return undefined;
   const ids = row.jobs.split(",") as JobId[];
   const [counts, lanes, attempts, crashes] = [row.counts, row.lanes, row.attempts, row.crashes].map((text) => text?.split(","));
   const [inputs, options] = [row.inputs, row.options].map((text) => text?.split(SEPARATOR));
+  const intents = row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>);
+  const details = readDetails(row.details);
+  const dueOf = dueTimes();
   const offers = quotas.map(emptyOffer);
-  const jobs: ClaimAnswerJob[] = [];
+  const jobs: ClaimedJob[] = [];
+  const lacking: number[] = [];
   row.seqs.split(",").forEach((text, index) => {
     const seq = Number(text);
     const count = counts === undefined ? 1 : Number(counts[index]);
     const offer = offers[lanes === undefined ? 0 : Number(lanes[index]) - 1] as OfferAnswer;
+    const { lane } = offer;
     offer.count += count;
     if (seq < 0) offer.admittedSection += count;
     else offer.last = seq + count - 1;
-    const tries = { attempts: attempts === undefined ? 0 : Number(attempts[index]), crashes: crashes === undefined ? 0 : Number(crashes[index]) };
+    const attemptsOfRow = attempts === undefined ? 0 : Number(attempts[index]);
+    const crashesOfRow = crashes === undefined ? 0 : Number(crashes[index]);
     for (let nth = 0; nth < count; nth++) {
       const jobIndex = jobs.length;
+      const id = ids[jobIndex] as JobId;
+      const job = { id, lane, attempts: attemptsOfRow, crashes: crashesOfRow };
       const input = inputs?.[jobIndex];
+      const carried = input !== undefined && input !== "";
+      const found = carried ? undefined : details.get(id);
       // A row that carries inputs stands at the numbers of its jobs. The due time is in the id.
-      const rowDetails = input === undefined || input === "" ? undefined : { home: seq + nth, input, options: options?.[jobIndex] || null, at: null };
-      jobs.push({ id: ids[jobIndex] as JobId, lane: offer.lane, ...tries, rowDetails });
+      const claimed = carried
+        ? claimedJob(job, jobIndex + 1, seq + nth, input, options?.[jobIndex] || null, dueOf(id))
+        : claimedJob(job, jobIndex + 1, found?.home, found?.input, found?.options ?? null, found?.at ?? dueOf(id));
+      if (!carried && found === undefined) lacking.push(jobIndex);
+      const intent = intents?.[id];
+      jobs.push(intent === undefined ? claimed : { ...claimed, intent });
     }
   });
-  const intents = row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>);
-  return { lease: row.lease, now: row.now, jobs, offers, details: readFacts(row.details), intents };
+  return { lease: row.lease, now: row.now, jobs, offers, lacking };
+}
+
+/** `index`: in its lease, from 1. Without a home number its row is missing: it dies alone. */
+function claimedJob(
+  { id, lane, attempts, crashes }: Pick<ClaimedJob, "id" | "lane" | "attempts" | "crashes">,
+  index: number,
+  home: number | undefined,
+  input: string | undefined,
+  options: string | null,
+  dueAt: number,
+): ClaimedJob {
+  return {
+    id,
+    lane,
+    input,
+    options: options === null ? undefined : (JSON.parse(options) as JobOptions),
+    dueAt,
+    attempts,
+    crashes,
+    at: home === undefined ? undefined : { index, home },
+  };
+}
+
+/** The same job with what was read of it apart from the claim. */
+export function withDetails(job: ClaimedJob, index: number, details: JobDetails | undefined): ClaimedJob {
+  if (details === undefined) return job;
+  const { home, input, options, at } = details;
+  const claimed = claimedJob(job, index, home, input, options, at ?? job.dueAt);
+  return job.intent === undefined ? claimed : { ...claimed, intent: job.intent };
 }
 
 /** Lanes of which another claim holds jobs, some of which it may put back. */
@@ -99,19 +133,19 @@ export const emptyOffer = ({ lane, quota }: Quota): OfferAnswer => ({ lane, quot
 
 const ID_LENGTH = 36;
 
-function readFacts(text: string | null): ReadonlyMap<JobId, JobDetails> {
-  const facts = new Map<JobId, JobDetails>();
-  if (text === null) return facts;
+function readDetails(text: string | null): ReadonlyMap<JobId, JobDetails> {
+  const details = new Map<JobId, JobDetails>();
+  if (text === null) return details;
   for (const record of text.split(RECORD_SEPARATOR)) {
     const id = record.slice(0, ID_LENGTH) as JobId;
     const from = record.indexOf(FIELD_SEPARATOR, ID_LENGTH) + 1;
     const home = Number(record.slice(ID_LENGTH, from - 1));
     const end = record.indexOf(FIELD_SEPARATOR, from);
-    if (end === -1) facts.set(id, { home, input: record.slice(from), options: null, at: null });
+    if (end === -1) details.set(id, { home, input: record.slice(from), options: null, at: null });
     else {
       const next = record.indexOf(FIELD_SEPARATOR, end + 1);
-      facts.set(id, { home, input: record.slice(from, end), options: record.slice(next + 1), at: Number(record.slice(end + 1, next)) });
+      details.set(id, { home, input: record.slice(from, end), options: record.slice(next + 1), at: Number(record.slice(end + 1, next)) });
     }
   }
-  return facts;
+  return details;
 }

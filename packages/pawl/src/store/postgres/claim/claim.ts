@@ -1,5 +1,5 @@
-import { dueTimes, type JobId } from "../../../core/jobs/id.js";
-import type { Intent, JobOptions } from "../../../core/jobs/job.js";
+import { dueTimeOf, type JobId } from "../../../core/jobs/id.js";
+import type { Intent } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import type { PolicyRef } from "../../../core/sharing/policy.js";
 import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../../port/settle/leases.js";
@@ -7,9 +7,9 @@ import { plainArray, textArray } from "../connection/arrays.js";
 import type { Db } from "../connection/db.js";
 import { laneParameters } from "../connection/lane-numbers.js";
 import { laneOf } from "../jobs/waiting-jobs.js";
-import { type AnswerRow, type ClaimAnswer, type ClaimAnswerJob, decodeClaim, emptyOffer, lockedLanes } from "./claim-answer.js";
+import { type AnswerRow, type ClaimAnswer, decodeClaim, emptyOffer, lockedLanes, withDetails } from "./claim-answer.js";
 import { CLAIM, CLAIM_SUSPECT } from "./claim-statements.js";
-import { type JobDetails, readJobDetails } from "./job-details.js";
+import { readJobDetails } from "./job-details.js";
 import type { ClaimStart, LaneStarts } from "./lane-starts.js";
 import type { WorkerIds } from "./worker-ids.js";
 
@@ -47,7 +47,7 @@ export async function claim({ db, workers, knownLanes }: ClaimDeps, request: Cla
       // It gave less than asked for from where rows were likely, not from where they may be.
       if (!sure) knownLanes.sweepNext(offer.lane);
     });
-    if (answer !== undefined) return { ...(await withDetails(db, answer)), ...(more.size === 0 ? {} : { more: [...more] }) };
+    if (answer !== undefined) return { ...(await complete(db, answer)), ...(more.size === 0 ? {} : { more: [...more] }) };
     if (locked.length > 0 ? ++triesLockedOut >= MAX_TRIES_WHEN_LOCKED_OUT : more.size === 0 || sweep) return undefined;
   }
 }
@@ -108,37 +108,20 @@ export async function claimSuspect(
   ]);
   if (row === undefined) return undefined;
   const { lease, now, job: id, attempts, crashes, intent } = row;
-  const job = { id, lane: laneOf(row), attempts, crashes, rowDetails: undefined };
-  const intents = intent === null ? undefined : ({ [id]: intent } as Record<JobId, Intent>);
-  return withDetails(db, { lease, now, jobs: [job], details: new Map(), intents });
+  const job: ClaimedJob = { id, lane: laneOf(row), input: undefined, options: undefined, dueAt: dueTimeOf(id), attempts, crashes };
+  return complete(db, { lease, now, jobs: [intent === null ? job : { ...job, intent }], lacking: [0] });
 }
 
-async function withDetails(db: Db, { lease, now, jobs, details, intents }: Omit<ClaimAnswer, "offers">): Promise<Claimed> {
-  const missing = jobs.flatMap(({ id, rowDetails }) => (rowDetails === undefined && !details.has(id) ? id : []));
-  const readDetails = missing.length === 0 ? undefined : await readJobDetails(db, missing);
-  const dueOf = dueTimes();
-  const claimed = jobs.map((job, index) =>
-    claimedJob(job, index + 1, job.rowDetails ?? details.get(job.id) ?? readDetails?.get(job.id), dueOf, intents?.[job.id]),
+/** Reads what the claim did not bring along: details of jobs with large inputs, and of those that outlived their partition. */
+async function complete(db: Db, { lease, now, jobs, lacking }: Omit<ClaimAnswer, "offers">): Promise<Claimed> {
+  if (lacking.length === 0) return { lease, now, jobs };
+  const details = await readJobDetails(
+    db,
+    lacking.map((index) => (jobs[index] as ClaimedJob).id),
   );
-  return { lease, now, jobs: claimed };
-}
-
-function claimedJob(
-  { id, lane, attempts, crashes }: ClaimAnswerJob,
-  index: number,
-  details: JobDetails | undefined,
-  dueOf: (id: JobId) => number,
-  intent: Intent | undefined,
-): ClaimedJob {
-  const job: ClaimedJob = {
-    id,
-    lane,
-    input: details?.input,
-    options: details?.options == null ? undefined : (JSON.parse(details.options) as JobOptions),
-    dueAt: details?.at ?? dueOf(id),
-    attempts,
-    crashes,
-    at: details === undefined ? undefined : { index, home: details.home },
-  };
-  return intent === undefined ? job : { ...job, intent };
+  for (const index of lacking) {
+    const job = jobs[index] as ClaimedJob;
+    jobs[index] = withDetails(job, index + 1, details.get(job.id));
+  }
+  return { lease, now, jobs };
 }

@@ -28,8 +28,8 @@ function placed(index: number, more: Partial<IndexedSettlement> & { home?: numbe
 
 const many = (count: number, more: Partial<IndexedSettlement> = {}) => Array.from({ length: count }, (_, index) => placed(index + 1, more));
 /** The indexes of each run. */
-const indexes = (items: readonly IndexedSettlement[]) => planSettlement(items).runs.map((run) => run.map(({ at }) => at.index));
-const lengths = (items: readonly IndexedSettlement[]) => planSettlement(items).runs.map((run) => run.length);
+const indexes = (items: readonly IndexedSettlement[]) => planSettlement(items).runs.map((run) => run.items.map(({ at }) => at.index));
+const lengths = (items: readonly IndexedSettlement[]) => planSettlement(items).runs.map((run) => run.items.length);
 
 describe("settlements of one lease", () => {
   it("are one run where their indexes follow each other", () => {
@@ -39,8 +39,8 @@ describe("settlements of one lease", () => {
 
   it("are put in the order of their indexes, and of two for one index the first counts", () => {
     expect(indexes([placed(2), placed(1), placed(3)])).toEqual([[1, 2, 3]]);
-    const [[first]] = planSettlement([placed(1), placed(1, { patch: RETRIED })]).runs as [[IndexedSettlement]];
-    expect(first.patch).toBe(SUCCEEDED);
+    const [run] = planSettlement([placed(1), placed(1, { patch: RETRIED })]).runs;
+    expect(run?.items[0].patch).toBe(SUCCEEDED);
     expect(lengths([placed(1), placed(1, { patch: RETRIED })])).toEqual([1]);
   });
 

@@ -17,7 +17,14 @@ export function hasIndex(item: Settlement): item is IndexedSettlement {
 }
 
 /** Jobs of one lane, one after the other in a lease, whose attempts become one row of history. */
-export type Run = readonly [IndexedSettlement, ...IndexedSettlement[]];
+export interface Run {
+  readonly items: readonly [IndexedSettlement, ...IndexedSettlement[]];
+  /** of their home numbers */
+  readonly leastHome: number;
+  readonly greatestHome: number;
+  /** All are first attempts that succeeded without an output, as most are: there is nothing to say of them but their times. */
+  readonly isPlain: boolean;
+}
 
 /** Not so many that their ids, or their attempts, need more than a row. */
 const MAX_RUN_JOBS = 64;
@@ -73,51 +80,70 @@ function inOrder(items: IndexedSettlement[]): readonly IndexedSettlement[] {
   return items;
 }
 
-/** What a run that grows holds so far. */
-interface GrowingRun {
+/** A run that is being made. */
+interface GrowingRun extends Run {
   readonly items: [IndexedSettlement, ...IndexedSettlement[]];
   readonly month: IdRange;
-  least: number;
-  most: number;
-  output: number;
+  leastHome: number;
+  greatestHome: number;
+  isPlain: boolean;
+  outputChars: number;
+  /** Its only job ended too late for the column of a row with several. */
+  readonly isAlone: boolean;
 }
 
 function cutRuns(items: readonly IndexedSettlement[], since: number, runs: Run[]): void {
   let run: GrowingRun | undefined;
-  for (const item of items) {
-    // Of two settlements of one job the first counts.
-    if (run !== undefined && run.items[run.items.length - 1]?.at.index === item.at.index) continue;
-    if (run !== undefined && grow(run, item, since)) continue;
-    if (run !== undefined) runs.push(run.items);
-    const { home } = item.at;
-    run = { items: [item], month: idsOfMonth(item.job), least: home, most: home, output: outputOf(item) };
+  for (let i = 0; i < items.length; i++) {
+    const item = items[i] as IndexedSettlement;
+    if (run !== undefined) {
+      // Of two settlements of one job the first counts.
+      if (run.items[run.items.length - 1]?.at.index === item.at.index) continue;
+      if (grow(run, item, since)) continue;
+    }
+    run = newRun(item, since);
+    runs.push(run);
   }
-  if (run !== undefined) runs.push(run.items);
+}
+
+function newRun(item: IndexedSettlement, since: number): GrowingRun {
+  const { home } = item.at;
+  return {
+    items: [item],
+    month: idsOfMonth(item.job),
+    leastHome: home,
+    greatestHome: home,
+    isPlain: isPlain(item),
+    outputChars: outputOf(item),
+    isAlone: endsTooLate(item, since),
+  };
 }
 
 /** Whether the job can be in the run; then it is. */
 function grow(run: GrowingRun, item: IndexedSettlement, since: number): boolean {
   const { items } = run;
   const last = items[items.length - 1] as IndexedSettlement;
-  const least = Math.min(run.least, item.at.home);
-  const most = Math.max(run.most, item.at.home);
-  const output = run.output + outputOf(item);
-  const fits =
-    item.at.index === last.at.index + 1 &&
-    items.length < MAX_RUN_JOBS &&
-    isSameLane(item.lane, last.lane) &&
-    most - least < MAX_HOME_DISTANCE &&
-    output <= MAX_OUTPUT_CHARS &&
-    (item.finishedAt - since) * 1_000 <= MAX_MICROSECONDS &&
-    (last.finishedAt - since) * 1_000 <= MAX_MICROSECONDS &&
-    item.job >= run.month.from &&
-    item.job < run.month.to;
-  if (!fits) return false;
+  const { index, home } = item.at;
+  if (index !== last.at.index + 1 || items.length >= MAX_RUN_JOBS || run.isAlone || !isSameLane(item.lane, last.lane)) return false;
+  if (item.job < run.month.from || item.job >= run.month.to || endsTooLate(item, since)) return false;
+  const leastHome = Math.min(home, run.leastHome);
+  const greatestHome = Math.max(home, run.greatestHome);
+  const outputChars = run.outputChars + outputOf(item);
+  if (greatestHome - leastHome >= MAX_HOME_DISTANCE || outputChars > MAX_OUTPUT_CHARS) return false;
   items.push(item);
-  run.least = least;
-  run.most = most;
-  run.output = output;
+  run.leastHome = leastHome;
+  run.greatestHome = greatestHome;
+  run.outputChars = outputChars;
+  if (run.isPlain && item.patch !== last.patch) run.isPlain = isPlain(item);
   return true;
+}
+
+function endsTooLate({ finishedAt }: IndexedSettlement, since: number): boolean {
+  return (finishedAt - since) * 1_000 > MAX_MICROSECONDS;
+}
+
+function isPlain({ patch }: IndexedSettlement): boolean {
+  return patch.output === undefined && isPlainSuccess(patch);
 }
 
 function outputOf({ patch }: IndexedSettlement): number {
@@ -164,10 +190,9 @@ export function settleParameters({ leases, runs, items, since }: SettlePlan, now
   const counts = { ready: [] as Column, scheduled: [] as Column, dead: [] as Column, cancelled: [] as Column };
   runs.forEach((run, index) => {
     at.push(times.add(run));
-    const [first, last] = homesOf(run);
-    homes.push(first);
-    lastHomes.push(last);
-    laneNumbers.push(lanes.number(run[0].lane));
+    homes.push(run.leastHome);
+    lastHomes.push(run.greatestHome);
+    laneNumbers.push(lanes.number(run.items[0].lane));
     outcomes.add(run);
     outputs.add(run);
     const gone = move.add(run, index + 1);
@@ -186,8 +211,8 @@ export function settleParameters({ leases, runs, items, since }: SettlePlan, now
     lease_ids: plainArray(leases.map(({ id }) => id)),
     lease_from: plainArray(leases.map(({ from }) => from)),
     lease_to: plainArray(leases.map(({ to }) => to)),
-    run_first: plainArray(runs.map(([first]) => first.at.index)),
-    run_last: plainArray(runs.map((run) => (run[run.length - 1] as IndexedSettlement).at.index)),
+    run_first: plainArray(runs.map(({ items: [first] }) => first.at.index)),
+    run_last: plainArray(runs.map((run) => (run.items[run.items.length - 1] as IndexedSettlement).at.index)),
     run_home: plainArray(homes),
     run_last_home: plainArray(lastHomes),
     run_at: plainArray(at),
@@ -207,17 +232,6 @@ export function settleParameters({ leases, runs, items, since }: SettlePlan, now
   };
 }
 
-function homesOf(run: Run): readonly [number, number] {
-  let least = run[0].at.home;
-  let most = least;
-  for (let i = 1; i < run.length; i++) {
-    const { home } = (run[i] as IndexedSettlement).at;
-    if (home < least) least = home;
-    if (home > most) most = home;
-  }
-  return [least, most];
-}
-
 /** When attempts began and ended, in microseconds after `since` (ms), run by run. */
 class Times {
   readonly started: number[] = [];
@@ -226,10 +240,10 @@ class Times {
   constructor(private readonly since: number) {}
 
   /** Where the run begins, from 1. */
-  add(run: Run): number {
+  add({ items }: Run): number {
     const from = this.started.length + 1;
-    for (let i = 0; i < run.length; i++) {
-      const { startedAt, finishedAt } = run[i] as IndexedSettlement;
+    for (let i = 0; i < items.length; i++) {
+      const { startedAt, finishedAt } = items[i] as IndexedSettlement;
       this.started.push(Math.round((startedAt - this.since) * 1_000));
       this.finished.push(Math.round((finishedAt - this.since) * 1_000));
     }
@@ -244,10 +258,10 @@ class OutcomeColumn {
   readonly from: Column = [];
   readonly to: Column = [];
 
-  add(run: Run): void {
+  add({ items, isPlain: plain }: Run): void {
     const before = this.failures.length;
-    for (let i = 0; i < run.length; i++) {
-      const { patch } = run[i] as IndexedSettlement;
+    for (let i = 0; i < items.length && !plain; i++) {
+      const { patch } = items[i] as IndexedSettlement;
       if (isPlainSuccess(patch)) continue;
       this.numbers.push(i + 1, outcomeCode(patch.outcome), stateCode(patch.next), patch.attempts, patch.crashes);
       this.failures.push(patch.failure === undefined ? undefined : JSON.stringify(patch.failure));
@@ -267,10 +281,10 @@ class Outputs {
   readonly texts: (string | undefined)[] = [];
   readonly from: Column = [];
 
-  add(run: Run): void {
-    if (!run.some(({ patch }) => patch.output !== undefined)) return void this.from.push(undefined);
+  add({ items, isPlain: plain }: Run): void {
+    if (plain || !items.some(({ patch }) => patch.output !== undefined)) return void this.from.push(undefined);
     this.from.push(this.texts.length + 1);
-    for (const { patch } of run) this.texts.push(patch.output);
+    for (const { patch } of items) this.texts.push(patch.output);
   }
 }
 
@@ -290,10 +304,11 @@ class MoveColumns {
   constructor(private readonly lanes: LaneNumbers) {}
 
   /** How many of the run went where, if not all of them succeeded. */
-  add(run: Run, number: number): MoveCounts | undefined {
+  add({ items, isPlain: plain }: Run, number: number): MoveCounts | undefined {
+    if (plain) return undefined;
     let gone: MoveCounts | undefined;
-    for (let i = 0; i < run.length; i++) {
-      const item = run[i] as IndexedSettlement;
+    for (let i = 0; i < items.length; i++) {
+      const item = items[i] as IndexedSettlement;
       const { next } = item.patch;
       if (next === "succeeded") continue;
       gone ??= { ready: 0, scheduled: 0, dead: 0, cancelled: 0 };

@@ -9,7 +9,7 @@ import { plainArray } from "../connection/arrays.js";
 import { type Db, foreignDb } from "../connection/db.js";
 import type { Queryable } from "../drivers/driver.js";
 import { settleInSteps, settlementKey } from "./settle-in-steps.js";
-import { hasIndex, type IndexedSettlement, planSettlement, type SettlePlan, settleParameters } from "./settle-plan.js";
+import { hasIndex, type IndexedSettlement, planSettlement, type Run, type SettlePlan, settleParameters } from "./settle-plan.js";
 import { CLASSIFY, SETTLE, SETTLE_LIMITED } from "./settle-statements.js";
 
 /** The answers in order, and the lanes of dependents that became ready. */
@@ -126,11 +126,11 @@ function leftOf({ leases, runs }: SettlePlan, remainder: Remainder): UnsettledIt
   const apart: IndexedSettlement[] = [];
   for (const { id, from, to } of leases) {
     for (let number = from; number <= to; number++) {
-      const run = runs[number - 1] as readonly IndexedSettlement[];
+      const { items } = runs[number - 1] as Run;
       if (settled.has(number)) continue;
-      if (changed.has(id)) retry.push(...run);
-      else if (!run.some(({ job }) => needSteps.has(job))) apart.push(...run);
-      else for (const item of run) (needSteps.has(item.job) ? apart : retry).push(item);
+      if (changed.has(id)) retry.push(...items);
+      else if (!items.some(({ job }) => needSteps.has(job))) apart.push(...items);
+      else for (const item of items) (needSteps.has(item.job) ? apart : retry).push(item);
     }
   }
   return { retry, apart };
