@@ -36,7 +36,7 @@ describeOn("embedded18", () => {
         }
       await client.query("vacuum analyze");
       const before = await read();
-      expect(await store.purges.jobs("gone", { limit: STEP })).toMatchObject({ deleted: STEP, running: 0 });
+      expect(await store.tenants.purgeJobs("gone", { limit: STEP })).toMatchObject({ deleted: STEP, running: 0 });
       const after = await read();
       expect(after.scans - before.scans).toBe(0);
       // Half of all are the tenant's: two are looked at for each that goes, and it is then fetched a few times more.

@@ -35,9 +35,10 @@ import { attachService } from "./service-of.js";
 import type { KeyStore } from "./store/encrypted/key-store.js";
 import { encryptedStore } from "./store/encrypted/store.js";
 import type { ExportedJob, Poll } from "./store/port/duties/duties.js";
-import type { Store } from "./store/port/index.js";
+import type { EngineStore, Store } from "./store/port/index.js";
 import { announceChanges } from "./store/wrap/announce-changes.js";
 import { closable } from "./store/wrap/closable.js";
+import { isWhole, pairStores } from "./store/wrap/pair-stores.js";
 import { timeCalls } from "./store/wrap/time-calls.js";
 import type { LaneSlots } from "./worker/claim/lane-slots.js";
 import type { WorkerOptions } from "./worker/options.js";
@@ -93,11 +94,12 @@ export const SYSTEM: Environment = { clock: systemClock, randomBytes: systemRand
  * that starting needs, again where the store is away for a moment; all of them are safe to repeat.
  */
 export async function startPawl(
-  store: Store,
+  opened: EngineStore,
   options: PawlOptions = {},
   environment: Environment = SYSTEM,
   retryCall: RetryCall = (attempt) => attempt(),
 ): Promise<Pawl> {
+  const store = isWhole(opened) ? opened : pairStores(opened);
   try {
     const bus = new Bus();
     const keyStore = options.encryption === undefined ? undefined : await openKeyStore(store, environment, options.encryption);
@@ -124,7 +126,7 @@ export async function startPawl(
       maintenanceOptions === undefined
         ? undefined
         : new Maintenance({ store: wrappedStore, bus, clock, idSuffixes: deps.nextIdSuffix, options: maintenanceOptions, onPoll });
-    eventRecorder.start();
+    if (isWhole(opened)) eventRecorder.start();
     await maintenance?.start();
     return new LocalPawl(wrappedStore, bus, environment, deps, maintenance, eventRecorder, keys, keyStore);
   } catch (error) {

@@ -1,14 +1,20 @@
 /** `pawl/store`: the port that every store implements, and the store in memory. */
 // biome-ignore-all assist/source/organizeImports: grouped by hand
 
-/** The port: all that a store must be able to do, by noun. Requests and answers are the parameters and results of its verbs. */
+/** The port: both parts of a store, by noun. Requests and answers are the parameters and results of its verbs. */
 export type { Store } from "./store/port/index.js";
+/** The part of the port that every store implements: jobs, and all that is decided by them. */
+export type { EngineStore } from "./store/port/index.js";
+/** The part of the port that a store may leave out: keys, the audit log, kept replies, events. */
+export type { ServiceStore } from "./store/port/index.js";
 /** A noun of the port. API keys. */
 export type { ApiKeyStore } from "./store/port/access/api-keys.js";
 /** A noun of the port. The audit log. */
 export type { AuditStore } from "./store/port/access/audit.js";
 /** A noun of the port. Data keys of tenants. */
 export type { DataKeyStore } from "./store/port/access/data-keys.js";
+/** A noun of the port. Purges of tenants: what they delete. */
+export type { TenantStore } from "./store/port/access/tenants.js";
 /** A noun of the port. Purges that were requested. */
 export type { PurgeStore } from "./store/port/access/purges.js";
 /** A noun of the port. Answers kept for requests with an idempotency key. */

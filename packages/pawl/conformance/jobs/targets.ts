@@ -121,7 +121,7 @@ export function targetTests(test: Test): void {
   test("a purge takes a tenant's targets and nobody else's", async (w) => {
     await w.store.targets.put(target());
     await w.store.targets.put(target(THEIRS));
-    await w.store.purges.rest("acme", 100);
+    await w.store.tenants.purgeRest("acme", 100);
     expect((await openOf(w)).map(({ tenant }) => tenant)).toEqual(["umbrella"]);
   });
 }

@@ -82,6 +82,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   schema_missing: 503,
   schema_unreleased: 503,
   roles_outdated: 503,
+  service_store_missing: 500,
   driver_missing: 500,
   embedded_unavailable: 503,
   embedded_failed: 503,

@@ -140,6 +140,10 @@ const table = {
     "the database's role {role} is of an older Pawl: it does not keep all tables apart by tenant",
     "run `pawl migrate --print-roles | psql` again, as the owner of the schema",
   ],
+  service_store_missing: [
+    "{what} is kept in a service store, and the {engine} store is opened without one",
+    "open a store that has both, such as Postgres or a folder",
+  ],
   driver_missing: ["the package {package} is not installed", "run npm install {package}"],
   // the embedded server
   embedded_unavailable: ["the embedded Postgres cannot run here: {reason}", "use a postgres:// URL, or let Pawl fall back to PGlite"],

@@ -74,7 +74,7 @@ export async function carryOutPurge(store: Store, clock: Clock, id: string, { on
 async function purgeRest(store: Store, tenant: string): Promise<number> {
   let sum = 0;
   for (;;) {
-    const gone = await store.purges.rest(tenant, JOBS_PER_STEP);
+    const gone = (await store.purges.rest(tenant, JOBS_PER_STEP)) + (await store.tenants.purgeRest(tenant, JOBS_PER_STEP));
     const { schedules } = await store.schedules.list({ tenant }, {}, { limit: JOBS_PER_STEP });
     for (const schedule of schedules) await store.schedules.delete(schedule);
     sum += gone + schedules.length;
@@ -86,7 +86,7 @@ async function purgeJobs(store: Store, tenant: string, onStep: (gone: number) =>
   let [gone, running] = [0, 0];
   let after: JobId | undefined;
   do {
-    const step = await store.purges.jobs(tenant, { limit: JOBS_PER_STEP, ...(after === undefined ? {} : { after }) });
+    const step = await store.tenants.purgeJobs(tenant, { limit: JOBS_PER_STEP, ...(after === undefined ? {} : { after }) });
     gone += step.deleted;
     running += step.running;
     after = step.next;

@@ -1,8 +1,9 @@
-import type { Store } from "../port/index.js";
+import type { EngineStore, ServiceStore, Store } from "../port/index.js";
 import { memoryApiKeys } from "./access/api-keys.js";
 import { memoryAudit } from "./access/audit.js";
 import { memoryDataKeys } from "./access/data-keys.js";
 import { memoryPurges } from "./access/purges.js";
+import { memoryTenants } from "./access/tenants.js";
 import { memoryLanes } from "./claim/lanes.js";
 import { memoryLeases } from "./claim/leases.js";
 import { memoryWorkers } from "./claim/workers.js";
@@ -37,6 +38,27 @@ export interface MemoryStoreOptions {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const tables = new Tables(options.now ?? Date.now, checkLimitKeys);
+  return { ...memoryService(tables), ...memoryEngine(tables) };
+}
+
+/** What a service keeps beside the jobs, by itself: for an engine that keeps nothing but jobs. */
+export function memoryServiceStore(options: MemoryStoreOptions = {}): ServiceStore {
+  return memoryService(new Tables(options.now ?? Date.now, checkLimitKeys));
+}
+
+function memoryService(tables: Tables): ServiceStore {
+  return {
+    apiKeys: memoryApiKeys(tables),
+    audit: memoryAudit(tables),
+    replies: memoryReplies(tables),
+    dataKeys: memoryDataKeys(tables),
+    purges: memoryPurges(tables),
+    events: memoryEvents(tables),
+    close: () => closeTables(tables),
+  };
+}
+
+function memoryEngine(tables: Tables): EngineStore {
   return {
     jobs: memoryJobs(tables),
     batches: memoryBatches(tables),
@@ -55,13 +77,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     duties: memoryDuties(tables),
     records: memoryRecords(tables),
     series: memorySeries(tables),
-    events: memoryEvents(tables),
     targets: memoryTargets(tables),
-    apiKeys: memoryApiKeys(tables),
-    audit: memoryAudit(tables),
-    replies: memoryReplies(tables),
-    dataKeys: memoryDataKeys(tables),
-    purges: memoryPurges(tables),
+    tenants: memoryTenants(tables),
     engine: { engine: "memory", place: "memory:", version: "1", durability: "none", schema: 0 },
     onWakeup(listener) {
       tables.listeners.add(listener);
@@ -72,9 +89,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     },
     // There are no others.
     receivesWakeups: () => true,
-    async close() {
-      tables.closed = true;
-      tables.listeners.clear();
-    },
+    close: () => closeTables(tables),
   };
+}
+
+async function closeTables(tables: Tables): Promise<void> {
+  tables.closed = true;
+  tables.listeners.clear();
 }

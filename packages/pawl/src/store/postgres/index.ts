@@ -9,6 +9,7 @@ import { postgresApiKeys } from "./access/api-keys.js";
 import { postgresAudit } from "./access/audit.js";
 import { postgresDataKeys } from "./access/data-keys.js";
 import { postgresPurges } from "./access/purges.js";
+import { postgresTenants } from "./access/tenants.js";
 import { claim, claimSuspect } from "./claim/claim.js";
 import { claimLimited, claimLimitedSuspect } from "./claim/claim-limited.js";
 import { IdlePolls } from "./claim/idle-polls.js";
@@ -275,7 +276,8 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     audit: postgresAudit(db),
     replies: postgresReplies(db),
     dataKeys: postgresDataKeys(db),
-    purges: postgresPurges(db, (wakeup) => wakeups.send(wakeup)),
+    purges: postgresPurges(db),
+    tenants: postgresTenants(db, (wakeup) => wakeups.send(wakeup)),
     schedules: postgresSchedules({ db, watermarks, wakeup: (wakeup) => wakeups.send(wakeup), stored }),
     duties: {
       poll: () =>

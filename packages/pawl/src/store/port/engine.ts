@@ -1,0 +1,72 @@
+import type { WorkerRef } from "../../core/jobs/lease.js";
+import type { TenantStore } from "./access/tenants.js";
+import type { DirectHandoff } from "./claim/direct-handoff.js";
+import type { LaneStore } from "./claim/lanes.js";
+import type { WorkerStore } from "./claim/workers.js";
+import type { DutyStore } from "./duties/duties.js";
+import type { BatchStore } from "./enqueue/batches.js";
+import type { IngestStore } from "./enqueue/ingest.js";
+import type { DeadStore } from "./jobs/dead.js";
+import type { JobStore } from "./jobs/jobs.js";
+import type { TargetStore } from "./jobs/targets.js";
+import type { TaskStore } from "./jobs/tasks.js";
+import type { BreakerStore } from "./limits/breakers.js";
+import type { LimitStore } from "./limits/limits.js";
+import type { CheckupStore } from "./observe/checkup.js";
+import type { ExplainStore } from "./observe/explain.js";
+import type { SeriesStore } from "./observe/series.js";
+import type { ScheduleStore } from "./schedules/schedules.js";
+import type { LeaseStore, Renewer } from "./settle/leases.js";
+import type { RecordStore } from "./settle/records.js";
+import type { PolicyStore } from "./sharing/policies.js";
+import type { Wakeup } from "./wakeup.js";
+
+/**
+ * The engine: all that jobs need to be stored, claimed, settled and understood. What reads jobs or is counted from them is here,
+ * because it cannot live apart from them.
+ */
+export interface EngineStore {
+  readonly jobs: JobStore;
+  readonly batches: BatchStore;
+  readonly leases: LeaseStore;
+  readonly lanes: LaneStore;
+  readonly tasks: TaskStore;
+  readonly limits: LimitStore;
+  readonly policies: PolicyStore;
+  readonly ingest: IngestStore;
+  readonly explain: ExplainStore;
+  readonly workers: WorkerStore;
+  readonly breakers: BreakerStore;
+  readonly dead: DeadStore;
+  readonly checkup: CheckupStore;
+  readonly schedules: ScheduleStore;
+  readonly duties: DutyStore;
+  readonly records: RecordStore;
+  readonly series: SeriesStore;
+  readonly targets: TargetStore;
+  readonly tenants: TenantStore;
+  readonly engine: StoreInfo;
+  /** What happens here or elsewhere that someone may be waiting for. A wakeup may be lost, late or doubled. */
+  onWakeup(listener: (wakeup: Wakeup) => void): () => void;
+  /** Gives a wakeup, here and to whoever listens elsewhere. */
+  sendWakeup(wakeup: Wakeup): void;
+  /** Whether wakeups from other processes are known to arrive; while they are not, everyone polls more often. */
+  receivesWakeups(): boolean;
+  /** A renewer better than a timer in the worker's own event loop, where the store has one. ms */
+  renewer?(worker: WorkerRef, options: { readonly duration: number; readonly every: number }): Renewer;
+  /** where idle workers wait, if it has such a place */
+  readonly handoff?: DirectHandoff;
+  close(): Promise<void>;
+}
+
+export interface StoreInfo {
+  readonly engine: "memory" | "postgres" | "embedded" | "pglite";
+  /** where the data is, without secrets */
+  readonly place: string;
+  readonly version: string;
+  /** of an embedded server: where an application in development can keep its own tables and enqueue in its own transactions */
+  readonly url?: string;
+  /** what an acknowledged enqueue survives */
+  readonly durability: "none" | "process" | "power loss";
+  readonly schema: number;
+}

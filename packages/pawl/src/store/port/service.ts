@@ -1,0 +1,20 @@
+import type { ApiKeyStore } from "./access/api-keys.js";
+import type { AuditStore } from "./access/audit.js";
+import type { DataKeyStore } from "./access/data-keys.js";
+import type { PurgeStore } from "./access/purges.js";
+import type { ReplyStore } from "./access/replies.js";
+import type { EventStore } from "./observe/events.js";
+
+/**
+ * What a service keeps beside the jobs. No verb of it reads or changes a job, so it can be kept in another place than the engine's,
+ * and an engine can do without it.
+ */
+export interface ServiceStore {
+  readonly apiKeys: ApiKeyStore;
+  readonly audit: AuditStore;
+  readonly replies: ReplyStore;
+  readonly dataKeys: DataKeyStore;
+  readonly purges: PurgeStore;
+  readonly events: EventStore;
+  close(): Promise<void>;
+}

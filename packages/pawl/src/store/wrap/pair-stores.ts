@@ -1,0 +1,34 @@
+import { pawlError } from "../../core/values/error.js";
+import { memoryServiceStore } from "../memory/index.js";
+import type { EngineStore, ServiceStore, Store } from "../port/index.js";
+
+/** An engine and a service store, as one store. Without a service store, what needs one rejects with `service_store_missing`. */
+export function pairStores(engine: EngineStore, service: ServiceStore = refusingService(engine.engine.engine)): Store {
+  return {
+    ...service,
+    ...engine,
+    get engine() {
+      return engine.engine;
+    },
+    async close() {
+      await Promise.all([engine.close(), service.close()]);
+    },
+  };
+}
+
+/** Whether the store has both parts. */
+export function isWhole(store: EngineStore): store is Store {
+  return "apiKeys" in store;
+}
+
+/** The verbs are those of the memory store; none of them is carried out. */
+function refusingService(engine: string): ServiceStore {
+  const { close, ...nouns } = memoryServiceStore();
+  const refusing = Object.entries(nouns).map(([noun, verbs]) => [
+    noun,
+    Object.fromEntries(
+      Object.keys(verbs).map((verb) => [verb, async () => Promise.reject(pawlError("service_store_missing", { what: `${noun}.${verb}`, engine }))]),
+    ),
+  ]);
+  return { ...(Object.fromEntries(refusing) as typeof nouns), close };
+}
