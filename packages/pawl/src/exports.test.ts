@@ -153,9 +153,10 @@ describe("all doors together", () => {
       PulledResults PulledOutcome PulledJob PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher
       serviceOf PawlService attachService PageOptions PagedList allItems jobsCursorAfter ApiKeysFilter PreviewOptions VERSION
       ",
-        "pawl/store": "Store ApiKeyStore AuditStore DataKeyStore PurgeStore ReplyStore BatchStore BreakerStore DeadStore DirectHandoff
-      DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore EventStore ExplainStore SeriesStore
-      PolicyStore RecordStore ScheduleStore TargetStore TaskStore WorkerStore Scope Wakeup memoryStore StoreInfo ExportedJob
+        "pawl/store": "Store EngineStore ServiceStore ApiKeyStore AuditStore DataKeyStore TenantStore PurgeStore ReplyStore BatchStore
+      BreakerStore DeadStore DirectHandoff DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore
+      EventStore ExplainStore SeriesStore PolicyStore RecordStore ScheduleStore TargetStore TaskStore WorkerStore Scope Wakeup
+      memoryStore StoreInfo ExportedJob
       ",
         "pawl/testing": "openTest TestPawl TestOptions virtualClock VirtualClock VirtualClockOptions faultyStore Fault FaultPlan
       ",
