@@ -41,7 +41,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   return { ...memoryService(tables), ...memoryEngine(tables) };
 }
 
-/** What a service keeps beside the jobs, by itself: for an engine that keeps nothing but jobs. */
+/** The service part alone: for an engine that keeps nothing but jobs. */
 export function memoryServiceStore(options: MemoryStoreOptions = {}): ServiceStore {
   return memoryService(new Tables(options.now ?? Date.now, checkLimitKeys));
 }

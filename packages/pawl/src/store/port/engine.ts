@@ -22,8 +22,8 @@ import type { PolicyStore } from "./sharing/policies.js";
 import type { Wakeup } from "./wakeup.js";
 
 /**
- * The engine: all that jobs need to be stored, claimed, settled and understood. What reads jobs or is counted from them is here,
- * because it cannot live apart from them.
+ * The engine: all that jobs need to be stored, claimed, settled and understood. Views and counts of jobs are here,
+ * because they cannot live apart from the jobs.
  */
 export interface EngineStore {
   readonly jobs: JobStore;
@@ -46,7 +46,7 @@ export interface EngineStore {
   readonly targets: TargetStore;
   readonly tenants: TenantStore;
   readonly engine: StoreInfo;
-  /** What happens here or elsewhere that someone may be waiting for. A wakeup may be lost, late or doubled. */
+  /** Tells of wakeups, given here or elsewhere. A wakeup may be lost, late or doubled. */
   onWakeup(listener: (wakeup: Wakeup) => void): () => void;
   /** Gives a wakeup, here and to whoever listens elsewhere. */
   sendWakeup(wakeup: Wakeup): void;
@@ -66,7 +66,7 @@ export interface StoreInfo {
   readonly version: string;
   /** of an embedded server: where an application in development can keep its own tables and enqueue in its own transactions */
   readonly url?: string;
-  /** what an acknowledged enqueue survives */
+  /** an acknowledged enqueue survives the end of the process, or a loss of power, or neither */
   readonly durability: "none" | "process" | "power loss";
   readonly schema: number;
 }

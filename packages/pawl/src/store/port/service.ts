@@ -6,7 +6,7 @@ import type { ReplyStore } from "./access/replies.js";
 import type { EventStore } from "./observe/events.js";
 
 /**
- * What a service keeps beside the jobs. No verb of it reads or changes a job, so it can be kept in another place than the engine's,
+ * The part of a store that a service keeps beside the jobs. No verb of it reads or changes a job, so it can be kept in another place than the engine's,
  * and an engine can do without it.
  */
 export interface ServiceStore {

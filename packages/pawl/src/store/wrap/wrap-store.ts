@@ -1,7 +1,7 @@
 import type { Store } from "../port/index.js";
 
-type Verb = (...args: never[]) => Promise<unknown>;
-type IsNoun<Member> = Member extends (...args: never[]) => unknown ? false : Member extends { readonly [V in keyof Member]: Verb } ? true : false;
+type PortVerb = (...args: never[]) => Promise<unknown>;
+type IsNoun<Member> = Member extends (...args: never[]) => unknown ? false : Member extends { readonly [V in keyof Member]: PortVerb } ? true : false;
 /** The nouns of the port: what holds verbs and nothing else. */
 type StoreNoun = { [K in keyof Store]-?: IsNoun<Store[K]> extends true ? K : never }[keyof Store];
 /** "jobs.enqueue", "leases.settle" … */
@@ -11,7 +11,7 @@ export type Operation = { [N in StoreNoun]: `${N}.${keyof Store[N] & string}` }[
 export type CallWrapper = <T>(operation: Operation, call: () => Promise<T>) => Promise<T>;
 
 /**
- * What is no noun, so that its calls are no operations. A member of the port that is neither a noun nor a row here does not
+ * Members that are no nouns: their calls are no operations. A member of the port that is neither a noun nor a row here does not
  * compile, nor does a row for a noun.
  */
 const NOT_NOUNS: Readonly<Record<Exclude<keyof Store, StoreNoun>, true>> = {
@@ -24,7 +24,7 @@ const NOT_NOUNS: Readonly<Record<Exclude<keyof Store, StoreNoun>, true>> = {
   close: true,
 };
 
-/** A store whose every operation goes through `wrapper`. What it wraps is read off the store: a new verb needs nothing here. */
+/** A store whose every operation goes through `wrapper`. The verbs are read off the store: a new one needs nothing here. */
 export function wrapStore(store: Store, wrapper: CallWrapper): Store {
   const wrapped: Record<string, unknown> = {};
   for (const [noun, verbs] of Object.entries(store)) if (!(noun in NOT_NOUNS)) wrapped[noun] = wrapNoun(noun, verbs as StoreVerbs, wrapper);

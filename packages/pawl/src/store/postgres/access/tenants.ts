@@ -44,7 +44,7 @@ const STOP = statement(
 );
 
 const OF_TENANT = ["idempotency_key", "idempotent_batch", "unique_key", "breaker"].map(deletingOfTenant);
-/** Those who deliver to them hear of it by the version. */
+/** Pushers hear of it by the version. */
 const TARGETS = statement(
   "purge_targets",
   `with gone as (delete from pawl.target where ctid = any(array(select ctid from pawl.target where tenant = $1 limit $2)) returning task),
@@ -88,7 +88,7 @@ export function postgresTenants(db: Db, sendWakeup: (wakeup: Wakeup) => void): T
   };
 }
 
-/** Those that wait are taken out of where they do, as a cancel would; what a worker took first is asked to stop. */
+/** Waiting jobs are taken out of where they wait, as by a cancel; jobs that a worker took first are asked to stop. */
 async function purge(db: Db, tx: DriverTransaction, ids: readonly JobId[]): Promise<PurgedJobs & { readonly readied: readonly Lane[] }> {
   if (ids.length === 0) return { deleted: 0, running: 0, readied: [] };
   await tx.query(LOCK_DEAD, [plainArray(ids)]);
