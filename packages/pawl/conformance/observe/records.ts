@@ -96,8 +96,10 @@ export function recordTests(test: Test): void {
     expect((await w.store.jobs.logs("everyone", b)).map(({ message }) => message)).toEqual(["kept"]);
   });
 
-  test("nothing to log is no fault", async (w) => {
+  test("nothing to log leaves no line", async (w) => {
+    const id = await w.add();
     await w.store.records.log(ANA, []);
+    expect(await w.store.jobs.logs("everyone", id)).toEqual([]);
   });
 
   test("a recorded effect is recalled by name and job", async (w) => {

@@ -59,7 +59,7 @@ describe("a pawl whose time is yours", () => {
 
   test("waits for handlers that do real work before it moves on", async () => {
     const real = task("real", { timeout: "1s" }, async () => {
-      await sleep(30);
+      await sleep(30); // real time passes in it, which the virtual clock must wait for
       return "done";
     });
     await using world = await openTest({ tasks: [real] });
