@@ -81,6 +81,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   schema_newer: 503,
   schema_missing: 503,
   schema_unreleased: 503,
+  store_too_old: 503,
   roles_outdated: 503,
   service_store_missing: 500,
   driver_missing: 500,

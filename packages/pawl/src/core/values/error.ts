@@ -132,6 +132,7 @@ const table = {
   ],
   schema_newer: ["the database is at schema {found}, this Pawl knows {known}", "upgrade this process: an older one could corrupt data"],
   schema_missing: ["the database has no Pawl schema, or an old one ({found} of {known})", "run migrations, or open with migrate: true"],
+  store_too_old: ["the server is Postgres {version}, which is too old", "use Postgres {needed} or newer"],
   schema_unreleased: [
     "the schema {schema} was made by a Pawl from before the first release, and cannot be brought up to date",
     "drop it (drop schema {schema} cascade), or delete the embedded folder; export what you need first, with the Pawl that made it",

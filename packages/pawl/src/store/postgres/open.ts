@@ -5,7 +5,8 @@ import { type Clock, systemClock } from "../../runtime/time/clock.js";
 import { retryUntilUp, type ServerAway, type StartupWait, WAITING_REPORT_MS } from "../../runtime/time/retry-until-up.js";
 import { throttle } from "../../runtime/time/throttle.js";
 import type { Store, StoreInfo } from "../port/index.js";
-import { type Db, openDb, statement } from "./connection/db.js";
+import { openDb } from "./connection/db.js";
+import { describeServer } from "./connection/describe-server.js";
 import { findTenantRole } from "./connection/tenant-role.js";
 import type { Driver } from "./drivers/driver.js";
 import { pgDriver } from "./drivers/pg.js";
@@ -125,7 +126,7 @@ export async function finish(
   }
   try {
     const { server, schema, tenantRole } = await retryUntilUp({ clock, patience: options.startupWait, onWaiting: options.onWaiting }, async () => ({
-      server: await describe(db),
+      server: await describeServer(db),
       schema: await bringUpToDate(),
       tenantRole: await findTenantRole(db, db.schema),
     }));
@@ -139,16 +140,6 @@ export async function finish(
     await onClose?.().catch(() => {});
     throw error;
   }
-}
-
-const DESCRIBE = statement(
-  "describe",
-  `select current_setting('server_version') as version, current_setting('fsync') = 'on' and current_setting('synchronous_commit') <> 'off' as safe`,
-);
-
-async function describe(db: Db): Promise<{ version: string; safe: boolean }> {
-  const [row] = await db.query<{ version: string; safe: boolean }>(DESCRIBE);
-  return row as { version: string; safe: boolean };
 }
 
 function urlOf({ host, port, user, database, password }: EmbeddedConnection): string {
