@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
+import { inTransaction } from "../../packages/pawl/conformance/transactions.js";
 import type { InstanceId } from "../../packages/pawl/src/core/jobs/id.js";
 import { again } from "../support/again.js";
 import { eventually } from "../support/eventually.js";
@@ -63,7 +64,7 @@ describeOn("embedded18", () => {
     [
       "in a transaction of the caller's",
       async (fixture) => {
-        await fixture.producer.leases.transaction((tx) => fixture.producer.jobs.enqueue([newJob()], tx));
+        await inTransaction(fixture.producer, (tx) => fixture.producer.jobs.enqueue([newJob()], tx));
       },
     ],
   ])("a job %s is not handed off", async (_, enqueue) => {
@@ -77,7 +78,7 @@ describeOn("embedded18", () => {
   });
 
   test.each<[string, (fixture: HandoffFixture) => Promise<unknown>]>([
-    ["in a row", (fixture) => fixture.producer.leases.transaction((tx) => fixture.producer.jobs.enqueue([newJob()], tx))],
+    ["in a row", (fixture) => inTransaction(fixture.producer, (tx) => fixture.producer.jobs.enqueue([newJob()], tx))],
     ["in a batch", (fixture) => fixture.producer.jobs.enqueue(Array.from({ length: 100 }, () => newJob()))],
   ])("a job is not handed off past others of its lane that wait %s", async (_, enqueue) => {
     await using database = await migratedDatabase();

@@ -1,3 +1,4 @@
+import { inTransaction } from "../../packages/pawl/conformance/transactions.js";
 import { type HeldJob, KILLED, lane, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import type { JobId } from "../../packages/pawl/src/core/jobs/id.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
@@ -25,7 +26,7 @@ async function family(w: World): Promise<readonly [HeldJob, HeldJob]> {
 async function unverified(w: World, parent: JobId): Promise<void> {
   const job = w.newJob({ after: [parent] });
   if (w.store.engine.engine === "memory") await w.store.jobs.enqueue([job]);
-  else await w.store.leases.transaction(async (tx) => void (await w.store.jobs.enqueue([job], tx)));
+  else await inTransaction(w.store, async (tx) => void (await w.store.jobs.enqueue([job], tx)));
 }
 
 /** A child and the success of its parent that did not see each other. */
@@ -36,7 +37,7 @@ async function passingBy(w: World, parent: HeldJob): Promise<void> {
     await w.settle(parent, SUCCEEDED);
     return;
   }
-  await w.store.leases.transaction(async (tx) => {
+  await inTransaction(w.store, async (tx) => {
     await w.store.jobs.enqueue([job], tx);
     await w.settle(parent, SUCCEEDED);
   });

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { everyJob } from "../../packages/pawl/conformance/invariants.js";
+import { inTransaction } from "../../packages/pawl/conformance/transactions.js";
 import { DAY, type HeldJob, HOUR, LEASE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import type { JobOptions } from "../../packages/pawl/src/core/jobs/job.js";
 import type { UniqueRule } from "../../packages/pawl/src/core/jobs/unique-key.js";
@@ -392,13 +393,11 @@ races((race) => {
       racers: [
         {
           run: (w, { next }) =>
-            w.store.leases
-              .transaction(async (tx) => {
-                await w.store.jobs.enqueue([w.newJob({ options, unique: ONLY })], tx);
-                await w.store.jobs.get("everyone", next);
-                throw new Error("on second thoughts");
-              })
-              .catch((error: Error) => error.message),
+            inTransaction(w.store, async (tx) => {
+              await w.store.jobs.enqueue([w.newJob({ options, unique: ONLY })], tx);
+              await w.store.jobs.get("everyone", next);
+              throw new Error("on second thoughts");
+            }).catch((error: Error) => error.message),
           stops: ["facts"],
         },
         { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_limit_queues"] },

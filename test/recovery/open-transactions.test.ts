@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { joined } from "../../packages/pawl/conformance/transactions.js";
 import type { InstanceId } from "../../packages/pawl/src/core/jobs/id.js";
 import type { Store } from "../../packages/pawl/src/store/port/index.js";
 import { nativePostgres } from "../../packages/pawl/src/store/postgres/embedded/index.js";
@@ -61,7 +62,7 @@ describe.skipIf(!native.ok)(`a transaction of the caller's on a quiet server${na
   ])("that is open during many looks: its jobs are found when it ends, %s", async (_, task, count) => {
     await using fixture = await open();
     const { store, client } = fixture;
-    for (let n = 0; n < count; n++) await store.jobs.enqueue([newJob({ lane: { task } })], client);
+    for (let n = 0; n < count; n++) await store.jobs.enqueue([newJob({ lane: { task } })], joined(store, client));
     for (let n = 0; n < 4; n++) expect(await look(store)).toEqual([]);
     await client.query("commit");
     expect(await look(store)).toEqual([task]);
@@ -71,7 +72,7 @@ describe.skipIf(!native.ok)(`a transaction of the caller's on a quiet server${na
   it("that is open during many polls: its delayed job is promoted when it ends", async () => {
     await using fixture = await open();
     const { store, client } = fixture;
-    await store.jobs.enqueue([{ ...newJob(), delay: 100 }], client);
+    await store.jobs.enqueue([{ ...newJob(), delay: 100 }], joined(store, client));
     // As far behind as a clock may be, and more: only then is what was due before taken for gone.
     const late = performance.now() + 7_000;
     await eventually("polls have seen nothing for long", async () => {

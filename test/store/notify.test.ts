@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { joined } from "../../packages/pawl/conformance/transactions.js";
 import { idSuffixSource } from "../../packages/pawl/src/core/jobs/id.js";
 import type { NewJob } from "../../packages/pawl/src/core/jobs/job.js";
+import type { Transaction } from "../../packages/pawl/src/core/jobs/transaction.js";
 import type { Wakeup } from "../../packages/pawl/src/store/port/index.js";
 import { DriverError } from "../../packages/pawl/src/store/postgres/connection/errors.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
@@ -69,12 +71,13 @@ describeOn("embedded18", () => {
 
       const callers: string[] = [];
       await listener.query("begin");
-      await store.jobs.enqueue([job(), job({ idempotencyKey: { id: "own", digest: "d" } })], {
+      const caller: Transaction = {
         query: (text, values) => {
           callers.push(text);
           return listener.query(text, values as unknown[]);
         },
-      });
+      };
+      await store.jobs.enqueue([job(), job({ idempotencyKey: { id: "own", digest: "d" } })], joined(store, caller));
       await listener.query("commit");
       expect(callers.length).toBeGreaterThan(0);
       expect(callers.filter((text) => /notify/i.test(text))).toEqual([]);

@@ -54,7 +54,7 @@ export type { Middleware } from "./core/jobs/context.js";
 /** Enqueues, reads and verbs for one tenant, or for all. */
 export type { Scheduler } from "./scheduler/scheduler.js";
 /** Your own transaction: anything with `query(text, values)`. */
-export type { Transaction } from "./store/port/index.js";
+export type { Transaction } from "./core/jobs/transaction.js";
 /** Defaults of jobs, per queue, task and job. */
 export type { JobDefaults } from "./core/jobs/task.js";
 /** Options of one job. */

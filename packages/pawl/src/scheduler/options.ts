@@ -1,9 +1,9 @@
 import type { DeathPolicy } from "../core/jobs/dependency.js";
 import type { AnyTask, JobDefaults } from "../core/jobs/task.js";
+import type { Transaction } from "../core/jobs/transaction.js";
 import type { LimitKeyValue } from "../core/limits/limit-options.js";
 import type { TraceContext } from "../core/observe/trace.js";
 import type { Duration } from "../core/values/duration.js";
-import type { Transaction } from "../store/port/index.js";
 
 /** Anything that names a job: its id, or a handle or view of it. */
 export type JobRef = string | { readonly id: string };

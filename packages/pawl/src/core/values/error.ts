@@ -52,7 +52,7 @@ const table = {
     "leases cannot be renewed: {reason}",
     "until they can, nothing is claimed, or long jobs are given back before their lease ends; see the connections of docs/operations.md",
   ],
-  transaction_unsupported: ["the {engine} store has no transactions for handlers", "use Postgres or the embedded store"],
+  transaction_unsupported: ["the {engine} store has no transactions", "use Postgres or the embedded store"],
   transaction_nested: [
     "a call outside the transaction was made while one is open on the only connection",
     "use the tx given to you inside ctx.transaction",

@@ -69,6 +69,14 @@ export class PullStore {
       engine: { engine: "postgres", place: this.#transport.url.origin, version: "", durability: "none", schema: 0 },
       onWakeup: () => () => {},
       sendWakeup: () => {},
+      transactions: {
+        join: () => {
+          throw pawlError("transaction_unsupported", { engine: "remote" });
+        },
+        run: async () => {
+          throw pawlError("transaction_unsupported", { engine: "remote" });
+        },
+      },
       receivesWakeups: () => true,
       close: nothing,
     };
@@ -97,9 +105,6 @@ export class PullStore {
         for (const { job, lease } of settlements) if (this.#leaseOf.get(job) === lease) this.#leaseOf.delete(job);
         // What the service makes no sense of is not going to be settled, however often it is told: its lease runs out.
         return responses.flatMap(({ results }) => results.map((answer) => (answer === "refused" ? "stale" : answer)));
-      },
-      transaction: async () => {
-        throw pawlError("transaction_unsupported", { engine: "remote" });
       },
     };
   }

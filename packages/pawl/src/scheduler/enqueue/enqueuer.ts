@@ -1,10 +1,11 @@
 import type { IdSuffixSource, JobId } from "../../core/jobs/id.js";
 import type { Enqueued, NewJob } from "../../core/jobs/job.js";
 import { type Lane, type LaneKey, laneKey } from "../../core/jobs/lane.js";
+import type { Transaction } from "../../core/jobs/transaction.js";
 import { DEFAULTS } from "../../core/values/defaults.js";
 import { isPawlError, type PawlError, pawlError } from "../../core/values/error.js";
 import type { BatchRequest, EnqueuedBatch } from "../../store/port/enqueue/batches.js";
-import type { Scope, Store, Transaction } from "../../store/port/index.js";
+import type { Scope, Store, StoreTransaction } from "../../store/port/index.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "../check.js";
 import { withLimits } from "../limits/limits.js";
 import { type Tracing, withSpan } from "../observe/tracing.js";
@@ -23,6 +24,7 @@ import {
 } from "./idempotency-key.js";
 import type { IngestLimiter } from "./ingest-limiter.js";
 import { type JobPlan, JobPlanner, jobFromPlan, type PlannedJob, type TaskLike } from "./job-plan.js";
+import { joinTransaction } from "./join-transaction.js";
 import type { TaskRegistry } from "./task-registry.js";
 
 /** What all schedulers on one store share, whatever their tenant. */
@@ -87,11 +89,11 @@ export class Enqueuer {
   async #one(task: TaskLike, input: unknown, options: EnqueueOptions | undefined): Promise<StoredJob> {
     const { plan, tx, limitKeys } = this.#planner.plan(task, options);
     const text = await encodeInput(task.name, task.schema, input, this.#deps.caller);
-    return this.add(withLimits(plan, task, input, limitKeys), text, tx);
+    return this.add(withLimits(plan, task, input, limitKeys), text, this.#join(tx));
   }
 
   /** Stores a job whose parts are known to be sound. */
-  async add(plan: JobPlan, input: string, tx?: Transaction): Promise<StoredJob> {
+  async add(plan: JobPlan, input: string, tx?: StoreTransaction): Promise<StoredJob> {
     const job = jobFromPlan(plan, this.#deps.nextIdSuffix(plan.lane.tenant), input);
     const answer = tx === undefined ? await this.#deps.batcher.add(job) : ((await this.#insideTransaction(tx, [job]))[0] as Enqueued);
     if (answer.kind === "rejected") throw pawlError("unique_key_taken", { key: plan.extras?.unique?.key, task: plan.lane.task, job: answer.holder });
@@ -164,7 +166,8 @@ export class Enqueuer {
   ): Promise<readonly number[] | undefined> {
     // No inputs at all would ask the store nothing.
     this.#deps.checkOpen?.();
-    const { tx, idempotencyKey, tenant, prepare } = this.#preparer(task, options);
+    const { idempotencyKey, tenant, prepare, ...shared } = this.#preparer(task, options);
+    const tx = this.#join(shared.tx);
     let chunks = 0;
     const send = (jobs: readonly NewJob[]) => {
       const chunkKey =
@@ -219,12 +222,16 @@ export class Enqueuer {
     return { tx: common.tx, idempotencyKey, tenant: common.plan.lane.tenant, prepare };
   }
 
+  #join(tx: Transaction | undefined): StoreTransaction | undefined {
+    return tx === undefined ? undefined : joinTransaction(this.#deps.store, tx);
+  }
+
   async #outsideTransaction(jobs: readonly NewJob[], chunkKey: BatchRequest | undefined): Promise<readonly Enqueued[]> {
     const { enqueue, enqueueOnce } = this.#deps;
     return chunkKey === undefined ? enqueue(jobs) : answersOfBatch(await enqueueOnce(chunkKey, jobs), chunkKey.id);
   }
 
-  async #insideTransaction(tx: Transaction, jobs: readonly NewJob[], chunkKey?: BatchRequest): Promise<readonly Enqueued[]> {
+  async #insideTransaction(tx: StoreTransaction, jobs: readonly NewJob[], chunkKey?: BatchRequest): Promise<readonly Enqueued[]> {
     const { store, unannouncedLanes, ingestLimiter } = this.#deps;
     await ingestLimiter.admitAll(jobs, tx);
     const answers =

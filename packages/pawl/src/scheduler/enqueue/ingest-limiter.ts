@@ -5,7 +5,7 @@ import { isPawlError, type PawlError, pawlError } from "../../core/values/error.
 import type { Bus } from "../../runtime/process/bus.js";
 import { keepAliveFor } from "../../runtime/process/keep-alive.js";
 import type { Clock } from "../../runtime/time/clock.js";
-import type { Store, Transaction } from "../../store/port/index.js";
+import type { Store, StoreTransaction } from "../../store/port/index.js";
 
 /** ms for which the limits are believed to be as they were read; after that they are read again beside the work */
 const LIMITS_FRESH_MS = 1_000;
@@ -48,7 +48,7 @@ export class IngestLimiter {
   }
 
   /** Lets jobs in all together, or throws. */
-  async admitAll(jobs: readonly NewJob[], tx?: Transaction): Promise<void> {
+  async admitAll(jobs: readonly NewJob[], tx?: StoreTransaction): Promise<void> {
     const [refusal] = await this.#admit(() => [jobs], tx);
     if (refusal !== undefined) throw refusal;
   }
@@ -74,7 +74,7 @@ export class IngestLimiter {
     }
   }
 
-  async #admit(group: () => readonly (readonly NewJob[])[], tx?: Transaction): Promise<readonly (PawlError | undefined)[]> {
+  async #admit(group: () => readonly (readonly NewJob[])[], tx?: StoreTransaction): Promise<readonly (PawlError | undefined)[]> {
     // Twice at most: one that was under way may have begun before a change.
     for (let tries = 0, refreshing = this.#refresh(tx); refreshing !== undefined && tries < 2; tries++, refreshing = this.#refresh(tx))
       await refreshing;
@@ -126,7 +126,7 @@ export class IngestLimiter {
   }
 
   /** A promise if what is known is too old to go by. */
-  #refresh(tx: Transaction | undefined): Promise<void> | undefined {
+  #refresh(tx: StoreTransaction | undefined): Promise<void> | undefined {
     const age = this.#clock.monotonic() - this.#readAt;
     if (age < LIMITS_FRESH_MS) return undefined;
     // Inside a transaction of the caller's there may be no other connection.
@@ -147,7 +147,7 @@ export class IngestLimiter {
     return this.#pendingRead;
   }
 
-  async #read(tx?: Transaction): Promise<void> {
+  async #read(tx?: StoreTransaction): Promise<void> {
     const at = this.#clock.monotonic();
     const changes = this.#changeCount;
     const found = await this.#store.ingest.limits(this.#version, tx);

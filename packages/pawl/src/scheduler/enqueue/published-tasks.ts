@@ -1,8 +1,10 @@
 import type { TaskRecord } from "../../core/jobs/task-record.js";
+import type { Transaction } from "../../core/jobs/transaction.js";
 import type { JsonSchema, SchemaCompiler } from "../../core/values/json-schema.js";
 import type { Clock } from "../../runtime/time/clock.js";
-import type { Store, Transaction } from "../../store/port/index.js";
+import type { Store } from "../../store/port/index.js";
 import type { TaskLike } from "./job-plan.js";
+import { joinTransaction } from "./join-transaction.js";
 
 /** ms for which a task is believed to be as it was read: so long a deploy's new defaults may go unseen by producers */
 const TASK_CACHE_MS = 5_000;
@@ -49,7 +51,7 @@ export class PublishedTasks {
   }
 
   async #read(name: string, tx?: Transaction): Promise<TaskLike> {
-    const [found] = await this.store.tasks.get([name], tx);
+    const [found] = await this.store.tasks.get([name], tx === undefined ? undefined : joinTransaction(this.store, tx));
     return this.#note(found ?? { name, defaults: {} });
   }
 

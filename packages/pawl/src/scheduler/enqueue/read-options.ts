@@ -2,12 +2,12 @@ import type { DeathPolicy } from "../../core/jobs/dependency.js";
 import { isJobId, type JobId } from "../../core/jobs/id.js";
 import type { JobOptions, NewJob, Priority } from "../../core/jobs/job.js";
 import { storedRetry } from "../../core/jobs/retry.js";
+import type { Transaction } from "../../core/jobs/transaction.js";
 import type { UniqueRule } from "../../core/jobs/unique-key.js";
 import type { LimitKeyValue } from "../../core/limits/limit-options.js";
 import { checkTrace } from "../../core/observe/trace.js";
 import { BOUNDS } from "../../core/values/bounds.js";
 import { checkName } from "../../core/values/name.js";
-import type { Transaction } from "../../store/port/index.js";
 import {
   checkDuration,
   checkInstant,

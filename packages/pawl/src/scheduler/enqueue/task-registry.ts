@@ -1,11 +1,11 @@
 import type { AnyTask } from "../../core/jobs/task.js";
 import type { TaskRecord } from "../../core/jobs/task-record.js";
+import type { Transaction } from "../../core/jobs/transaction.js";
 import { checkLimitPaths } from "../../core/limits/limit-path.js";
 import { pawlError } from "../../core/values/error.js";
 import { jsonSchemaOf } from "../../core/values/json-schema.js";
 import { checkName } from "../../core/values/name.js";
 import { checkBoolean } from "../../core/values/option.js";
-import type { Transaction } from "../../store/port/index.js";
 import { checkArray, checkDefaults, invalid, shortened, show, storedDefaults } from "../check.js";
 import type { TaskLike } from "./job-plan.js";
 import type { PublishedTasks } from "./published-tasks.js";

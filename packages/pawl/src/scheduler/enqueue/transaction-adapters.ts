@@ -1,4 +1,4 @@
-import type { Transaction } from "../../store/port/index.js";
+import type { Transaction } from "../../core/jobs/transaction.js";
 
 /**
  * Transactions of the libraries people use, as `EnqueueOptions.tx` takes them. `pg` (and whatever else has

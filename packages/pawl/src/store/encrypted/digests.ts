@@ -1,7 +1,7 @@
 import { OWN_TENANT } from "../../core/access/tenant.js";
 import type { ReplyStore } from "../port/access/replies.js";
 import type { BatchRequest, BatchStore, EnqueuedBatch, KnownBatch } from "../port/enqueue/batches.js";
-import type { Transaction } from "../port/index.js";
+import type { StoreTransaction } from "../port/index.js";
 import { encryptInputs } from "./inputs.js";
 import type { KeyStore } from "./key-store.js";
 
@@ -10,7 +10,7 @@ import type { KeyStore } from "./key-store.js";
  * the table find out whether a guess at an input is right, so it goes in under a key of the tenant.
  */
 export function encryptedBatches(batches: BatchStore, keyStore: KeyStore): BatchStore {
-  const keyed = async (request: BatchRequest, tx?: Transaction): Promise<BatchRequest> => ({
+  const keyed = async (request: BatchRequest, tx?: StoreTransaction): Promise<BatchRequest> => ({
     ...request,
     digest: await keyStore.digest(ownerOf(request.tenant), request.digest, tx),
   });

@@ -11,7 +11,7 @@ import { fingerprintOf } from "../../core/jobs/fingerprint.js";
 import { digitsOf, type IdSuffix, idSuffixOf, type JobId } from "../../core/jobs/id.js";
 import type { JobOptions } from "../../core/jobs/job.js";
 import type { Lane } from "../../core/jobs/lane.js";
-import type { Transaction } from "../port/index.js";
+import type { StoreTransaction } from "../port/index.js";
 import type { DecryptionKey, EncryptionKey, KeyStore } from "./key-store.js";
 
 type Field = "input" | "output" | "failure" | "progress" | "log" | "effect" | "secret";
@@ -52,7 +52,7 @@ export function jobContext(field: Exclude<Field, "input" | "secret">, id: JobId,
 export class Encrypter {
   private constructor(private readonly keys: ReadonlyMap<string, EncryptionKey>) {}
 
-  static async of(keyStore: KeyStore, tenants: Iterable<string>, tx?: Transaction): Promise<Encrypter> {
+  static async of(keyStore: KeyStore, tenants: Iterable<string>, tx?: StoreTransaction): Promise<Encrypter> {
     return new Encrypter(await keyStore.encryptionKeys(tenants, tx));
   }
 

@@ -1,10 +1,10 @@
 import type { JobRequest, NewJob } from "../../core/jobs/job.js";
-import type { Transaction } from "../port/index.js";
+import type { StoreTransaction } from "../port/index.js";
 import { Encrypter, inputContext } from "./encrypter.js";
 import type { KeyStore } from "./key-store.js";
 
 /** The jobs with encrypted inputs. A request's digest would tell whether a guess at the input is right, so it goes in under a key, too. */
-export async function encryptInputs(keyStore: KeyStore, jobs: readonly NewJob[], tx: Transaction | undefined): Promise<readonly NewJob[]> {
+export async function encryptInputs(keyStore: KeyStore, jobs: readonly NewJob[], tx: StoreTransaction | undefined): Promise<readonly NewJob[]> {
   const encrypter = await Encrypter.of(
     keyStore,
     jobs.map(({ lane }) => lane.tenant),
@@ -23,7 +23,7 @@ export async function encryptInputs(keyStore: KeyStore, jobs: readonly NewJob[],
   return encrypted;
 }
 
-export async function encryptRequest(keyStore: KeyStore, tenant: string, idempotencyKey: JobRequest, tx?: Transaction): Promise<JobRequest> {
+export async function encryptRequest(keyStore: KeyStore, tenant: string, idempotencyKey: JobRequest, tx?: StoreTransaction): Promise<JobRequest> {
   const { id, digest } = idempotencyKey;
   return { id, digest: await keyStore.digest(tenant, digest, tx), plainDigest: digest };
 }

@@ -4,7 +4,7 @@ import { pawlError } from "../../core/values/error.js";
 import { DecryptingKey, DigestKey, EncryptingKey, type MasterKey, newDataKey, unwrap, wrap } from "../../runtime/io/cipher.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import type { DataKeyRecord, DataKeyStore, NewDataKey } from "../port/access/data-keys.js";
-import type { Transaction } from "../port/index.js";
+import type { StoreTransaction } from "../port/index.js";
 import type { MasterKeys } from "./master-keys.js";
 
 /** ms that a key is believed to be there, and a tenant's newest one to be that: how long a purge or a rotation takes to be heard of everywhere */
@@ -44,7 +44,7 @@ export class KeyStore {
    * What to encrypt with, by tenant. A first key is made apart from the caller's transaction: one that was rolled back would take
    * it away from whoever encrypted with it since, and one that stays open would have everybody wait who needs the key.
    */
-  async encryptionKeys(tenants: Iterable<string>, tx?: Transaction): Promise<ReadonlyMap<string, EncryptionKey>> {
+  async encryptionKeys(tenants: Iterable<string>, tx?: StoreTransaction): Promise<ReadonlyMap<string, EncryptionKey>> {
     const now = this.deps.clock.monotonic();
     const found = new Map<string, EncryptionKey>();
     const missing: string[] = [];
@@ -103,7 +103,7 @@ export class KeyStore {
    * A digest that only a holder of the tenant's keys can make, so that a guess at what was digested confirms nothing. By its
    * first key: what was digested before a rotation or a rewrap is known again after it.
    */
-  async digest(tenant: string, text: string, tx?: Transaction): Promise<string> {
+  async digest(tenant: string, text: string, tx?: StoreTransaction): Promise<string> {
     const now = this.deps.clock.monotonic();
     const entry = this.#digests.get(tenant);
     if (entry !== undefined && now < entry.until) return entry.key.digest(text);

@@ -1,7 +1,9 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { storeConformance } from "../../../conformance/index.js";
 import { runModel } from "../../../conformance/model.js";
-import { ANA, FAILED, HOUR, KILLED, lane, MINUTE, SUCCEEDED, TestClock, World } from "../../../conformance/world.js";
+import { FAILED, HOUR, lane, MINUTE, SUCCEEDED, TestClock, World } from "../../../conformance/world.js";
+import { task } from "../../core/jobs/task.js";
+import { startPawl } from "../../pawl.js";
 import type { Wakeup } from "../port/index.js";
 import { memoryStore } from "./index.js";
 
@@ -70,15 +72,17 @@ describe("memory store on its own", () => {
     expect(take()).toEqual([]);
   });
 
-  it("has no transactions, and says so", async () => {
-    const { w, store } = listen();
+  it("has no transactions, and nothing can be enqueued in one", async () => {
+    const store = memoryStore();
+    expect(store.transactions).toBeUndefined();
+    const move = task("move", () => {});
+    const pawl = await startPawl(store, { tasks: [move] });
+    onTestFinished(() => pawl.close());
     const tx = { query: async () => ({ rows: [] }) };
-    await expect(store.jobs.enqueue([w.newJob()], tx)).rejects.toMatchObject({ code: "transaction_unsupported" });
-    await expect(store.leases.transaction(async () => 1)).rejects.toMatchObject({ code: "transaction_unsupported" });
-    await w.add();
-    const held = await w.hold();
-    await expect(store.leases.settle(ANA, [w.settlement(held, KILLED)], tx)).rejects.toMatchObject({ code: "transaction_unsupported" });
-    expect(await w.state(held.job.id)).toBe("running");
+    const error = { code: "transaction_unsupported", details: { engine: "memory" } };
+    await expect(pawl.enqueue(move, 1, { tx })).rejects.toMatchObject(error);
+    await expect(pawl.enqueueMany(move, [1], { tx })).rejects.toMatchObject(error);
+    expect((await pawl.jobs.list()).items).toEqual([]);
   });
 
   it("refuses a batch with an id that exists, and stores nothing of it", async () => {

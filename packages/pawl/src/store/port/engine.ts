@@ -19,6 +19,7 @@ import type { ScheduleStore } from "./schedules/schedules.js";
 import type { LeaseStore, Renewer } from "./settle/leases.js";
 import type { RecordStore } from "./settle/records.js";
 import type { PolicyStore } from "./sharing/policies.js";
+import type { StoreTransactions } from "./transactions.js";
 import type { Wakeup } from "./wakeup.js";
 
 /**
@@ -54,6 +55,8 @@ export interface EngineStore {
   receivesWakeups(): boolean;
   /** A renewer better than a timer in the worker's own event loop, where the store has one. ms */
   renewer?(worker: WorkerRef, options: { readonly duration: number; readonly every: number }): Renewer;
+  /** absent: a job cannot be enqueued or settled in a transaction of the user's */
+  readonly transactions?: StoreTransactions;
   /** where idle workers wait, if it has such a place */
   readonly handoff?: DirectHandoff;
   close(): Promise<void>;

@@ -1,9 +1,9 @@
 import type { EngineStore } from "./engine.js";
 import type { ServiceStore } from "./service.js";
 
-export type { Transaction } from "../../core/jobs/transaction.js";
 export type { EngineStore, StoreInfo } from "./engine.js";
 export type { ServiceStore } from "./service.js";
+export type { StoreTransaction } from "./transactions.js";
 export type { Wakeup } from "./wakeup.js";
 
 /**

@@ -3,7 +3,7 @@ import { type Lane, laneKey } from "../../core/jobs/lane.js";
 import { isPawlError, pawlError } from "../../core/values/error.js";
 import { type Clock, systemClock } from "../../runtime/time/clock.js";
 import type { BatchStore } from "../port/enqueue/batches.js";
-import type { Store, StoreInfo, Transaction, Wakeup } from "../port/index.js";
+import type { Store, StoreInfo, StoreTransaction, Wakeup } from "../port/index.js";
 import type { JobStore } from "../port/jobs/jobs.js";
 import { postgresApiKeys } from "./access/api-keys.js";
 import { postgresAudit } from "./access/audit.js";
@@ -17,7 +17,7 @@ import { LaneStarts } from "./claim/lane-starts.js";
 import { readLiveLanes } from "./claim/live-lanes.js";
 import { LowWatermarks } from "./claim/low-watermarks.js";
 import { WorkerIds } from "./claim/worker-ids.js";
-import { type Db, foreignDb } from "./connection/db.js";
+import { type Db, foreignDb, insideTransaction, transactionHandle } from "./connection/db.js";
 import { DriverError } from "./connection/errors.js";
 import { expire } from "./duties/expire.js";
 import { poll } from "./duties/poll.js";
@@ -161,7 +161,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
       const once =
         tx === undefined
           ? await unknownIfLost(batch, () => db.transaction((own) => enqueueOnce(db, own, request, batch, jobsPerRow)))
-          : await enqueueOnce(db, foreignDb(db, tx), request, batch, jobsPerRow);
+          : await enqueueOnce(db, insideTransaction(tx), request, batch, jobsPerRow);
       if (once.kind !== "stored") return once;
       if (tx === undefined) await stored(batch, once.answers, once.now);
       return { kind: "stored", answers: once.answers };
@@ -169,11 +169,11 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     get: (request) => findBatch(db, db, request),
   };
 
-  async function enqueue(batch: readonly NewJob[], tx?: Transaction): Promise<readonly Enqueued[]> {
+  async function enqueue(batch: readonly NewJob[], tx?: StoreTransaction): Promise<readonly Enqueued[]> {
     if (batch.length === 0) return [];
     const guarded = batch.some(needsChecks);
     if (tx !== undefined) {
-      const own = foreignDb(db, tx);
+      const own = insideTransaction(tx);
       return (await (guarded ? enqueueMixed(db, own, batch, jobsPerRow) : enqueuePlain(db, own, batch, jobsPerRow))).answers;
     }
     const inlineNotify = !guarded && isOneNow(batch) ? wakeups.inlineNotify([batch[0].lane]) : undefined;
@@ -241,7 +241,6 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
         return { leases, jobs: reaped };
       },
       intents: async (worker, leases) => intents(db, await workers.id(worker), leases),
-      transaction: (work) => db.transaction((tx) => work(sameLimitChecks(tx, { query: (text, values) => tx.run(text, values) }))),
     },
     lanes: {
       live(queues, tasks) {
@@ -259,7 +258,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     },
     tasks: {
       publish: (tasks) => publishTasks(db, tasks),
-      get: (names, tx) => getTasks(tx === undefined ? db : foreignDb(db, tx), names),
+      get: (names, tx) => getTasks(tx === undefined ? db : insideTransaction(tx), names),
     },
     limits: postgresLimits(db, watermarks, admitted),
     workers: postgresWorkers(db, workers),
@@ -318,6 +317,14 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
       log: async (worker, entries) => log(db, await workers.id(worker), entries),
       recall: (job, name) => recall(db, job, name),
       record: async (worker, entry) => record(db, await workers.id(worker), entry),
+    },
+    transactions: {
+      join: (tx) => transactionHandle(foreignDb(db, tx)),
+      run: (work) =>
+        db.transaction((own) => {
+          const tx = sameLimitChecks(own, { query: (text: string, values: readonly unknown[]) => own.run(text, values) });
+          return work(tx, transactionHandle(foreignDb(db, tx)));
+        }),
     },
     onWakeup: (listener: (wakeup: Wakeup) => void) => wakeups.on(listener),
     sendWakeup: (wakeup: Wakeup) => wakeups.send(wakeup),

@@ -4,8 +4,11 @@ import type { EngineStore, ServiceStore, Store } from "../port/index.js";
 
 /** An engine and a service store, as one store. Without a service store, what needs one rejects with `service_store_missing`. */
 export function pairStores(engine: EngineStore, service: ServiceStore = refusingService(engine.engine.engine)): Store {
+  const { dataKeys } = service;
   return {
     ...service,
+    // The engine's transactions are not this store's.
+    dataKeys: { ...dataKeys, newest: (tenants) => dataKeys.newest(tenants) },
     ...engine,
     get engine() {
       return engine.engine;

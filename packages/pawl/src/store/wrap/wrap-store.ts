@@ -5,7 +5,7 @@ type IsNoun<Member> = Member extends (...args: never[]) => unknown ? false : Mem
 /** The nouns of the port: what holds verbs and nothing else. */
 type StoreNoun = { [K in keyof Store]-?: IsNoun<Store[K]> extends true ? K : never }[keyof Store];
 /** "jobs.enqueue", "leases.settle" … */
-export type Operation = { [N in StoreNoun]: `${N}.${keyof Store[N] & string}` }[StoreNoun];
+export type Operation = { [N in StoreNoun]: `${N}.${keyof Store[N] & string}` }[StoreNoun] | "transactions.run";
 
 /** Makes the call, before, after or instead of which it may do something of its own. */
 export type CallWrapper = <T>(operation: Operation, call: () => Promise<T>) => Promise<T>;
@@ -21,12 +21,14 @@ const NOT_NOUNS: Readonly<Record<Exclude<keyof Store, StoreNoun>, true>> = {
   receivesWakeups: true,
   renewer: true,
   handoff: true,
+  transactions: true,
   close: true,
 };
 
 /** A store whose every operation goes through `wrapper`. The verbs are read off the store: a new one needs nothing here. */
 export function wrapStore(store: Store, wrapper: CallWrapper): Store {
   const wrapped: Record<string, unknown> = {};
+  const { transactions } = store;
   for (const [noun, verbs] of Object.entries(store)) if (!(noun in NOT_NOUNS)) wrapped[noun] = wrapNoun(noun, verbs as StoreVerbs, wrapper);
   return {
     ...store,
@@ -37,6 +39,9 @@ export function wrapStore(store: Store, wrapper: CallWrapper): Store {
     onWakeup: (listener) => store.onWakeup(listener),
     sendWakeup: (wakeup) => store.sendWakeup(wakeup),
     receivesWakeups: () => store.receivesWakeups(),
+    ...(transactions === undefined
+      ? {}
+      : { transactions: { join: (tx) => transactions.join(tx), run: (work) => wrapper("transactions.run", () => transactions.run(work)) } }),
     ...(store.renewer === undefined ? {} : { renewer: store.renewer.bind(store) }),
     close: () => store.close(),
   };

@@ -2,9 +2,10 @@ import { afterEach, describe, expect, test } from "vitest";
 import { barrier, MemoryFixture } from "../../../../../test/support/fixtures/memory-fixture.js";
 import type { Context } from "../../core/jobs/context.js";
 import { task } from "../../core/jobs/task.js";
+import type { Transaction } from "../../core/jobs/transaction.js";
 import { BOUNDS } from "../../core/values/bounds.js";
 import { pawlError } from "../../core/values/error.js";
-import type { Store, Transaction } from "../../store/port/index.js";
+import type { Store, StoreTransaction } from "../../store/port/index.js";
 import { faultyStore } from "../../testing/faulty.js";
 
 let fixture: MemoryFixture;
@@ -388,14 +389,14 @@ describe("once", () => {
 
 describe("transaction", () => {
   /** The memory store has no transactions: this one carries out what was settled when its work commits. */
-  function transactional(store: Store, hooks: { beforeCommit?: () => Promise<void> | void } = {}): Store {
+  function transactional(store: Store, hooks: { beforeCommit?: () => Promise<void> | void } = {}): Store & Required<Pick<Store, "transactions">> {
     const writes: string[] = [];
     return Object.assign(
       {
         ...store,
-        leases: {
-          ...store.leases,
-          async transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> {
+        transactions: {
+          join: () => expect.fail("nothing is enqueued in it"),
+          async run<T>(work: (tx: Transaction, handle: StoreTransaction) => Promise<T>): Promise<T> {
             const own: (() => Promise<unknown>)[] = [];
             const tx = {
               own,
@@ -404,14 +405,17 @@ describe("transaction", () => {
                 return { rows: [] };
               },
             };
-            const answer = await work(tx);
+            const answer = await work(tx, tx as unknown as StoreTransaction);
             await hooks.beforeCommit?.();
             for (const write of own) await write();
             return answer;
           },
-          async settle(worker: never, settlements: never, tx?: Transaction) {
+        },
+        leases: {
+          ...store.leases,
+          async settle(worker: never, settlements: never, tx?: StoreTransaction) {
             if (tx === undefined) return store.leases.settle(worker, settlements);
-            (tx as Transaction & { own: (() => Promise<unknown>)[] }).own.push(() => store.leases.settle(worker, settlements));
+            (tx as unknown as { own: (() => Promise<unknown>)[] }).own.push(() => store.leases.settle(worker, settlements));
             return ["settled" as const];
           },
         },
@@ -487,11 +491,12 @@ describe("transaction", () => {
       tasks: [move],
       wrapStore: (store) => {
         const inner = transactional(store);
-        const transaction: typeof inner.leases.transaction = (work) => {
+        const { transactions } = inner;
+        const run: typeof transactions.run = (work) => {
           open++;
-          return inner.leases.transaction(work).finally(() => open--);
+          return transactions.run(work).finally(() => open--);
         };
-        return { ...inner, leases: { ...inner.leases, transaction } };
+        return { ...inner, transactions: { ...transactions, run } };
       },
     });
     await fixture.enqueue(move);

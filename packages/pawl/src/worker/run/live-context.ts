@@ -3,6 +3,7 @@ import type { JobId } from "../../core/jobs/id.js";
 import type { LogLevel } from "../../core/jobs/job.js";
 import type { WorkerRef } from "../../core/jobs/lease.js";
 import type { Patch } from "../../core/jobs/outcome.js";
+import type { Transaction } from "../../core/jobs/transaction.js";
 import type { TraceContext } from "../../core/observe/trace.js";
 import type { JobTick } from "../../core/schedules/schedule.js";
 import { BOUNDS } from "../../core/values/bounds.js";
@@ -11,7 +12,7 @@ import { pawlError } from "../../core/values/error.js";
 import { decode } from "../../core/values/json.js";
 import { checkName } from "../../core/values/name.js";
 import type { Clock } from "../../runtime/time/clock.js";
-import type { Store, Transaction } from "../../store/port/index.js";
+import type { Store } from "../../store/port/index.js";
 import type { Attempt } from "./attempt.js";
 import type { LogWriter } from "./log-writer.js";
 import type { Outages } from "./outage.js";
@@ -106,7 +107,9 @@ export class LiveContext implements Context {
     this.#checkOpen();
     let committed: { readonly patch: Patch; readonly now: number } | undefined;
     try {
-      const transaction = store.leases.transaction(async (tx) => {
+      const { transactions } = store;
+      if (transactions === undefined) throw pawlError("transaction_unsupported", { engine: store.engine.engine });
+      const transaction = transactions.run(async (tx, handle) => {
         const result = await this.#whileOpen(work(tx));
         await logWriter.close(attempt);
         const encoded = result === undefined ? undefined : encodeOutput(result);
@@ -116,7 +119,7 @@ export class LiveContext implements Context {
         attempt.phase = "committing";
         const now = clock.monotonic();
         const patch = attempt.decide({ kind: "succeeded", ...(encoded === undefined ? {} : { output: encoded.text }) }, now, clock.random);
-        const [settled] = await store.leases.settle(worker, [attempt.settlement(patch, now)], tx);
+        const [settled] = await store.leases.settle(worker, [attempt.settlement(patch, now)], handle);
         if (settled !== "settled" || attempt.lease.lost) {
           this.#deps.stale(attempt, patch);
           throw this.#lost();

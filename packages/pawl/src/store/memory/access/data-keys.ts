@@ -1,15 +1,10 @@
 import { compareText } from "../../../core/jobs/lane.js";
-import { pawlError } from "../../../core/values/error.js";
 import type { DataKeyRecord, DataKeyStore } from "../../port/access/data-keys.js";
-import type { Transaction } from "../../port/index.js";
 import type { Tables } from "../state.js";
 
 export function memoryDataKeys(tables: Tables): DataKeyStore {
   const rows = tables.dataKeys;
   const byId = () => [...rows.values()].sort((a, b) => compareText(a.id, b.id));
-  const alone = (tx: Transaction | undefined) => {
-    if (tx !== undefined) throw pawlError("transaction_unsupported", { engine: "memory" });
-  };
 
   return {
     add: (key) =>
@@ -20,15 +15,13 @@ export function memoryDataKeys(tables: Tables): DataKeyStore {
         rows.set(key.id, row);
         return row;
       }),
-    async newest(tenants, tx) {
-      alone(tx);
-      return tables.step(() =>
+    newest: (tenants) =>
+      tables.step(() =>
         tenants.flatMap((tenant) => {
           const own = byId().filter((row) => row.tenant === tenant);
           return own.length === 0 ? [] : [own.reduce((best, row) => (row.version > best.version ? row : best))];
         }),
-      );
-    },
+      ),
     get: (ids) => tables.step(() => ids.flatMap((id) => rows.get(id) ?? [])),
     masterKeys: () =>
       tables.step(() => {

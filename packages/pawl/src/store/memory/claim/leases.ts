@@ -5,7 +5,6 @@ import type { WorkerRef } from "../../../core/jobs/lease.js";
 import { attemptsSoFar, decide, withIntent } from "../../../core/jobs/outcome.js";
 import { roomOf, withinLimits } from "../../../core/limits/lane-limit.js";
 import type { Quota } from "../../../core/sharing/claim-plan.js";
-import { pawlError } from "../../../core/values/error.js";
 import type { Claimed, ClaimedJob, ClaimRequest, LeaseStore, Settled, Settlement, SuspectRequest } from "../../port/settle/leases.js";
 import { apply, releaseDependents } from "../jobs/history.js";
 import { move } from "../jobs/move.js";
@@ -49,15 +48,13 @@ export function memoryLeases(tables: Tables): LeaseStore {
         return { held: held.map(({ id }) => id) };
       }),
 
-    async settle(worker, settlements, tx) {
-      if (tx !== undefined) throw pawlError("transaction_unsupported", { engine: "memory" });
-      return tables.step(() => {
+    settle: (worker, settlements) =>
+      tables.step(() => {
         const touched: MemoryJob[] = [];
         const answers = settlements.map((settlement) => settleOne(tables, worker, settlement, touched));
         releaseDependents(tables, touched);
         return answers;
-      });
-    },
+      }),
 
     reap: (limit) =>
       tables.step(() => {
@@ -79,10 +76,6 @@ export function memoryLeases(tables: Tables): LeaseStore {
             return intent === undefined ? [] : [{ job, intent }];
           }),
       ),
-
-    async transaction() {
-      throw pawlError("transaction_unsupported", { engine: "memory" });
-    },
   };
 }
 

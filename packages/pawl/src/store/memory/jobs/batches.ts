@@ -1,6 +1,5 @@
 import type { Enqueued } from "../../../core/jobs/job.js";
 import { DEFAULTS } from "../../../core/values/defaults.js";
-import { pawlError } from "../../../core/values/error.js";
 import type { BatchRequest, BatchStore, EnqueuedBatch, KnownBatch } from "../../port/enqueue/batches.js";
 import type { Tables } from "../state.js";
 import { enqueue } from "./enqueue.js";
@@ -14,8 +13,7 @@ export interface MemoryBatch {
 
 export function memoryBatches(tables: Tables): BatchStore {
   return {
-    async enqueue(request, jobs, tx) {
-      if (tx !== undefined) throw pawlError("transaction_unsupported", { engine: "memory" });
+    async enqueue(request, jobs) {
       return tables.step((): EnqueuedBatch => {
         const existing = find(tables, request);
         if (existing !== undefined) return existing;

@@ -2,7 +2,6 @@ import type { JobId } from "../../../core/jobs/id.js";
 import type { JobState, RequestedIntent } from "../../../core/jobs/job.js";
 import { applies, type Verb } from "../../../core/jobs/lifecycle.js";
 import { withoutTimers } from "../../../core/jobs/timer.js";
-import { pawlError } from "../../../core/values/error.js";
 import type { Scope } from "../../port/index.js";
 import type { JobChangeResult, JobStore } from "../../port/jobs/jobs.js";
 import type { MemoryJob, Tables } from "../state.js";
@@ -24,8 +23,7 @@ export function memoryJobs(tables: Tables): JobStore {
     });
 
   return {
-    async enqueue(jobs, tx) {
-      if (tx !== undefined) throw pawlError("transaction_unsupported", { engine: "memory" });
+    async enqueue(jobs) {
       return tables.step(() => enqueue(tables, jobs));
     },
     get: (scope, id) => tables.step(() => mapped(visible(tables, scope, id), (row) => recordOf(tables, row))),

@@ -1,7 +1,6 @@
 import { compareText } from "../../../core/jobs/lane.js";
 import { admitIngest, counted, type IngestLimit, type IngestState, needsCount, UNUSED, waitingOf } from "../../../core/limits/ingest-limit.js";
 import { policyKey, type QueuePolicy, type TenantPolicy } from "../../../core/sharing/policy.js";
-import { pawlError } from "../../../core/values/error.js";
 import type { IngestStore } from "../../port/enqueue/ingest.js";
 import type { Tables } from "../state.js";
 
@@ -12,8 +11,7 @@ export function memoryIngest(tables: Tables): IngestStore {
         const current = String(tables.policyVersion);
         return version === current ? undefined : { limits: limitsOf(tables), version: current };
       }),
-    async take(limits, demands, tx) {
-      if (tx !== undefined) throw pawlError("transaction_unsupported", { engine: "memory" });
+    async take(limits, demands) {
       return tables.step(() => {
         const requested = waitingOf(limits, demands);
         const before = limits.map((limit, index): IngestState => {

@@ -1,4 +1,4 @@
-import type { Transaction } from "../index.js";
+import type { StoreTransaction } from "../transactions.js";
 
 /** A tenant's key that encrypts what its jobs hold, itself wrapped by a master key, which is not in the store. */
 export interface DataKeyRecord {
@@ -23,7 +23,7 @@ export interface DataKeyStore {
   /** (nothing) → a key. Answers the one of that tenant and version: this one, unless another process was first. */
   add(key: NewDataKey): Promise<DataKeyRecord>;
   /** The one of the highest version of each of these tenants that has any. */
-  newest(tenants: readonly string[], tx?: Transaction): Promise<readonly DataKeyRecord[]>;
+  newest(tenants: readonly string[], tx?: StoreTransaction): Promise<readonly DataKeyRecord[]>;
   /** Those of these ids that are there. */
   get(ids: readonly string[]): Promise<readonly DataKeyRecord[]>;
   /** The master keys that wrap any, and how many. */

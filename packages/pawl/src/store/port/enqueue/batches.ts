@@ -1,5 +1,5 @@
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
-import type { Transaction } from "../index.js";
+import type { StoreTransaction } from "../transactions.js";
 
 /**
  * Jobs that are stored together once, however often they are sent: one idempotency key for all of them, kept in the
@@ -10,7 +10,7 @@ export interface BatchStore {
    * As `jobs.enqueue`; for `keep.request` the same idempotency key answers with what the first became, and stores nothing.
    * Who comes while the first is being stored waits for it.
    */
-  enqueue(request: BatchRequest, jobs: readonly NewJob[], tx?: Transaction): Promise<EnqueuedBatch>;
+  enqueue(request: BatchRequest, jobs: readonly NewJob[], tx?: StoreTransaction): Promise<EnqueuedBatch>;
   /** What the request became, if it is known. */
   get(request: BatchRequest): Promise<KnownBatch | undefined>;
 }

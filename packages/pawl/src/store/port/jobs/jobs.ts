@@ -2,7 +2,8 @@ import type { Fingerprint } from "../../../core/jobs/fingerprint.js";
 import type { JobId } from "../../../core/jobs/id.js";
 import type { AttemptRecord, Enqueued, JobRecord, JobState, LogLine, NewJob } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
-import type { Scope, Transaction } from "../index.js";
+import type { Scope } from "../index.js";
+import type { StoreTransaction } from "../transactions.js";
 import type { PartRequest } from "./pages.js";
 
 export interface JobStore {
@@ -16,7 +17,7 @@ export interface JobStore {
    * - Two jobs of one batch with the same key or idempotency key: the first one wins, as if they came one by one.
    * - Parents already succeeded count as satisfied. A parent that is dead or cancelled counts by `onDependencyDeath` at once.
    */
-  enqueue(jobs: readonly NewJob[], tx?: Transaction): Promise<readonly Enqueued[]>;
+  enqueue(jobs: readonly NewJob[], tx?: StoreTransaction): Promise<readonly Enqueued[]>;
   get(scope: Scope, id: JobId): Promise<JobRecord | undefined>;
   /** of what lanes they are, without what they hold; those that the scope has not are left out */
   lanes(scope: Scope, ids: readonly JobId[]): Promise<ReadonlyMap<JobId, Lane>>;

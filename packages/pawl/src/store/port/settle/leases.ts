@@ -6,7 +6,7 @@ import type { WorkerRef } from "../../../core/jobs/lease.js";
 import type { Patch } from "../../../core/jobs/outcome.js";
 import type { ReachedLimit } from "../../../core/limits/lane-limit.js";
 import type { Quota } from "../../../core/sharing/claim-plan.js";
-import type { Transaction } from "../index.js";
+import type { StoreTransaction } from "../transactions.js";
 
 export interface ClaimRequest {
   readonly worker: WorkerRef;
@@ -137,7 +137,7 @@ export interface LeaseStore {
    * that transaction holds was done before, by one whose commit was not answered. A job that ends releases its dependents in
    * the same step. A lease is gone when its last job is settled.
    */
-  settle(worker: WorkerRef, settlements: readonly Settlement[], tx?: Transaction): Promise<readonly Settled[]>;
+  settle(worker: WorkerRef, settlements: readonly Settlement[], tx?: StoreTransaction): Promise<readonly Settled[]>;
   /**
    * Expired leases: their unsettled jobs are `crashed`, decided by the same `decide`. Limits the number of leases per
    * call. Answers how many there were, so that the caller goes on while there are more.
@@ -145,6 +145,4 @@ export interface LeaseStore {
   reap(limit: number): Promise<{ readonly leases: number; readonly jobs: number }>;
   /** What was asked of the jobs in these leases. */
   intents(worker: WorkerRef, leases: readonly LeaseId[]): Promise<readonly { readonly job: JobId; readonly intent: Intent }[]>;
-  /** Runs user code in a transaction of this store; `settle` with the given tx commits with it. */
-  transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T>;
 }

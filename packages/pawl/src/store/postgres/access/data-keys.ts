@@ -1,6 +1,6 @@
 import type { DataKeyRecord, DataKeyStore } from "../../port/access/data-keys.js";
 import { textArray } from "../connection/arrays.js";
-import { type Db, foreignDb, ms, NOW, statement } from "../connection/db.js";
+import { type Db, insideTransaction, ms, NOW, statement } from "../connection/db.js";
 
 const COLUMNS = `k.id, k.tenant, k.version, k.master, k.wrapped, ${ms("k.created_at")} as created_at`;
 
@@ -34,7 +34,7 @@ export function postgresDataKeys(db: Db): DataKeyStore {
       }
     },
     async newest(tenants, tx) {
-      const on = tx === undefined ? db : foreignDb(db, tx);
+      const on = tx === undefined ? db : insideTransaction(tx);
       return (await on.query<DataKeyRow>(NEWEST, [textArray(tenants)])).map(recordOf);
     },
     get: async (ids) => (await db.query<DataKeyRow>(GET, [textArray(ids)])).map(recordOf),

@@ -1,6 +1,7 @@
 import type { Lane } from "../../../core/jobs/lane.js";
+import type { Transaction } from "../../../core/jobs/transaction.js";
 import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
-import type { Transaction } from "../../port/index.js";
+import type { StoreTransaction } from "../../port/index.js";
 import type { Driver, DriverRow, DriverTransaction, Hot, Queryable, Statement } from "../drivers/driver.js";
 import { sqlState } from "../drivers/sql-state.js";
 import { collectLimitChecks, sameLimitChecks } from "../limits/limit-checks.js";
@@ -95,6 +96,15 @@ export function openDb(driver: Driver, options: { schema?: string; now?: () => n
 
 function rethrow(error: unknown): never {
   throw asDriverError(error);
+}
+
+/** A handle of a transaction is what runs the store's statements in it; nobody else can see that. */
+export function transactionHandle(tx: DriverTransaction): StoreTransaction {
+  return tx as unknown as StoreTransaction;
+}
+
+export function insideTransaction(handle: StoreTransaction): DriverTransaction {
+  return handle as unknown as DriverTransaction;
 }
 
 /** Runs the store's statements on a transaction of the caller's own: any client with a query function. */

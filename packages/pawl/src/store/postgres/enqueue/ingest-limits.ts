@@ -15,7 +15,7 @@ import { systemClock } from "../../../runtime/time/clock.js";
 import type { IngestStore } from "../../port/enqueue/ingest.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { plainArray, textArray } from "../connection/arrays.js";
-import { type Db, foreignDb, ms, NOW, statement } from "../connection/db.js";
+import { type Db, insideTransaction, ms, NOW, statement } from "../connection/db.js";
 import type { Queryable } from "../drivers/driver.js";
 import { countDepths } from "./ingest-depth.js";
 
@@ -77,7 +77,7 @@ interface StateRow {
 export function postgresIngest(db: Db, watermarks: LowWatermarks): IngestStore {
   return {
     async limits(version, tx) {
-      const rows = await (tx === undefined ? db : foreignDb(db, tx)).query<IngestLimitRow>(LIMITS, [version ?? null]);
+      const rows = await (tx === undefined ? db : insideTransaction(tx)).query<IngestLimitRow>(LIMITS, [version ?? null]);
       const current = rows[0]?.version ?? "0";
       if (current === version) return undefined;
       return {
@@ -88,7 +88,7 @@ export function postgresIngest(db: Db, watermarks: LowWatermarks): IngestStore {
     take: (limits, demands, tx) =>
       tx === undefined
         ? db.transaction((own) => take(db, own, watermarks, limits, demands, true))
-        : take(db, foreignDb(db, tx), watermarks, limits, demands, false),
+        : take(db, insideTransaction(tx), watermarks, limits, demands, false),
   };
 }
 

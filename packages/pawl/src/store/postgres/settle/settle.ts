@@ -2,11 +2,11 @@ import type { JobId, LeaseId } from "../../../core/jobs/id.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import type { WorkerRef } from "../../../core/jobs/lease.js";
 import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
-import type { Transaction } from "../../port/index.js";
+import type { StoreTransaction } from "../../port/index.js";
 import type { Settled, Settlement } from "../../port/settle/leases.js";
 import type { WorkerIds } from "../claim/worker-ids.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, foreignDb } from "../connection/db.js";
+import { type Db, insideTransaction } from "../connection/db.js";
 import type { Queryable } from "../drivers/driver.js";
 import { settleInSteps, settlementKey } from "./settle-in-steps.js";
 import { hasIndex, type IndexedSettlement, planSettlement, type Run, type SettlePlan, settleParameters } from "./settle-plan.js";
@@ -38,13 +38,13 @@ export async function settle(
   { db, workers }: SettleDeps,
   ref: WorkerRef,
   settlements: readonly Settlement[],
-  tx?: Transaction,
+  tx?: StoreTransaction,
 ): Promise<SettleReport> {
   if (settlements.length === 0) return { answers: [], readied: [] };
   const worker = await workers.id(ref);
   const { stale, readied } = await (tx === undefined
     ? settleAll(db, worker, settlements)
-    : settleInside(db, foreignDb(db, tx), worker, firstOfEach(settlements)));
+    : settleInside(db, insideTransaction(tx), worker, firstOfEach(settlements)));
   return { answers: settlements.map((item) => (stale.size > 0 && stale.has(settlementKey(item)) ? "stale" : "settled")), readied };
 }
 
