@@ -10,7 +10,7 @@ import type { Claimed, Renewer, Settled } from "../store/port/settle/leases.js";
 import { Breakers, breakerRules } from "./breakers/breakers.js";
 import { ClaimBackoff } from "./claim/backoff-after-loss.js";
 import { type Capacity, capacityOf } from "./claim/capacity.js";
-import { Claimer, type ClaimerDeps, type JobSource, type WorkerLoad } from "./claim/claimer.js";
+import { Claimer, type ClaimerDeps, type ClaimerLoad, type JobSource } from "./claim/claimer.js";
 import type { LaneSlots } from "./claim/lane-slots.js";
 import { Reservations } from "./claim/reservations.js";
 import { SlotLimits } from "./claim/slot-limits.js";
@@ -115,7 +115,7 @@ export class WorkerPipeline {
       onStart: (attempt) => this.#onStarted(attempt),
       onOutcome: (attempt, outcome, now) => this.#handleOutcome(attempt, outcome, now),
       onFreed: (attempt, now, ran) => this.#onFreed(attempt, now, ran),
-      onEnded: ({ job }) => this.claimer.planner.limits.removeJobs(job.lane),
+      onEnded: ({ job }) => this.claimer.limits.removeJobs(job.lane),
       isBlocked: (attempt) => this.breakers.blocks(attempt),
       onRoom: () => {
         this.claimer.claimIfUseful();
@@ -177,7 +177,7 @@ export class WorkerPipeline {
     const { clock, settings } = this.#deps;
     const { free, running, overruns } = this.runner;
     return slotUseOf(
-      { total: settings.concurrency, free, draining, running, overruns, plans: this.#plans, shut: this.claimer.planner.shut() },
+      { total: settings.concurrency, free, draining, running, overruns, plans: this.#plans, shut: this.claimer.fullLanes() },
       clock.monotonic(),
     );
   }
@@ -278,7 +278,7 @@ export class WorkerPipeline {
     return this.#limits().every((limit) => limit === this.breakers || limit === this.capacity);
   }
 
-  #load(): WorkerLoad {
+  #load(): ClaimerLoad {
     const pipeline = this;
     return {
       get free() {
@@ -301,8 +301,8 @@ export class WorkerPipeline {
     const leases = this.#leases as Leases;
     const now = clock.monotonic();
     const lease = leases.add(claimed, sentAt, now, suspect);
-    const { planner } = this.claimer;
-    const longest = openAttempts(claimed.jobs, lease, this.#plans, planner.limits, (lane) => planner.shareOf(lane));
+    const { claimer } = this;
+    const longest = openAttempts(claimed.jobs, lease, this.#plans, claimer.limits, (lane) => claimer.shareOf(lane));
     this.breakers.markProbes(lease.attempts, sentAt);
     if (lease.unsettled === 0) {
       leases.forget(lease);
@@ -342,7 +342,7 @@ export class WorkerPipeline {
 
   #onFreed(attempt: Attempt, now: number, ran: boolean): void {
     const { job, plan, share, startedAt } = attempt;
-    const { limits } = this.claimer.planner;
+    const { limits } = this.claimer;
     plan.estimate.outstandingJobs--;
     share.take(-1);
     if (ran) share.end(startedAt, now);

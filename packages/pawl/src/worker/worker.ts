@@ -67,7 +67,7 @@ export class Worker implements Service, AsyncDisposable {
       worker: this.ref,
       clock,
       serves: { ...servesOf(settings), ...(slots === undefined ? {} : { only: slots.refs }) },
-      tenantDurations: () => this.#pipeline.claimer.planner.tenantDurations(),
+      tenantDurations: () => this.#pipeline.claimer.tenantDurations(),
       slots: () => this.#pipeline.slotUse(this.#state !== "working"),
       onError: (error) => this.#reportError("say what is served", error),
     });

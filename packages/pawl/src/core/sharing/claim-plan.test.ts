@@ -2,121 +2,88 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Priority } from "../jobs/job.js";
 import { type Lane, laneKey } from "../jobs/lane.js";
-import { type MinimumBatch, type OpenLane, type OpenQueues, planClaim } from "./claim-plan.js";
-import { Share } from "./fair-share.js";
-import type { PriorityRules } from "./policy.js";
+import { type PlanLoad, type PlannedClaim, plan, recordAnswer, type WorkerLoad } from "./claim-plan.js";
+import type { Share } from "./fair-share.js";
+import { LaneState } from "./lane-state.js";
+import type { PolicyRecord, PriorityRules } from "./policy.js";
+import { PolicySet } from "./policy-set.js";
 
 const lane = (tenant = "a", task = "x", priority: Priority = 5, queue = "q"): Lane => ({ queue, priority, tenant, task });
 
-interface SharingWorld {
-  readonly root: Share;
-  readonly queues: Map<string, { share: Share; priorities: Map<Priority, { share: Share; tenants: Map<string, Share> }> }>;
-}
+/** Lanes, policies and load of a worker with nothing in hand. */
+class PlanFixture {
+  readonly lanes = new LaneState(({ task }) => task === "once");
+  readonly policies: PolicySet;
 
-/** The shares of one worker, and its lanes as an offer sees them. */
-class Sharers {
-  readonly #world: SharingWorld = { root: new Share(undefined), queues: new Map() };
-  readonly #turns = new Map<string, number>();
   constructor(
-    readonly weights: Readonly<Record<string, number>> = {},
-    readonly rules: Readonly<Record<string, PriorityRules>> = {},
-  ) {}
-
-  get root(): Share {
-    return this.#world.root;
+    lanes: readonly Lane[],
+    weights: Readonly<Record<string, number>> = {},
+    rules: Readonly<Record<string, PriorityRules>> = {},
+    limited: readonly string[] = [],
+  ) {
+    const records = [
+      ...Object.entries(weights).map(([name, weight]) => ({ kind: "tenant", name, policy: { weight }, version: 1 })),
+      ...Object.entries(rules).map(([name, policy]) => ({ kind: "queue", name, policy, version: 1 })),
+      ...limited.map((name) => ({ kind: "task", name, policy: { concurrency: 1 }, version: 1 })),
+    ];
+    this.policies = new PolicySet(records as PolicyRecord[]);
+    this.add(lanes);
   }
 
-  shareOf({ queue, priority, tenant }: Lane): Share {
-    const name = Object.hasOwn(this.rules, queue) ? queue : "";
-    const own = emplace(this.#world.queues, name, () => ({ share: new Share(this.root), priorities: new Map() }));
-    const ofPriority = emplace(own.priorities, priority, () => ({ share: new Share(own.share), tenants: new Map<string, Share>() }));
-    return emplace(ofPriority.tenants, tenant, () => new Share(ofPriority.share, this.weights[tenant] ?? 1));
+  add(lanes: readonly Lane[], now = 0): void {
+    this.lanes.add(lanes, this.policies, now, 0.5);
   }
 
-  open(lanes: readonly Lane[], cap: (lane: Lane) => number = () => 1e6, overdue: readonly Lane[] = []): readonly OpenQueues[] {
-    const all = new Map<
-      Share,
-      { share: Share; rules: PriorityRules; priorities: Map<Share, { share: Share; priority: Priority; tenants: Map<Share, OpenLane[]> }> }
-    >();
-    for (const one of lanes) {
-      const share = this.shareOf(one);
-      const priority = share.parent as Share;
-      const queues = priority.parent as Share;
-      const inQueues = emplace(all, queues, () => ({ share: queues, rules: this.rules[one.queue] ?? {}, priorities: new Map() }));
-      const inPriority = emplace(inQueues.priorities, priority, () => ({
-        share: priority,
-        priority: one.priority,
-        tenants: new Map<Share, OpenLane[]>(),
-      }));
-      if (cap(one) > 0) emplace<Share, OpenLane[]>(inPriority.tenants, share, () => []).push({ lane: one, room: cap(one) });
-    }
-    return [...all.values()].map(({ share, rules, priorities }) => ({
-      share,
-      rules,
-      overdue: overdue.map((one) => ({ lane: one, room: cap(one), share: this.shareOf(one) })),
-      priorities: [...priorities.values()]
-        .map((one) => ({
-          share: one.share,
-          priority: one.priority,
-          tenants: [...one.tenants].map(([tenant, own]) => ({ share: tenant, lanes: this.#inTurn(own) })),
-        }))
-        .filter(({ tenants }) => tenants.length > 0),
-    }));
+  shareOf(one: Lane): Share {
+    return this.lanes.shareOf(one, this.policies);
   }
 
-  /** As a worker's book does it: the lane that was served last comes last. */
-  #inTurn(lanes: readonly OpenLane[]): readonly OpenLane[] {
-    return [...lanes].sort((a, b) => (this.#turns.get(laneKey(a.lane)) ?? 0) - (this.#turns.get(laneKey(b.lane)) ?? 0));
+  /** The claims for these free slots. */
+  claims(free: number, load: Partial<Omit<PlanLoad, "worker">> & Partial<WorkerLoad> = {}): readonly PlannedClaim[] {
+    const { unstarted = 0, ahead = 0, ...others } = load;
+    return plan(this.lanes, this.policies, {
+      worker: { free, unstarted, ahead },
+      pending: [],
+      maxJobsPerClaim: 100_000,
+      timeAhead: 0,
+      now: 0,
+      room: () => 1e6,
+      reserve: (_, jobs) => jobs,
+      ...others,
+    });
   }
 
-  passed(one: Lane, turn: number): void {
-    this.#turns.set(laneKey(one), turn);
+  quotas(
+    free: number,
+    load: Parameters<PlanFixture["claims"]>[1] = {},
+  ): readonly { readonly lane: Lane; readonly quota: number; readonly share: Share }[] {
+    return this.claims(free, load).flatMap(({ quotas }) =>
+      quotas.map(({ lane: one, quota, entry }) => ({ lane: one, quota, share: entry.tenant.share })),
+    );
   }
-}
-
-function emplace<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  let value = map.get(key);
-  if (value === undefined) {
-    value = make();
-    map.set(key, value);
-  }
-  return value;
 }
 
 interface SharingRun {
-  readonly lanes: readonly Lane[];
+  readonly fixture: PlanFixture;
   readonly slots: number;
   readonly until: number;
   /** ms */
   readonly length?: (lane: Lane) => number;
-  readonly sharers?: Sharers;
-  readonly overdue?: (now: number, servedAt: (lane: Lane) => number) => readonly Lane[];
   readonly key: (lane: Lane) => string;
-  readonly minimumBatch?: MinimumBatch;
-  /** jobs of a lane before it is empty */
-  readonly backlog?: (lane: Lane) => number;
+  readonly timeAhead?: number;
 }
 
 /** A worker of so many slots in virtual time, whose lanes always have work: the ms of slots that each key has had. */
-function worked({ lanes, slots, until, length = () => 10, sharers = new Sharers(), overdue, key, minimumBatch }: SharingRun) {
+function worked({ fixture, slots, until, length = () => 10, key, timeAhead = 0 }: SharingRun) {
   const had: Record<string, number> = {};
   const firsts = new Map<string, number>();
   const lasts = new Map<string, number>();
   const gaps = new Map<string, number>();
   const running: { lane: Lane; share: Share; from: number; to: number }[] = [];
-  let turn = 0;
   for (let now = 0; now < until; ) {
-    const servedAt = (one: Lane) => lasts.get(laneKey(one)) ?? 0;
-    for (const { lane: one, quota, share } of planClaim(
-      sharers.root,
-      sharers.open(lanes, undefined, overdue?.(now, servedAt)),
-      slots - running.length,
-      now,
-      minimumBatch,
-    )) {
-      sharers.passed(one, ++turn);
+    for (const { lane: one, quota, share } of fixture.quotas(slots - running.length, { now, timeAhead })) {
       const name = laneKey(one);
-      gaps.set(name, Math.max(gaps.get(name) ?? 0, now - servedAt(one)));
+      gaps.set(name, Math.max(gaps.get(name) ?? 0, now - (lasts.get(name) ?? 0)));
       lasts.set(name, now);
       if (!firsts.has(name)) firsts.set(name, now);
       for (let n = 0; n < quota; n++) {
@@ -143,11 +110,9 @@ function worked({ lanes, slots, until, length = () => 10, sharers = new Sharers(
 const byTenant = ({ tenant }: Lane) => tenant;
 const byPriority = ({ priority }: Lane) => String(priority);
 
-describe("offer", () => {
-  const once = (lanes: readonly Lane[], size: number, cap?: (lane: Lane) => number) => {
-    const sharers = new Sharers();
-    return planClaim(sharers.root, sharers.open(lanes, cap), size, 0).map(({ lane: one, quota }) => ({ lane: one, quota }));
-  };
+describe("how many jobs of each lane are claimed", () => {
+  const once = (lanes: readonly Lane[], size: number, room: (lane: Lane) => number = () => 1e6) =>
+    new PlanFixture(lanes).quotas(size, { room }).map(({ lane: one, quota }) => ({ lane: one, quota }));
 
   it("gives everything to the only lane", () => {
     expect(once([lane()], 10)).toEqual([{ lane: lane(), quota: 10 }]);
@@ -161,14 +126,14 @@ describe("offer", () => {
 
   it("shares a worker's time alike among tenants, however many tasks one has", () => {
     const lanes = [...Array.from({ length: 50 }, (_, n) => lane("many", `task ${n}`)), lane("one")];
-    const { share } = worked({ lanes, slots: 10, until: 5_000, key: byTenant });
+    const { share } = worked({ fixture: new PlanFixture(lanes), slots: 10, until: 5_000, key: byTenant });
     expect(share("many")).toBeCloseTo(0.5, 2);
   });
 
   it("shares time, not starts: jobs of 200 ms and of 5 ms get the same", () => {
     const length = ({ tenant }: Lane) => (tenant === "long" ? 200 : 5);
     for (const slots of [1, 2, 7, 10]) {
-      const { share } = worked({ lanes: [lane("long"), lane("short")], slots, until: 20_000, length, key: byTenant });
+      const { share } = worked({ fixture: new PlanFixture([lane("long"), lane("short")]), slots, until: 20_000, length, key: byTenant });
       expect(share("long"), `${slots} slots`).toBeGreaterThan(0.48);
       expect(share("long"), `${slots} slots`).toBeLessThan(0.52);
     }
@@ -178,8 +143,11 @@ describe("offer", () => {
     const weights = { a: 1, b: 2, c: 3, d: 4 };
     const length = ({ tenant }: Lane) => ({ a: 37, b: 11, c: 90, d: 23 })[tenant] as number;
     for (const slots of [1, 3, 10, 40]) {
-      const sharers = new Sharers(weights);
-      const { share } = worked({ lanes: ["a", "b", "c", "d"].map((name) => lane(name)), slots, until: 10_000, length, sharers, key: byTenant });
+      const fixture = new PlanFixture(
+        Object.keys(weights).map((name) => lane(name)),
+        weights,
+      );
+      const { share } = worked({ fixture, slots, until: 10_000, length, key: byTenant });
       for (const [name, weight] of Object.entries(weights))
         expect(Math.abs(share(name) / (weight / 10) - 1), `${name} of ${slots} slots`).toBeLessThan(0.1);
     }
@@ -187,28 +155,33 @@ describe("offer", () => {
 
   it("serves every tenant within one round, when there are more of them than slots", () => {
     const lanes = Array.from({ length: 20 }, (_, n) => lane(`tenant ${n}`));
-    const { firsts } = worked({ lanes, slots: 1, until: 20 * 10, key: byTenant });
+    const { firsts } = worked({ fixture: new PlanFixture(lanes), slots: 1, until: 20 * 10, key: byTenant });
     expect(firsts.size).toBe(20);
   });
 
   it("serves a newcomer at the next free slot, and lets nobody save up while he is away", () => {
-    const sharers = new Sharers();
-    const old = Array.from({ length: 9 }, (_, n) => lane(`old ${n}`));
-    worked({ lanes: old, slots: 3, until: 10_000, sharers, key: byTenant });
-    const [first] = planClaim(sharers.root, sharers.open([...old, lane("new")]), 1, 10_000);
+    const fixture = new PlanFixture(Array.from({ length: 9 }, (_, n) => lane(`old ${n}`)));
+    worked({ fixture, slots: 3, until: 10_000, key: byTenant });
+    fixture.add([lane("new")], 10_000);
+    const [first] = fixture.quotas(1, { now: 10_000 });
     expect(first?.lane.tenant).toBe("new");
-    const { share } = worked({ lanes: [...old, lane("new")], slots: 3, until: 10_000, sharers, key: byTenant });
+    const { share } = worked({ fixture, slots: 3, until: 10_000, key: byTenant });
     expect(share("new")).toBeCloseTo(0.1, 1);
   });
 
   describe("in minimum batches", () => {
     const tenants = (count: number, priority: Priority = 5) => Array.from({ length: count }, (_, n) => lane(`tenant ${n}`, "x", priority));
-    const plenty = { jobs: 64, within: 1e9 };
+    const plenty = 1e9;
+    /** It has learned that lanes have plenty: a minimum batch is 64 jobs. */
+    const withPlenty = (fixture: PlanFixture) => {
+      fixture.lanes.recordYield(1, 1_000, 1_000);
+      return fixture;
+    };
     /** All have had 50 ms, with jobs of so many. */
     const seasoned = (lanes: readonly Lane[], length: (lane: Lane) => number = () => 1, weights: Record<string, number> = {}) => {
-      const sharers = new Sharers(weights);
+      const fixture = withPlenty(new PlanFixture(lanes, weights));
       for (const one of lanes) {
-        const share = sharers.shareOf(one);
+        const share = fixture.shareOf(one);
         for (let had = 0; had < 50; had += length(one)) {
           share.take(1);
           share.begin(0);
@@ -216,17 +189,17 @@ describe("offer", () => {
           share.end(0, length(one));
         }
       }
-      return sharers;
+      return fixture;
     };
-    const quotas = (offered: readonly { readonly quota: number }[]) => offered.map(({ quota }) => quota);
+    const quotas = (planned: readonly { readonly quota: number }[]) => planned.map(({ quota }) => quota);
 
     it("gives who is furthest behind a whole one, and others theirs by the claims that follow", () => {
-      const sharers = seasoned(tenants(100));
+      const fixture = seasoned(tenants(100));
       const had = new Map<string, number>();
       for (let claim = 0; claim < 25; claim++) {
-        const offered = planClaim(sharers.root, sharers.open(tenants(100)), 1_024, 0, plenty);
-        expect(offered.length).toBeLessThanOrEqual(17);
-        for (const { lane: one, share, quota } of offered) {
+        const planned = fixture.quotas(1_024, { timeAhead: plenty });
+        expect(planned.length).toBeLessThanOrEqual(17);
+        for (const { lane: one, share, quota } of planned) {
           share.take(quota);
           had.set(one.tenant, (had.get(one.tenant) ?? 0) + quota);
         }
@@ -236,77 +209,71 @@ describe("offer", () => {
     });
 
     it("adds up to what was asked for, the last one getting what is left", () => {
-      const sharers = seasoned(tenants(100));
-      expect(quotas(planClaim(sharers.root, sharers.open(tenants(100)), 1_000, 0, plenty))).toEqual([...Array.from({ length: 15 }, () => 64), 40]);
+      const planned = seasoned(tenants(100)).quotas(1_000, { timeAhead: plenty });
+      expect(quotas(planned)).toEqual([...Array.from({ length: 15 }, () => 64), 40]);
     });
 
     it("gives fifteen tenants a part at the least: of a small claim, and of what a priority gets of a large one", () => {
       const urgent = tenants(100, 9);
       const others = tenants(100, 0);
-      const sharers = seasoned([...urgent, ...others]);
-      expect(quotas(planClaim(sharers.root, sharers.open(urgent), 30, 0, plenty))).toEqual(Array.from({ length: 15 }, () => 2));
-      const offered = planClaim(sharers.root, sharers.open([...urgent, ...others]), 1_000, 0, plenty).filter(({ lane: one }) => one.priority === 0);
-      expect(offered.length).toBeGreaterThanOrEqual(
+      const fixture = seasoned([...urgent, ...others]);
+      const room = ({ priority }: Lane) => (priority === 9 ? 1e6 : 0);
+      expect(quotas(fixture.quotas(30, { timeAhead: plenty, room }))).toEqual(Array.from({ length: 15 }, () => 2));
+      const planned = fixture.quotas(1_000, { timeAhead: plenty }).filter(({ lane: one }) => one.priority === 0);
+      expect(planned.length).toBeGreaterThanOrEqual(
         Math.min(
           15,
-          quotas(offered).reduce((sum, quota) => sum + quota, 0),
+          quotas(planned).reduce((sum, quota) => sum + quota, 0),
         ),
       );
     });
 
     it("gives as much as without them where that is more", () => {
-      const sharers = seasoned(tenants(4));
-      expect(quotas(planClaim(sharers.root, sharers.open(tenants(4)), 1_000, 0, plenty))).toEqual([250, 250, 250, 250]);
+      expect(quotas(seasoned(tenants(4)).quotas(1_000, { timeAhead: plenty }))).toEqual([250, 250, 250, 250]);
     });
 
     it("gives smaller ones to who has long jobs, so that all have theirs within the same time", () => {
       const lanes = [lane("slow"), ...tenants(20)];
-      const sharers = seasoned(lanes, ({ tenant }) => (tenant === "slow" ? 50 : 1));
-      const first = (within: number) => planClaim(sharers.root, sharers.open(lanes), 960, 0, { jobs: 64, within })[0];
+      const first = (timeAhead: number) => {
+        const fixture = seasoned(lanes, ({ tenant }) => (tenant === "slow" ? 50 : 1));
+        // It is behind the others, so its turn is first.
+        for (const one of lanes.slice(1)) fixture.shareOf(one).take(1);
+        return fixture.quotas(960, { timeAhead })[0];
+      };
       expect(first(1e9)).toMatchObject({ lane: lane("slow"), quota: 64 });
       expect(first(21 * 50 * 3)).toMatchObject({ lane: lane("slow"), quota: 3 });
     });
 
     it("gives smaller ones to who has a small weight, and none to whose jobs nobody has seen, or where not all are looked at", () => {
       const lanes = tenants(100);
-      const sharers = seasoned(lanes, () => 1, { "tenant 0": 0.25 });
+      const fixture = seasoned(lanes, () => 1, { "tenant 0": 0.25 });
       // It has had four times as much by its weight: the others' due comes to it.
-      for (const one of lanes.slice(1)) sharers.shareOf(one).take(200);
-      const light = planClaim(sharers.root, sharers.open(lanes), 1_000, 0, plenty).find(({ lane: one }) => one.tenant === "tenant 0");
+      for (const one of lanes.slice(1)) fixture.shareOf(one).take(200);
+      const light = fixture.quotas(1_000, { timeAhead: plenty }).find(({ lane: one }) => one.tenant === "tenant 0");
       expect(light?.quota ?? 0).toBeLessThanOrEqual(16);
-      const unseen = new Sharers();
-      expect(new Set(quotas(planClaim(unseen.root, unseen.open(lanes), 1_000, 0, plenty)))).toEqual(new Set([10]));
-      const open = seasoned(lanes)
-        .open(lanes)
-        .map((one) => ({ ...one, priorities: one.priorities.map((priority) => ({ ...priority, some: true })) }));
-      expect(new Set(quotas(planClaim(new Share(undefined), open, 1_000, 0, plenty)))).toEqual(new Set([10]));
+      const unseen = withPlenty(new PlanFixture(lanes));
+      expect(new Set(quotas(unseen.quotas(1_000, { timeAhead: plenty })))).toEqual(new Set([10]));
+      const more = seasoned(tenants(200));
+      expect(quotas(more.quotas(1_024, { timeAhead: plenty }))).toEqual(Array.from({ length: 128 }, () => 8));
     });
 
     it("shares time by weight all the same", () => {
       const weights = { a: 1, b: 2, c: 3, d: 4 };
       const length = ({ tenant }: Lane) => ({ a: 3, b: 1, c: 2, d: 1 })[tenant] as number;
       for (const slots of [10, 40]) {
-        const sharers = new Sharers(weights);
-        const minimumBatch = { jobs: 64, within: slots * 50 };
-        const { share } = worked({
-          lanes: Object.keys(weights).map((name) => lane(name)),
-          slots,
-          until: 5_000,
-          length,
-          sharers,
-          key: byTenant,
-          minimumBatch,
-        });
+        const lanes = Object.keys(weights).map((name) => lane(name));
+        const fixture = withPlenty(new PlanFixture(lanes, weights));
+        const { share } = worked({ fixture, slots, until: 5_000, length, key: byTenant, timeAhead: slots * 50 });
         for (const [name, weight] of Object.entries(weights))
           expect(Math.abs(share(name) / (weight / 10) - 1), `${name} of ${slots} slots`).toBeLessThan(0.1);
       }
     });
 
     it("serves a newcomer by the next claim", () => {
-      const sharers = new Sharers();
-      const old = tenants(100);
-      worked({ lanes: old, slots: 100, until: 1_000, length: () => 1, sharers, key: byTenant, minimumBatch: plenty });
-      const [first] = planClaim(sharers.root, sharers.open([...old, lane("new")]), 100, 1_000, plenty);
+      const fixture = withPlenty(new PlanFixture(tenants(100)));
+      worked({ fixture, slots: 100, until: 1_000, length: () => 1, key: byTenant, timeAhead: plenty });
+      fixture.add([lane("new")], 1_000);
+      const [first] = fixture.quotas(100, { now: 1_000, timeAhead: plenty });
       expect(first?.lane.tenant).toBe("new");
     });
   });
@@ -314,7 +281,7 @@ describe("offer", () => {
   it("leaves out no lane of a tenant, though tenants and lanes are as many", () => {
     const lanes = ["a", "b", "c"].flatMap((tenant) => ["x", "y", "z"].map((task) => lane(tenant, task)));
     for (const slots of [1, 2, 3]) {
-      const { had } = worked({ lanes, slots, until: 9_000, key: laneKey });
+      const { had } = worked({ fixture: new PlanFixture(lanes), slots, until: 9_000, key: laneKey });
       expect(Object.keys(had), `${slots} slots`).toHaveLength(9);
       for (const ms of Object.values(had)) expect(ms / (slots * 1_000), `${slots} slots`).toBeCloseTo(1, 0);
     }
@@ -323,7 +290,7 @@ describe("offer", () => {
   it("shares a flood among priorities by weight, and starves none, however many slots", () => {
     const lanes = [lane("a", "x", 9), lane("a", "x", 5), lane("a", "x", 0)];
     for (const slots of [1, 2, 7, 100]) {
-      const { share } = worked({ lanes, slots, until: 20_000, key: byPriority });
+      const { share } = worked({ fixture: new PlanFixture(lanes), slots, until: 20_000, key: byPriority });
       expect(share("9"), `${slots} slots`).toBeCloseTo(45 / 54, 1);
       expect(share("5"), `${slots} slots`).toBeCloseTo(8 / 54, 1);
       expect(share("0"), `${slots} slots`).toBeGreaterThan(0.015);
@@ -332,23 +299,24 @@ describe("offer", () => {
 
   it("gives the lowest priority one part in a hundred under a flood of everything above it", () => {
     const lanes = ([0, 1, 2, 3, 4, 5, 6, 7, 8, 9] as const).map((priority) => lane("a", "x", priority));
-    const { share, had } = worked({ lanes, slots: 4, until: 100_000, key: byPriority });
+    const { share, had } = worked({ fixture: new PlanFixture(lanes), slots: 4, until: 100_000, key: byPriority });
     expect(share("0")).toBeGreaterThan(0.0095);
     expect(Object.keys(had)).toHaveLength(10);
   });
 
   it("keeps to the weights and the minimum that a queue sets for its priorities", () => {
-    const sharers = new Sharers({}, { q: { priorityWeights: { 9: 70, 5: 29, 0: 1 }, priorityMinimum: { 0: 0.2 } } });
-    const { share } = worked({ lanes: [lane("a", "x", 9), lane("a", "x", 5), lane("a", "x", 0)], slots: 4, until: 20_000, sharers, key: byPriority });
+    const rules = { q: { priorityWeights: { 9: 70, 5: 29, 0: 1 }, priorityMinimum: { 0: 0.2 } } };
+    const fixture = new PlanFixture([lane("a", "x", 9), lane("a", "x", 5), lane("a", "x", 0)], {}, rules);
+    const { share } = worked({ fixture, slots: 4, until: 20_000, key: byPriority });
     expect(share("0")).toBeCloseTo(0.2, 1);
     expect(share("9") / share("5")).toBeGreaterThan(2.1);
     expect(share("9") / share("5")).toBeLessThan(2.8);
   });
 
   it("rules of one queue change nothing for the others", () => {
-    const sharers = new Sharers({}, { strict: { strictPriority: true } });
     const lanes = [lane("a", "x", 5, "strict"), lane("a", "x", 4, "strict"), lane("a", "x", 5, "plain"), lane("a", "x", 4, "plain")];
-    const { share } = worked({ lanes, slots: 4, until: 20_000, sharers, key: ({ queue, priority }) => `${queue} ${priority}` });
+    const fixture = new PlanFixture(lanes, {}, { strict: { strictPriority: true } });
+    const { share } = worked({ fixture, slots: 4, until: 20_000, key: ({ queue, priority }) => `${queue} ${priority}` });
     expect(share("strict 4")).toBe(0);
     expect(share("strict 5")).toBeCloseTo(0.5, 1);
     expect(share("plain 5") / share("plain 4")).toBeCloseTo(8 / 5, 0);
@@ -356,11 +324,9 @@ describe("offer", () => {
 
   it("in a strict queue the lower priority waits without end, and with aging no longer than that", () => {
     const lanes = [lane("a", "x", 9), lane("a", "x", 0)];
-    const rules = { q: { strictPriority: true, aging: 500 } } as const;
-    const without = worked({ lanes, slots: 2, until: 100_000, sharers: new Sharers({}, rules), key: byPriority });
-    expect(without.share("0"), "without it nothing ever").toBe(0);
-    const overdue = (now: number, servedAt: (one: Lane) => number) => lanes.filter((one) => now - servedAt(one) >= 500);
-    const withAging = worked({ lanes, slots: 2, until: 100_000, sharers: new Sharers({}, rules), overdue, key: byPriority });
+    const run = (rules: PriorityRules) => worked({ fixture: new PlanFixture(lanes, {}, { q: rules }), slots: 2, until: 100_000, key: byPriority });
+    expect(run({ strictPriority: true }).share("0"), "without it nothing ever").toBe(0);
+    const withAging = run({ strictPriority: true, aging: 500 });
     const longest = withAging.gaps.get(laneKey(lane("a", "x", 0))) as number;
     expect(longest).toBeGreaterThanOrEqual(500);
     expect(longest, "aging, and a slot that gets free").toBeLessThanOrEqual(500 + 10);
@@ -392,26 +358,183 @@ describe("offer", () => {
     );
     const caps = fc.array(fc.nat({ max: 50 }), { minLength: 30, maxLength: 30 });
     fc.assert(
-      fc.property(lanes, fc.integer({ min: 1, max: 500 }), caps, fc.subarray(["a", "b", "c"]), (all, size, given, late) => {
-        const sharers = new Sharers({ a: 3, b: 0.2 }, { strict: { strictPriority: true, aging: 1 } });
-        const cap = (one: Lane) => given[all.indexOf(one)] ?? 0;
+      fc.property(lanes, fc.integer({ min: 1, max: 500 }), caps, fc.nat({ max: 3 }), (all, size, rooms, pause) => {
+        const aging = 2;
+        const fixture = new PlanFixture(all, { a: 3, b: 0.2 }, { strict: { strictPriority: true, aging } });
+        const room = (one: Lane) => rooms[all.indexOf(one)] ?? 0;
+        const requestedAt = new Map<Lane, number>();
         for (let round = 0; round < 3; round++) {
-          const overdue = all.filter((one) => late.includes(one.tenant) && cap(one) > 0);
-          const quotas = planClaim(sharers.root, sharers.open(all, cap, overdue), size, round * 10);
+          const now = round * pause;
+          const isOverdue = all.some((one) => one.queue === "strict" && room(one) > 0 && now - (requestedAt.get(one) ?? 0) >= aging);
+          const quotas = fixture.quotas(size, { now, room });
           for (const { lane: one, quota, share } of quotas) {
+            requestedAt.set(one, now);
             expect(quota).toBeGreaterThan(0);
-            expect(quota).toBeLessThanOrEqual(cap(one));
+            expect(quota).toBeLessThanOrEqual(room(one));
             expect(Number.isInteger(quota)).toBe(true);
             share.take(quota);
           }
-          const room = all.reduce((sum, one) => sum + cap(one), 0);
-          const given = quotas.reduce((sum, { quota }) => sum + quota, 0);
-          // What is given to lanes that waited too long is cut out of the rooms seen by the others.
-          if (overdue.length === 0) expect(given).toBe(Math.min(size, room));
-          else expect(given).toBeLessThanOrEqual(Math.min(size, room));
+          const roomOfAll = all.reduce((sum, one) => sum + Math.min(size, room(one)), 0);
+          const planned = quotas.reduce((sum, { quota }) => sum + quota, 0);
+          // A job of a lane that waited too long is cut out of the room that its priority is taken to have.
+          if (isOverdue) expect(planned).toBeLessThanOrEqual(Math.min(size, roomOfAll));
+          else expect(planned).toBe(Math.min(size, roomOfAll));
           expect(new Set(quotas.map((quota) => quota.lane)).size, "each lane once").toBe(quotas.length);
         }
       }),
     );
+  });
+});
+
+describe("a claim", () => {
+  const tenants = (count: number, task = "x") => Array.from({ length: count }, (_, n) => lane(`tenant ${n}`, task));
+  const jobs = (claims: readonly PlannedClaim[]) => claims.map((claim) => claim.jobs);
+
+  it("is of as many jobs as can start soon: in free slots and within the look-ahead, without those in hand and requested", () => {
+    const fixture = new PlanFixture(tenants(2));
+    expect(jobs(fixture.claims(10))).toEqual([10]);
+    expect(jobs(fixture.claims(10, { ahead: 5 }))).toEqual([15]);
+    expect(jobs(fixture.claims(10, { ahead: 5, unstarted: 4 }))).toEqual([11]);
+    expect(jobs(fixture.claims(10, { ahead: 5, unstarted: 15 }))).toEqual([]);
+    expect(jobs(fixture.claims(10, { ahead: 100, maxJobsPerClaim: 20 }))).toEqual([20]);
+    const [pending] = fixture.claims(7) as [PlannedClaim];
+    fixture.add([]);
+    expect(jobs(fixture.claims(10, { pending: [pending] })), "what a pending claim requests counts").toEqual([3]);
+  });
+
+  it("waits for a good batch where every free slot is covered", () => {
+    const fixture = new PlanFixture(tenants(2));
+    expect(jobs(fixture.claims(10, { ahead: 40, unstarted: 31 })), "of half the look-ahead").toEqual([]);
+    expect(jobs(fixture.claims(10, { ahead: 40, unstarted: 30 }))).toEqual([20]);
+    expect(jobs(fixture.claims(10, { ahead: 40, unstarted: 29, maxJobsPerClaim: 19 })), "or as large as claims get").toEqual([19]);
+    expect(jobs(fixture.claims(32, { ahead: 1, unstarted: 31 })), "a free slot waits for nothing").toEqual([2]);
+  });
+
+  it("goes beside another one only after a wakeup, with a backlog, or where many lanes are not requested", () => {
+    const fixture = new PlanFixture(tenants(40));
+    const [pending] = fixture.claims(10) as [PlannedClaim];
+    const second = () => fixture.claims(20, { pending: [pending] }).length;
+    expect(pending.quotas, "it has asked ten of forty").toHaveLength(10);
+    expect(second(), "thirty are not enough").toBe(0);
+    fixture.add([]);
+    expect(second(), "after a wakeup").toBe(1);
+    expect(second(), "which is answered by one claim").toBe(0);
+    fixture.add(tenants(42));
+    fixture.claims(1);
+    expect(second(), "thirty-two are enough").toBe(1);
+    const few = new PlanFixture(tenants(2));
+    const [full] = few.claims(2) as [PlannedClaim];
+    recordAnswer(few.lanes, full, { jobs: full.quotas, more: [], isHeldBack: () => false });
+    expect(few.claims(20, { pending: [full] }), "with a backlog").toHaveLength(1);
+    expect(few.claims(20, { pending: [full, full] }), "never beside two").toHaveLength(0);
+  });
+
+  it("takes jobs that run at most once into free slots only, with nothing in hand or requested, and is then the only one", () => {
+    const fixture = new PlanFixture([lane("a", "once"), lane("b", "x")]);
+    const [claim] = fixture.claims(4, { ahead: 100 }) as [PlannedClaim];
+    expect(claim).toMatchObject({ isExclusive: true, jobs: 4 });
+    expect(claim.quotas.map((quota) => quota.lane.task).sort()).toEqual(["once", "x"]);
+    fixture.add([]);
+    expect(fixture.claims(100, { pending: [claim] }), "until it is answered").toEqual([]);
+  });
+
+  it("passes over jobs that run at most once while others are in hand, and waits for their moment after that", () => {
+    const fixture = new PlanFixture([lane("a", "once"), lane("b", "x")]);
+    const busy = { unstarted: 1 };
+    const [others] = fixture.claims(4, busy) as [PlannedClaim];
+    expect(others.quotas.map((quota) => quota.lane.task)).toEqual(["x"]);
+    expect(others.isExclusive).toBe(false);
+    expect(fixture.claims(4, busy), "once only").toEqual([]);
+    expect(fixture.claims(4)[0]?.isExclusive).toBe(true);
+    expect(
+      fixture.claims(4, busy)[0]?.quotas.map((quota) => quota.lane.task),
+      "and again",
+    ).toEqual(["x"]);
+    expect(new PlanFixture([lane("a", "once")]).claims(4, busy), "of nothing else").toEqual([]);
+  });
+
+  it("of lanes under limits goes apart from the others, one at a time", () => {
+    const fixture = new PlanFixture([lane("a", "limited"), lane("a", "x")], {}, {}, ["limited"]);
+    const claims = fixture.claims(10);
+    expect(claims.map(({ isLimited, quotas }) => [isLimited, quotas.map((quota) => quota.lane.task)])).toEqual([
+      [false, ["x"]],
+      [true, ["limited"]],
+    ]);
+    expect(
+      claims.map(({ sequence }) => sequence),
+      "each has its number",
+    ).toEqual([2, 3]);
+    const limited = claims.filter(({ isLimited }) => isLimited);
+    fixture.add([]);
+    const [beside, ...none] = fixture.claims(20, { pending: limited }) as [PlannedClaim];
+    expect(none).toEqual([]);
+    expect(beside.isLimited).toBe(false);
+    expect(beside.quotas.map((quota) => quota.lane.task)).toEqual(["x"]);
+  });
+
+  it("is cut to the room that its lanes share, and lanes that get none keep their turn", () => {
+    const fixture = new PlanFixture([lane("a", "x"), lane("a", "y")]);
+    let left = 3;
+    const reserve = (_: Lane, wanted: number) => {
+      const reserved = Math.min(left, wanted);
+      left -= reserved;
+      return reserved;
+    };
+    const [claim] = fixture.claims(6, { reserve }) as [PlannedClaim];
+    expect(claim.jobs).toBe(3);
+    expect(claim.quotas).toHaveLength(1);
+    const [first] = claim.quotas;
+    expect(fixture.claims(1)[0]?.quotas[0]?.lane.task, "the other one is next").not.toBe(first?.lane.task);
+    expect(fixture.claims(6, { reserve }), "no room, no claim").toEqual([]);
+  });
+});
+
+describe("the answer of a claim", () => {
+  const claimOf = (fixture: PlanFixture, size: number) => fixture.claims(size)[0] as PlannedClaim;
+  const answer = (fixture: PlanFixture, claim: PlannedClaim, given: readonly Lane[], more: readonly Lane[] = [], heldBack: readonly Lane[] = []) =>
+    recordAnswer(fixture.lanes, claim, { jobs: given.map((one) => ({ lane: one })), more, isHeldBack: (one) => heldBack.includes(one) });
+  const [a, b, c] = [lane("a"), lane("b"), lane("c")];
+
+  it("shows which lanes have nothing left: those that gave less than was requested of them", () => {
+    const fixture = new PlanFixture([a, b, c]);
+    const claim = claimOf(fixture, 6);
+    answer(fixture, claim, [a, a, { ...b }]);
+    expect([...fixture.lanes.lanes()]).toEqual([a]);
+    expect(fixture.lanes.hasBacklog, "a may have more").toBe(true);
+    answer(fixture, claimOf(fixture, 6), [a]);
+    expect(fixture.lanes.size).toBe(0);
+    expect(fixture.lanes.hasBacklog).toBe(false);
+  });
+
+  it("shows nothing of lanes that a wakeup has named since", () => {
+    const fixture = new PlanFixture([a, b]);
+    const claim = claimOf(fixture, 6);
+    fixture.add([{ ...b }]);
+    answer(fixture, claim, []);
+    expect([...fixture.lanes.lanes()]).toEqual([b]);
+  });
+
+  it("shows nothing of lanes that the store or a limit kept back", () => {
+    const fixture = new PlanFixture([a, b, c]);
+    answer(fixture, claimOf(fixture, 6), [], [{ ...a }], [b]);
+    expect([...fixture.lanes.lanes()]).toEqual([a, b]);
+    expect(fixture.lanes.hasBacklog).toBe(true);
+  });
+
+  it("that is full keeps all lanes, and tells that there may be more", () => {
+    const fixture = new PlanFixture([a, b]);
+    answer(fixture, claimOf(fixture, 2), [a, a]);
+    expect(fixture.lanes.size).toBe(2);
+    expect(fixture.lanes.hasBacklog).toBe(true);
+  });
+
+  it("of lanes under limits says nothing of the others, nor of how many jobs lanes have", () => {
+    const limited = [lane("a", "limited"), lane("b", "limited")];
+    const fixture = new PlanFixture(limited, {}, {}, ["limited"]);
+    answer(fixture, claimOf(fixture, 2), limited);
+    expect(fixture.lanes.hasBacklog).toBe(false);
+    expect(fixture.lanes.minimumBatch).toBe(0);
+    answer(fixture, claimOf(fixture, 2), []);
+    expect(fixture.lanes.size).toBe(0);
   });
 });

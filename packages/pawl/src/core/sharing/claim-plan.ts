@@ -1,9 +1,25 @@
-import type { Priority } from "../jobs/job.js";
-import type { Lane } from "../jobs/lane.js";
-import { divide } from "./divide.js";
-import type { Share } from "./fair-share.js";
-import type { PriorityRules } from "./policy.js";
-import { defaultWeight, priorityParts } from "./priority-weights.js";
+import { type Lane, laneKey, sameLane } from "../jobs/lane.js";
+import { divideClaim, type PlannedQuota } from "./divide-claim.js";
+import type { LaneEntry, LaneState } from "./lane-state.js";
+import type { PolicySet } from "./policy-set.js";
+
+/*
+ * How a worker decides what to claim.
+ *
+ * 1. Whether to claim. The first claim goes out at once. A second one goes beside it only where it should find something: the
+ *    last answer showed a backlog, a wakeup came since, or many lanes were not requested.
+ * 2. How many jobs. As many as can start soon: the free slots and the jobs that would start within the look-ahead, without
+ *    those that are in hand or requested. Where every free slot is covered, it waits until there is room for a good batch.
+ * 3. Jobs that run at most once are claimed into free slots only, with nothing else in hand or requested.
+ * 4. Which lanes. Of each priority the next 128 tenants in turn that have room, more where lanes have a few jobs each.
+ * 5. How many jobs of each lane, by fair shares of the worker's time: see `divideClaim`.
+ * 6. Lanes under a limit of their queue, task or tenant are claimed apart, one such claim at a time.
+ *
+ * A lane is known to have work from the wakeup or the poll that names it until an answer shows that it is empty. What an answer
+ * shows besides, `recordAnswer` keeps for the next plan.
+ *
+ * There is no clock, no chance and no I/O in it. `lanes` is changed in place: copying 10,000 lanes for each claim would be too slow.
+ */
 
 /** How many jobs of one lane a claim may take. */
 export interface Quota {
@@ -11,180 +27,174 @@ export interface Quota {
   readonly quota: number;
 }
 
-/** What a lane may not exceed in this worker. */
-export type LaneRoom = (lane: Lane) => number;
-
-/** A lane with work, and how much of it may be taken here. */
-export interface OpenLane {
-  readonly lane: Lane;
-  readonly room: number;
+/** The jobs in a worker's hand. */
+export interface WorkerLoad {
+  /** slots with nothing in them */
+  readonly free: number;
+  /** jobs claimed and not started */
+  readonly unstarted: number;
+  /** jobs beyond the free slots that could start soon */
+  readonly ahead: number;
 }
 
-export interface OpenTenant {
-  readonly share: Share;
-  /** whose turn it is first */
-  readonly lanes: readonly OpenLane[];
+/** The numbers that bound a claim at this moment. */
+export interface PlanLoad {
+  readonly worker: WorkerLoad;
+  /** claims that are not answered yet */
+  readonly pending: readonly PlannedClaim[];
+  readonly maxJobsPerClaim: number;
+  /** ms of slots for which jobs are claimed ahead */
+  readonly timeAhead: number;
+  /** monotonic ms */
+  readonly now: number;
+  /** how many more jobs of the lane may be taken */
+  room(lane: Lane): number;
+  /** Takes room for so many jobs of the lane. Answers how many there was room for: lanes share what bounds them. */
+  reserve(lane: Lane, jobs: number): number;
 }
 
-export interface OpenPriority {
-  readonly priority: Priority;
-  readonly share: Share;
-  readonly tenants: readonly OpenTenant[];
-  /** more have work than are here: each has its turn to be looked at, and must not be passed over then */
-  readonly some?: boolean;
-}
-
-/** Queues that share their priorities by the same rules: one with rules of its own, or all the others together. */
-export interface OpenQueues {
-  readonly share: Share;
-  readonly rules: PriorityRules;
-  readonly priorities: readonly OpenPriority[];
-  /** lanes whose heads have waited too long, the longest first */
-  readonly overdue: readonly (OpenLane & { readonly share: Share })[];
-}
-
-/** The least that a tenant is asked for where many have more: quick jobs are cheaper by the dozen. The others wait for the next claim. */
-export interface MinimumBatch {
+/** A claim to send. */
+export interface PlannedClaim {
+  readonly quotas: readonly PlannedQuota[];
+  /** jobs of all quotas together */
   readonly jobs: number;
-  /** ms of slots that one for every tenant may take in all: who has longer jobs gets fewer */
-  readonly within: number;
+  /** its lanes are under limits of queues, tasks or tenants */
+  readonly isLimited: boolean;
+  /** it may take jobs that run at most once: until it is answered nothing else may take their slots */
+  readonly isExclusive: boolean;
+  /** among the wakeups, polls and claims of its worker */
+  readonly sequence: number;
 }
 
-const NO_MINIMUM_BATCH: MinimumBatch = { jobs: 0, within: 0 };
-/** No fewer tenants have a part of what a priority gets, or a few would hold all that a worker has in hand. */
-const MIN_TENANTS = 15;
+/** The answer of a planned claim. */
+export interface PlanAnswer {
+  /** lane by lane, in the order of the quotas */
+  readonly jobs: readonly { readonly lane: Lane }[];
+  /** lanes that may have more, though they gave less than their quota */
+  readonly more: readonly Lane[];
+  /** whether a limit keeps back jobs of the lane */
+  isHeldBack(lane: Lane): boolean;
+}
 
-export interface PlannedQuota extends Quota {
-  /** who is charged */
-  readonly share: Share;
+export const MAX_PENDING_CLAIMS = 2;
+/** Lanes that are worth a claim of their own. */
+const MIN_LANES_FOR_SECOND_CLAIM = 32;
+const NO_CLAIMS: readonly PlannedClaim[] = [];
+
+/** The claims to send now: none, one, or two if some lanes are under limits. Ask again until there is none. */
+export function plan(lanes: LaneState, policies: PolicySet, load: PlanLoad): readonly PlannedClaim[] {
+  const { worker, pending, maxJobsPerClaim } = load;
+  if (lanes.size === 0 || !isWorthAClaim(lanes, pending)) return NO_CLAIMS;
+  const { free } = worker;
+  const inHand = worker.unstarted + jobsOf(pending);
+  const size = sizeOfClaim(free, Math.min(worker.ahead, MAX_PENDING_CLAIMS * maxJobsPerClaim), inHand, maxJobsPerClaim);
+  if (size <= 0) return NO_CLAIMS;
+  const turn = atMostOnceTurn(lanes, pending, free > 0 && inHand === 0);
+  if (turn === "wait") return NO_CLAIMS;
+  const isExclusive = turn === "now";
+  return planClaims(lanes, policies, load, { limit: isExclusive ? Math.min(size, free) : size, isExclusive });
 }
 
 /**
- * Divides a claim among lanes with work: queues with rules of their own beside the others, priorities by weight, inside a
- * priority tenants by weight, inside a tenant its lanes in turn, so that fifty tasks buy no bigger share than one. Whoever
- * has had least of the worker's time comes first, up to what all can have. What a lane has no room for goes to others,
- * so quotas add up to `size` whenever there is room. First in the answer is who is furthest behind. That one gets a
- * whole minimum batch, even if others get none this time: they are further behind the next time.
+ * The answer of a claim shows which lanes have nothing left, whether there may be more, and how many jobs lanes have. A lane that
+ * gave less than its quota, in a claim that was not full, has nothing left, unless a limit kept it back or the store says so.
  */
-export function planClaim(
-  root: Share,
-  queues: readonly OpenQueues[],
-  size: number,
-  now: number,
-  minimumBatch: MinimumBatch = NO_MINIMUM_BATCH,
-): readonly PlannedQuota[] {
-  const planned = new Map<Lane, PlannedQuota>();
-  let left = size;
-  const give = ({ lane, room }: OpenLane, share: Share, count: number) => {
-    const before = planned.get(lane)?.quota ?? 0;
-    const quota = Math.min(before + count, room, before + left);
-    if (quota <= before) return;
-    left -= quota - before;
-    planned.set(lane, { lane, quota, share });
-  };
-  for (const { overdue } of queues) for (const one of overdue) give(one, one.share, 1);
-  if (left > 0) {
-    const weighed = queues.map((one) => {
-      one.share.weight = one.priorities.reduce((sum, { priority }) => sum + defaultWeight(priority), 0) || 1;
-      return { ...one, priorities: one.priorities.map((priority) => ({ ...priority, room: roomOfAll(priority.tenants) })) };
-    });
-    for (const [one, count] of divideByShare(root, weighed, (all) => sumOf(all.priorities), left, now))
-      planPriorities(one, count, { size, now, minimumBatch, give });
+export function recordAnswer(lanes: LaneState, claim: PlannedClaim, answer: PlanAnswer): void {
+  const { quotas, isLimited } = claim;
+  const count = answer.jobs.length;
+  if (!isLimited) lanes.recordYield(quotas.length, claim.jobs, count);
+  const hasMore = count >= claim.jobs || forgetEmptyLanes(lanes, claim, answer);
+  // A claim under limits may be cut short by them, so it says nothing of the other lanes.
+  if (!isLimited) lanes.hasBacklog = hasMore;
+}
+
+function isWorthAClaim({ size, hasBacklog, hasWakeup }: LaneState, pending: readonly PlannedClaim[]): boolean {
+  if (pending.length === 0) return true;
+  if (pending.length >= MAX_PENDING_CLAIMS) return false;
+  return hasBacklog || hasWakeup || size - lanesOf(pending) >= MIN_LANES_FOR_SECOND_CLAIM;
+}
+
+function sizeOfClaim(free: number, ahead: number, inHand: number, max: number): number {
+  const size = Math.min(max, free + ahead - inHand);
+  // Every free slot is covered: what is left is a matter of batch size, so let a good one gather.
+  return inHand >= free && size < Math.min(max, ahead / MAX_PENDING_CLAIMS) ? 0 : size;
+}
+
+/**
+ * Jobs that run at most once are dead if their worker vanishes with them, started or not. So they are claimed into free slots
+ * only, with no other job in hand and no other claim under way. After one claim without them that moment is waited for, so
+ * that a stream of others cannot keep them out for ever.
+ */
+function atMostOnceTurn(lanes: LaneState, pending: readonly PlannedClaim[], isIdle: boolean): "now" | "no" | "wait" {
+  for (const { isExclusive } of pending) if (isExclusive) return "wait";
+  if (lanes.atMostOnceLanes === 0) return "no";
+  if (isIdle) {
+    lanes.atMostOncePassedOver = false;
+    return "now";
   }
-  return [...planned.values()];
+  if (lanes.atMostOncePassedOver || lanes.atMostOnceLanes === lanes.size) return "wait";
+  lanes.atMostOncePassedOver = true;
+  return "no";
 }
 
-/** What goes with one offer on its way down. */
-interface PlanStep {
-  readonly size: number;
-  readonly now: number;
-  readonly minimumBatch: MinimumBatch;
-  readonly give: (lane: OpenLane, share: Share, count: number) => void;
+function planClaims(
+  lanes: LaneState,
+  policies: PolicySet,
+  load: PlanLoad,
+  { limit, isExclusive }: { readonly limit: number; readonly isExclusive: boolean },
+): readonly PlannedClaim[] {
+  const { now, timeAhead } = load;
+  const hasLimited = load.pending.some(({ isLimited }) => isLimited);
+  const room = ({ lane, atMostOnce }: LaneEntry) =>
+    (atMostOnce && !isExclusive) || (hasLimited && policies.isLimited(lane)) ? 0 : Math.min(limit, load.room(lane));
+  const quotas = reserve(divideClaim(lanes, policies, { limit, room, timeAhead, now }), load);
+  for (const { entry } of quotas) lanes.recordTurn(entry, now);
+  const limited = quotas.filter(({ lane }) => policies.isLimited(lane));
+  const others = limited.length === 0 ? quotas : quotas.filter(({ lane }) => !policies.isLimited(lane));
+  if (others.length > 0) lanes.hasWakeup = false;
+  return [others, limited]
+    .filter(({ length }) => length > 0)
+    .map((all) => ({ quotas: all, jobs: sumOf(all), isLimited: all === limited, isExclusive, sequence: lanes.nextSequence() }));
 }
-type PriorityWithRoom = OpenPriority & { readonly room: number };
 
-function planPriorities(
-  { share, rules, priorities }: { share: Share; rules: PriorityRules; priorities: readonly PriorityWithRoom[] },
-  count: number,
-  round: PlanStep,
-): void {
-  if (rules.strictPriority) {
-    let left = count;
-    for (const priority of [...priorities].sort((a, b) => b.priority - a.priority)) {
-      const part = Math.min(left, priority.room);
-      left -= part;
-      if (part > 0) planTenants(priority, part, round);
-    }
-    return;
+/** The quotas cut to the room that is left, lane after lane. */
+function reserve(quotas: readonly PlannedQuota[], load: PlanLoad): readonly PlannedQuota[] {
+  const reserved: PlannedQuota[] = [];
+  for (const planned of quotas) {
+    const quota = load.reserve(planned.lane, planned.quota);
+    if (quota > 0) reserved.push(quota === planned.quota ? planned : { ...planned, quota });
   }
-  const parts = priorityParts(
-    priorities.map(({ priority }) => priority),
-    rules,
-  );
-  priorities.forEach((priority, index) => {
-    priority.share.weight = parts[index] as number;
-  });
-  for (const [priority, part] of divideByShare(share, priorities, ({ room }) => room, count, round.now)) planTenants(priority, part, round);
+  return reserved;
 }
 
-function planTenants({ share, tenants, some = false }: OpenPriority, count: number, { size, now, minimumBatch, give }: PlanStep): void {
-  const jobs = some ? 0 : Math.min(minimumBatch.jobs, count / MIN_TENANTS);
-  const within = (minimumBatch.within * count) / size / tenants.length;
-  // Whose jobs nobody has seen yet may have long ones.
-  const least = ({ share: { took, cost, weight } }: OpenTenant) =>
-    took === undefined ? 0 : Math.floor(Math.min(jobs * Math.min(1, weight), within / cost));
-  for (const [tenant, part] of divideByShare(share, tenants, ({ lanes }) => roomOf(lanes), count, now, least)) {
-    const { lanes } = tenant;
-    if (lanes.length === 1) {
-      give(lanes[0] as OpenLane, tenant.share, part);
-      continue;
-    }
-    const each = divide(
-      lanes.map(({ room }) => ({ due: 0, each: 1, room })),
-      part,
-    );
-    lanes.forEach((lane, index) => {
-      give(lane, tenant.share, each[index] as number);
-    });
+/** Forgets lanes that have nothing left. Answers whether any lane may have more. */
+function forgetEmptyLanes(lanes: LaneState, { quotas, sequence }: PlannedClaim, { jobs, more, isHeldBack }: PlanAnswer): boolean {
+  const unsure = more.length === 0 ? undefined : new Set(more.map(laneKey));
+  let hasMore = unsure !== undefined;
+  let next = 0;
+  for (const { entry, lane, quota } of quotas) {
+    const first = next;
+    while (next < jobs.length && sameLane((jobs[next] as { readonly lane: Lane }).lane, lane)) next++;
+    if (next - first >= quota) hasMore = true;
+    else if (unsure?.has(entry.key) !== true && !isHeldBack(lane)) lanes.forget(entry.key, sequence);
   }
+  return hasMore;
 }
 
-/** Those that get some, with how many, the one furthest behind first: each no less than `least`, even if the last ones then get none. */
-function divideByShare<T extends { readonly share: Share }>(
-  parent: Share,
-  all: readonly T[],
-  room: (one: T) => number,
-  count: number,
-  now: number,
-  least: (one: T) => number = () => 0,
-): readonly (readonly [T, number])[] {
-  const shares = all.map(({ share }) => share);
-  parent.level(shares, now);
-  const parts = all.map((one) => ({ one, due: one.share.due(now), each: one.share.cost / one.share.weight, room: room(one) }));
-  if (parts.length > 1) parts.sort((a, b) => a.due - b.due);
-  const counts = divide(parts, count);
-  let left = count;
-  return parts.flatMap(({ one, room: most }, index) => {
-    const planned = Math.min(left, most, Math.max(least(one), counts[index] as number));
-    left -= planned;
-    return planned > 0 ? [[one, planned] as const] : [];
-  });
+function jobsOf(claims: readonly PlannedClaim[]): number {
+  let sum = 0;
+  for (const { jobs } of claims) sum += jobs;
+  return sum;
 }
 
-function roomOfAll(tenants: readonly OpenTenant[]): number {
-  let room = 0;
-  for (const { lanes } of tenants) room += roomOf(lanes);
-  return room;
+function lanesOf(claims: readonly PlannedClaim[]): number {
+  let sum = 0;
+  for (const { quotas } of claims) sum += quotas.length;
+  return sum;
 }
 
-function roomOf(lanes: readonly OpenLane[]): number {
-  let room = 0;
-  for (const lane of lanes) room += lane.room;
-  return room;
-}
-
-function sumOf(priorities: readonly PriorityWithRoom[]): number {
-  let room = 0;
-  for (const priority of priorities) room += priority.room;
-  return room;
+function sumOf(quotas: readonly PlannedQuota[]): number {
+  let sum = 0;
+  for (const { quota } of quotas) sum += quota;
+  return sum;
 }

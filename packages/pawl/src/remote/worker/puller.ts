@@ -21,7 +21,8 @@ const MAX_JOBS_PER_CLAIM = 1_000;
  */
 export class Puller implements JobSource {
   readonly lanes = 0;
-  readonly planner: JobSource["planner"];
+  readonly limits: WorkerLimits;
+  readonly #share = new Share(undefined);
   readonly #heldJobCounter = new HeldJobCounter();
   readonly #backoff: Backoff;
   readonly #serves: object;
@@ -34,13 +35,7 @@ export class Puller implements JobSource {
     private readonly deps: ClaimerDeps,
     private readonly pull: PullStore,
   ) {
-    const share = new Share(undefined);
-    this.planner = {
-      limits: new WorkerLimits([...deps.limits, this.#heldJobCounter]),
-      shareOf: () => share,
-      tenantDurations: () => undefined,
-      shut: () => [],
-    };
+    this.limits = new WorkerLimits([...deps.limits, this.#heldJobCounter]);
     this.#backoff = new Backoff(deps.clock, { min: 50, max: 1_500 });
     this.#serves = servesOf(deps.settings, deps);
   }
@@ -48,6 +43,17 @@ export class Puller implements JobSource {
   get inFlight(): number {
     return this.#pendingClaim === undefined ? 0 : 1;
   }
+
+  /** One share for all: the service is fair among its tenants. */
+  shareOf(): Share {
+    return this.#share;
+  }
+
+  fullLanes(): readonly Lane[] {
+    return [];
+  }
+
+  tenantDurations(): undefined {}
 
   start(): void {
     this.#open = true;

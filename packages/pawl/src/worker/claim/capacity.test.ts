@@ -58,12 +58,13 @@ describe("room", () => {
   test("lanes of one claim share what is there", () => {
     const { limit } = capacity({ small: SMALL, large: LARGE });
     const limits = new WorkerLimits([limit]);
-    const granted = limits.reserve(["small", "large", "none"].map((task) => ({ lane: lane(task), quota: 5 })));
-    expect(granted.map((one) => [one.lane.task, one.quota])).toEqual([
+    const reserved = ["small", "large", "none"].map((task) => [task, limits.reserve(lane(task), 5)] as const);
+    expect(reserved).toEqual([
       ["small", 5],
+      ["large", 0],
       ["none", 5],
     ]);
-    limits.unreserve(granted);
+    for (const [task, jobs] of reserved) limits.unreserve(lane(task), jobs);
     expect(limit.used.memory).toBe(0);
   });
 
@@ -175,13 +176,12 @@ test("whatever is claimed and ends: never more is used than there is, and at the
       const running: Lane[] = [];
       for (const [task, count, later] of steps) {
         time.now += later;
-        const quotas = limits.reserve([{ lane: lane(task), quota: count }]);
-        limits.unreserve(quotas);
-        for (const { lane: of, quota } of quotas) {
-          for (let n = 0; n < quota; n++) {
-            limits.addJobs(of);
-            running.push(of);
-          }
+        const of = lane(task);
+        const reserved = limits.reserve(of, count);
+        limits.unreserve(of, reserved);
+        for (let n = 0; n < reserved; n++) {
+          limits.addJobs(of);
+          running.push(of);
         }
         expect(limit.used.memory).toBeLessThanOrEqual(8);
         expect(limit.used.cpu).toBeLessThanOrEqual(3);

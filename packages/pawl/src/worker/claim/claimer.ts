@@ -1,39 +1,49 @@
 import type { Lane } from "../../core/jobs/lane.js";
 import type { WorkerRef } from "../../core/jobs/lease.js";
-import type { PlannedQuota } from "../../core/sharing/claim-plan.js";
+import type { Took } from "../../core/limits/capacity.js";
+import { MAX_PENDING_CLAIMS, type PlanLoad, type PlannedClaim, plan, recordAnswer, type WorkerLoad } from "../../core/sharing/claim-plan.js";
+import type { PlannedQuota } from "../../core/sharing/divide-claim.js";
+import type { Share } from "../../core/sharing/fair-share.js";
+import { LaneState } from "../../core/sharing/lane-state.js";
+import { PolicySet } from "../../core/sharing/policy-set.js";
 import { Backoff } from "../../runtime/time/backoff.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import { type Loop, loop } from "../../runtime/time/loop.js";
+import type { LiveLanes } from "../../store/port/claim/lanes.js";
 import type { Store, Wakeup } from "../../store/port/index.js";
 import type { Claimed, ClaimRequest, LimitedClaim } from "../../store/port/settle/leases.js";
 import type { WorkerSettings } from "../options.js";
+import { timeAhead } from "../run/duration-estimate.js";
 import type { TaskPlans } from "../run/task-plan.js";
-import { ClaimPlanner } from "./claim-planner.js";
+import { LimitBackoff } from "./limit-backoff.js";
 import { type HandoffWaiter, handoffWaiterOf } from "./wait-for-handoff.js";
-import type { WorkerLimit } from "./worker-limits.js";
+import { type WorkerLimit, WorkerLimits } from "./worker-limits.js";
 
-/** What the claimer asks of the jobs in hand. */
-export interface WorkerLoad {
-  /** slots with nothing in them */
-  readonly free: number;
-  /** jobs claimed and not started */
-  readonly unstarted: number;
-  /** jobs beyond the free slots that could start soon */
-  readonly ahead: number;
+/** The jobs in a worker's hand, and how many of them are suspects. */
+export interface ClaimerLoad extends WorkerLoad {
   readonly suspects: number;
 }
 
-/** What it needs of a store. */
+/** The verbs of a store that a claimer needs. */
 export type ClaimStore = Pick<Store, "policies" | "receivesWakeups" | "handoff"> & {
   readonly leases: Pick<Store["leases"], "claim" | "claimLimited" | "claimSuspect">;
   readonly lanes: Pick<Store["lanes"], "live">;
 };
 
-/** Whoever brings a worker its jobs: the claimer, or one that asks a service for them. */
+/** Brings a worker its jobs: the claimer, or a client that asks a service for them. */
 export interface JobSource {
+  /** lanes known to have work */
   readonly lanes: number;
+  /** claims that are not answered yet */
   readonly inFlight: number;
-  readonly planner: Pick<ClaimPlanner, "limits" | "shareOf" | "shut" | "tenantDurations">;
+  /** bounds the jobs of each lane; claimed jobs are counted in it until their handlers end */
+  readonly limits: WorkerLimits;
+  /** The share that is charged for the time of a lane's jobs. */
+  shareOf(lane: Lane): Share;
+  /** Some lanes with work of which this worker can take nothing now, though it may have free slots. */
+  fullLanes(): readonly Lane[];
+  /** How long jobs of the tenants that share this worker take lately. */
+  tenantDurations(): readonly Took[] | undefined;
   /** Looks for work already, and takes none before it is started. */
   startPolling?(): void;
   start(): void;
@@ -51,7 +61,7 @@ export interface ClaimerDeps {
   readonly plans: TaskPlans;
   /** what bounds the jobs of lanes here */
   readonly limits: readonly WorkerLimit[];
-  readonly load: WorkerLoad;
+  readonly load: ClaimerLoad;
   /** whether any job of its tasks would do now: nothing bounds them here but its slots */
   readonly takesAny?: () => boolean;
   readonly onClaimed: (claimed: Claimed, sentAt: number, suspect: boolean) => void;
@@ -60,43 +70,36 @@ export interface ClaimerDeps {
 }
 
 /** A claim that is not answered yet. */
-interface PendingClaim {
-  readonly quotas: readonly PlannedQuota[];
-  readonly limit: number;
-  /** by the limits of queues, tasks and tenants: one at a time, beside the others */
-  readonly limited: boolean;
-  readonly suspect: boolean;
-  /** of a suspect's: those it may be of */
-  readonly tasks?: readonly string[];
-  /** takes jobs that may run at most once: nothing else may take the slots meant for them */
-  readonly exclusive: boolean;
+interface PendingClaim extends PlannedClaim {
+  /** for a suspect: the tasks that it may be of */
+  readonly suspectOf?: readonly string[];
 }
 
-const MAX_PENDING_CLAIMS = 2;
-/** As many lanes as make a claim of their own worth while. */
-const MIN_LANES_FOR_SECOND_CLAIM = 32;
 const STALLED_AFTER_MS = 30_000;
 const STALL_CHECK_MS = 5_000;
 /** Once it accepts connections again, claims resume within this. */
 const MAX_BACKOFF_MS = 1_500;
+/** tenants whose durations are reported */
+const MAX_TENANT_DURATIONS = 200;
+/** lanes without room that are reported */
+const MAX_FULL_LANES = 20;
 
 /**
- * Decides when to claim and how much: what can start soon and no more, out of the lanes that `ClaimPlanner` knows to have work.
- * An idle worker asks the store once per poll and nothing else.
+ * Sends the claims that `plan` decides on. It keeps the lanes, policies and load that a plan is made of, and says when to plan: when a
+ * wakeup or the poll names lanes, a claim is answered, a job is settled, or a slot is free. An idle worker asks the store once
+ * per poll and nothing else.
  */
 export class Claimer implements JobSource {
-  readonly planner: ClaimPlanner;
-  readonly #pendingClaims = new Set<PendingClaim>();
+  readonly limits: WorkerLimits;
+  readonly #lanes: LaneState;
+  readonly #load: PlanLoad;
+  readonly #limitBackoff: LimitBackoff;
+  readonly #serves: (lane: Lane) => boolean;
   readonly #backoff: Backoff;
-  #requestedJobs = 0;
-  #atMostOncePassedOver = false;
+  readonly #pendingClaims: PendingClaim[] = [];
+  #policies = new PolicySet([]);
+  #policyVersion = "0";
   #suspects = false;
-  /** counts what is heard and asked, to tell which came first */
-  #sequence = 0;
-  #wakeupSequence = 0;
-  #claimSequence = 0;
-  /** whether the last claim showed that there may be more */
-  #backlog = false;
   #polling = false;
   #claiming = false;
   #backingOff = false;
@@ -110,16 +113,39 @@ export class Claimer implements JobSource {
 
   constructor(private readonly deps: ClaimerDeps) {
     const { clock, settings, plans, limits } = deps;
-    this.planner = new ClaimPlanner({ clock, settings, plans, limits, onRoom: () => this.claimIfUseful() });
+    this.#limitBackoff = new LimitBackoff(clock, () => this.claimIfUseful());
+    this.limits = new WorkerLimits([...limits, this.#limitBackoff]);
+    this.#lanes = new LaneState((lane) => plans.of(lane)?.atMostOnce === true);
+    this.#load = this.#planLoad();
+    const serves = servedBy(settings);
+    this.#serves = (lane) => serves(lane) && this.limits.serves(lane);
     this.#backoff = new Backoff(clock, { min: 50, max: MAX_BACKOFF_MS });
   }
 
   get lanes(): number {
-    return this.planner.lanes;
+    return this.#lanes.size;
   }
 
   get inFlight(): number {
-    return this.#pendingClaims.size;
+    return this.#pendingClaims.length;
+  }
+
+  shareOf(lane: Lane): Share {
+    return this.#lanes.shareOf(lane, this.#policies);
+  }
+
+  fullLanes(): readonly Lane[] {
+    if (this.deps.limits.every(({ clusterWide }) => clusterWide === true)) return [];
+    const full: Lane[] = [];
+    for (const lane of this.#lanes.lanes()) {
+      if (full.length === MAX_FULL_LANES) break;
+      if (this.limits.isFull(lane)) full.push(lane);
+    }
+    return full;
+  }
+
+  tenantDurations(): readonly Took[] | undefined {
+    return this.#lanes.tenantDurations(MAX_TENANT_DURATIONS);
   }
 
   startPolling(): void {
@@ -148,9 +174,9 @@ export class Claimer implements JobSource {
     this.#claiming = false;
     void this.#poll?.stop();
     this.#cancelWatch?.();
-    this.planner.stop();
+    this.#limitBackoff.stop();
     const handoffStopped = this.#handoffWaiter?.stop() ?? Promise.resolve();
-    if (this.#pendingClaims.size === 0) return handoffStopped;
+    if (this.#pendingClaims.length === 0) return handoffStopped;
     return new Promise<void>((resolve) => this.#onIdle.push(resolve)).then(() => handoffStopped);
   }
 
@@ -158,133 +184,98 @@ export class Claimer implements JobSource {
     if (!this.#polling) return;
     if (wakeup.kind === "lanes" || wakeup.kind === "look") this.#poll?.wake();
     if (wakeup.kind !== "ready") return;
-    this.#wakeupSequence = ++this.#sequence;
+    const { clock } = this.deps;
     this.#handoffWaiter?.workArrived();
-    this.planner.addLanes(wakeup.lanes, this.#sequence);
+    this.#lanes.add(wakeup.lanes.filter(this.#serves), this.#policies, clock.monotonic(), clock.random());
     this.claimIfUseful();
   }
 
   /** The store knows that a job of the lane is over: what it held of limits is free. */
   jobSettled(lane: Lane): void {
-    if (this.planner.jobSettled(lane)) this.claimIfUseful();
+    if (this.#limitBackoff.jobSettled(lane)) this.claimIfUseful();
   }
 
   /** Claims if it is worth it. Called whenever something changed, so it is cheap when nothing did. */
   claimIfUseful(): void {
     if (!this.#claiming || this.#backingOff) return;
     if (this.#suspects) this.#claimSuspect();
-    while (this.#mayClaim() && this.#claimSome());
-    this.#handoffWaiter?.update(this.#hasPolled && this.lanes === 0 && this.#pendingClaims.size === 0);
+    for (let claims = this.#plan(); claims.length > 0; claims = this.#plan()) for (const claim of claims) this.#send(claim);
+    this.#handoffWaiter?.update(this.#hasPolled && this.lanes === 0 && this.#pendingClaims.length === 0);
   }
 
-  /** A second claim beside the first only where it should find something: a backlog, what was heard of since, or many lanes unasked. */
-  #mayClaim(): boolean {
-    if (this.#pendingClaims.size === 0) return true;
-    if (this.#pendingClaims.size >= MAX_PENDING_CLAIMS) return false;
-    return this.#backlog || this.#wakeupSequence > this.#claimSequence || this.lanes - this.#pendingLanes >= MIN_LANES_FOR_SECOND_CLAIM;
+  #plan(): readonly PlannedClaim[] {
+    return plan(this.#lanes, this.#policies, this.#load);
   }
 
-  get #pendingLanes(): number {
-    let count = 0;
-    for (const { quotas } of this.#pendingClaims) count += quotas.length;
-    return count;
-  }
-
-  get #hasLimitedClaim(): boolean {
-    for (const { limited } of this.#pendingClaims) if (limited) return true;
-    return false;
-  }
-
-  #claimSome(): boolean {
-    if (this.lanes === 0) return false;
-    const { load, settings } = this.deps;
-    const { free } = load;
-    const pending = load.unstarted + this.#requestedJobs;
-    const ahead = Math.min(load.ahead, MAX_PENDING_CLAIMS * settings.maxJobsPerClaim);
-    const size = Math.min(settings.maxJobsPerClaim, free + ahead - pending);
-    if (size <= 0) return false;
-    // Every free slot is spoken for: what is left is a matter of batch size, so let a good one gather.
-    if (pending >= free && size < Math.min(settings.maxJobsPerClaim, ahead / MAX_PENDING_CLAIMS)) return false;
-    const atMostOnce = this.#atMostOnceTurn(pending);
-    if (atMostOnce === "wait") return false;
-    const limit = atMostOnce === "now" ? Math.min(size, free) : size;
-    const quotas = this.planner.plan(limit, { atMostOnce: atMostOnce === "now", limited: !this.#hasLimitedClaim });
-    if (quotas.length === 0) return false;
-    const limited = quotas.filter(({ lane }) => this.planner.isLimited(lane));
-    const plain = limited.length === 0 ? quotas : quotas.filter(({ lane }) => !this.planner.isLimited(lane));
-    if (plain.length > 0) this.#send(plain, atMostOnce === "now");
-    if (limited.length > 0) this.#sendLimited(limited, atMostOnce === "now");
-    return true;
-  }
-
-  /**
-   * Jobs that run at most once are dead if their worker vanishes with them, started or not. So they are claimed into
-   * free slots only, while the worker has no other jobs, and with no other claim under way; after one claim without them, that moment is
-   * waited for, so that a stream of others cannot keep them out for ever.
-   */
-  #atMostOnceTurn(pending: number): "now" | "no" | "wait" {
-    for (const pendingClaim of this.#pendingClaims) if (pendingClaim.exclusive) return "wait";
-    if (this.planner.atMostOnceLanes === 0) return "no";
-    if (pending === 0 && this.deps.load.free > 0) {
-      this.#atMostOncePassedOver = false;
-      return "now";
-    }
-    if (this.#atMostOncePassedOver || this.planner.atMostOnceLanes === this.lanes) return "wait";
-    this.#atMostOncePassedOver = true;
-    return "no";
-  }
-
-  #send(quotas: readonly PlannedQuota[], exclusive: boolean): void {
-    const sequence = this.#sequence++;
-    this.#claimSequence = sequence;
-    const request = this.#requestFor(quotas);
-    const limit = sum(quotas);
-    this.#execute(
-      { quotas, limit, exclusive, limited: false, suspect: false },
-      () => this.deps.store.leases.claim(request),
-      (claimed) => {
-        this.planner.recordYield(quotas.length, limit, claimed?.jobs.length ?? 0);
-        this.#backlog = isFull(claimed, limit) || this.planner.recordAnswer(quotas, claimed, sequence);
+  /** The load at any moment, in one object that is made once: most plans end after a look at a few of its numbers. */
+  #planLoad(): PlanLoad {
+    const { clock, settings, plans, load } = this.deps;
+    const { concurrency, maxJobsPerClaim } = settings;
+    const { limits } = this;
+    return {
+      worker: load,
+      pending: this.#pendingClaims,
+      maxJobsPerClaim,
+      timeAhead: timeAhead(concurrency),
+      get now() {
+        return clock.monotonic();
       },
-    );
+      room(lane) {
+        const taskPlan = plans.of(lane);
+        if (taskPlan === undefined) return 0;
+        // By the pace of the task itself: quick jobs of one must not make room for slow ones of another.
+        const { estimate } = taskPlan;
+        const soon = concurrency + estimate.ahead(concurrency) - estimate.outstandingJobs;
+        return Math.max(0, Math.min(soon, limits.room(lane)));
+      },
+      reserve: (lane, jobs) => limits.reserve(lane, jobs),
+    };
   }
 
-  #sendLimited(quotas: readonly PlannedQuota[], exclusive: boolean): void {
-    const sequence = this.#sequence++;
-    const request = this.#requestFor(quotas);
-    const limit = sum(quotas);
+  #send(claim: PlannedClaim): void {
+    const { store, worker, settings } = this.deps;
+    const request: ClaimRequest = { worker, quotas: claim.quotas, duration: settings.leaseDuration };
+    if (claim.isLimited) this.#sendLimited(claim, request);
+    else
+      this.#execute(
+        claim,
+        () => store.leases.claim(request),
+        (claimed) => this.#recordAnswer(claim, claimed),
+      );
+  }
+
+  #sendLimited(claim: PlannedClaim, request: ClaimRequest): void {
     let answer: LimitedClaim = { claimed: undefined, reached: [] };
     this.#execute(
-      { quotas, limit, exclusive, limited: true, suspect: false },
+      claim,
       async () => {
         answer = await this.deps.store.leases.claimLimited(request);
         return answer.claimed;
       },
       (claimed) => {
-        this.planner.limitsReached(answer.reached);
-        if (!isFull(claimed, limit)) this.planner.recordAnswer(quotas, claimed, sequence);
+        this.#limitBackoff.reached(answer.reached);
+        this.#recordAnswer(claim, claimed);
       },
     );
   }
 
-  #requestFor(quotas: readonly PlannedQuota[]): ClaimRequest {
-    const { worker, settings } = this.deps;
-    return { worker, quotas, duration: settings.leaseDuration };
+  #recordAnswer(claim: PlannedClaim, claimed: Claimed | undefined): void {
+    const isHeldBack = (lane: Lane) => this.#limitBackoff.room(lane) === 0;
+    recordAnswer(this.#lanes, claim, { jobs: claimed?.jobs ?? [], more: claimed?.more ?? [], isHeldBack });
   }
 
   /** One at a time: if it takes this worker down again, it takes down nobody else's job with it, and is known by that. */
   #claimSuspect(): void {
     const { store, worker, settings, load } = this.deps;
-    if (load.suspects > 0 || load.free === 0 || this.#pendingClaims.size >= MAX_PENDING_CLAIMS) return;
+    if (load.suspects > 0 || load.free === 0 || this.#pendingClaims.length >= MAX_PENDING_CLAIMS) return;
     const { queues, priorities, tenants, leaseDuration: duration } = settings;
-    const { limits } = this.planner;
-    const tasks = limits.admits(settings.tasks);
+    const tasks = this.limits.admits(settings.tasks);
     if (tasks.length === 0) return;
     this.#suspects = false;
-    limits.takeAny(tasks, 1);
+    this.limits.takeAny(tasks, 1);
     const filters = { ...(priorities === undefined ? {} : { priorities }), ...(tenants === undefined ? {} : { tenants }) };
     this.#execute(
-      { quotas: [], limit: 1, exclusive: false, limited: false, suspect: true, tasks },
+      { quotas: [], jobs: 1, isLimited: false, isExclusive: false, sequence: this.#lanes.nextSequence(), suspectOf: tasks },
       () => store.leases.claimSuspect({ worker, queues, tasks, ...filters, duration }),
       (claimed) => {
         this.#suspects = claimed !== undefined;
@@ -295,8 +286,8 @@ export class Claimer implements JobSource {
   #execute(pendingClaim: PendingClaim, claim: () => Promise<Claimed | undefined>, onAnswer: (claimed: Claimed | undefined) => void): void {
     const { clock, onClaimed, onError } = this.deps;
     const sentAt = clock.monotonic();
-    this.#pendingClaims.add(pendingClaim);
-    this.#requestedJobs += pendingClaim.limit;
+    this.#pendingClaims.push(pendingClaim);
+    this.#count(pendingClaim.quotas, 1);
     this.#waitingSince ??= sentAt;
     claim().then(
       (claimed) => {
@@ -304,7 +295,7 @@ export class Claimer implements JobSource {
         this.#backoff.reset();
         this.#finish(pendingClaim);
         onAnswer(claimed);
-        if (claimed !== undefined) onClaimed(claimed, sentAt, pendingClaim.suspect);
+        if (claimed !== undefined) onClaimed(claimed, sentAt, pendingClaim.suspectOf !== undefined);
         this.claimIfUseful();
       },
       (error: unknown) => {
@@ -317,11 +308,23 @@ export class Claimer implements JobSource {
 
   /** Once per claim: one given up as stalled may still come in, and its jobs are as good as any others. */
   #finish(pendingClaim: PendingClaim): void {
-    if (!this.#pendingClaims.delete(pendingClaim)) return;
-    this.#requestedJobs -= pendingClaim.limit;
-    this.planner.release(pendingClaim.quotas);
-    if (pendingClaim.tasks !== undefined) this.planner.limits.takeAny(pendingClaim.tasks, -1);
-    if (this.#pendingClaims.size === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+    const index = this.#pendingClaims.indexOf(pendingClaim);
+    if (index < 0) return;
+    this.#pendingClaims.splice(index, 1);
+    const { quotas, suspectOf } = pendingClaim;
+    for (const { lane, quota } of quotas) this.limits.unreserve(lane, quota);
+    this.#count(quotas, -1);
+    if (suspectOf !== undefined) this.limits.takeAny(suspectOf, -1);
+    if (this.#pendingClaims.length === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+
+  /** Counts jobs as requested, or (-1) no more. The jobs that came are counted one by one. */
+  #count(quotas: readonly PlannedQuota[], sign: 1 | -1): void {
+    for (const { entry, lane, quota } of quotas) {
+      entry.tenant.share.request(sign * quota);
+      const taskPlan = this.deps.plans.of(lane);
+      if (taskPlan !== undefined) taskPlan.estimate.outstandingJobs += sign * quota;
+    }
   }
 
   /** A look at thousands of lanes takes its time: while wakeups ask for one after the other, claims have as much. */
@@ -329,9 +332,10 @@ export class Claimer implements JobSource {
     const { store, settings, clock } = this.deps;
     const began = clock.monotonic();
     if (began < this.#nextPollAt) return this.#nextPollAt - began;
-    const since = this.#sequence++;
+    const since = this.#lanes.nextSequence();
     const live = await store.lanes.live(settings.queues, settings.tasks);
-    await this.planner.refresh(live, store.policies, since);
+    await this.#readPolicies(live.version);
+    this.#replaceLanes(live, since);
     this.#suspects = live.suspects;
     this.#hasPolled = true;
     this.claimIfUseful();
@@ -339,6 +343,23 @@ export class Claimer implements JobSource {
     this.#nextPollAt = now + (now - began);
     // Spread, so that many workers do not look all at once; never sooner than the poll, so that rest stays cheap.
     return settings.pollInterval * (store.receivesWakeups() ? 2 : 1) * (1 + 0.2 * clock.random());
+  }
+
+  /** Policies are read again when the poll sees that one has changed. */
+  async #readPolicies(seen: string): Promise<void> {
+    if (seen === this.#policyVersion) return;
+    const { store, clock } = this.deps;
+    const { policies, version } = await store.policies.list();
+    this.#policyVersion = version;
+    this.#policies = new PolicySet(policies);
+    this.#lanes.applyPolicies(this.#policies, clock.monotonic(), clock.random());
+  }
+
+  #replaceLanes(live: LiveLanes, since: number): void {
+    const { clock } = this.deps;
+    const lanes = live.lanes.filter(this.#serves);
+    this.limits.refreshed(lanes);
+    this.#lanes.replace(lanes, since, this.#policies, clock.monotonic(), clock.random());
   }
 
   #backOff(): void {
@@ -373,12 +394,8 @@ export class Claimer implements JobSource {
   }
 }
 
-function isFull(claimed: Claimed | undefined, limit: number): boolean {
-  return claimed !== undefined && claimed.jobs.length >= limit;
-}
-
-function sum(quotas: readonly PlannedQuota[]): number {
-  let total = 0;
-  for (const { quota } of quotas) total += quota;
-  return total;
+function servedBy({ queues, tasks, priorities, tenants }: WorkerSettings): (lane: Lane) => boolean {
+  const [ofQueues, ofTasks, ofPriorities, ofTenants] = [queues, tasks, priorities, tenants].map((names) => names && new Set<unknown>(names));
+  return ({ queue, task, priority, tenant }) =>
+    ofTasks?.has(task) !== false && ofQueues?.has(queue) !== false && ofPriorities?.has(priority) !== false && ofTenants?.has(tenant) !== false;
 }

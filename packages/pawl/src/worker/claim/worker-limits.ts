@@ -1,5 +1,4 @@
 import type { Lane } from "../../core/jobs/lane.js";
-import type { Quota } from "../../core/sharing/claim-plan.js";
 
 /**
  * Something that bounds how many jobs of a lane this worker may have. Room is taken when jobs are asked for and given
@@ -51,23 +50,16 @@ export class WorkerLimits {
     return true;
   }
 
-  /** Cuts the quotas to what is left, lane after lane, and takes it: lanes share what bounds them. */
-  reserve<Q extends Quota>(quotas: readonly Q[]): readonly Q[] {
-    if (this.limits.length === 0) return quotas;
-    const granted: Q[] = [];
-    for (const original of quotas) {
-      const { lane, quota } = original;
-      const quotaLeft = Math.min(quota, this.room(lane));
-      if (quotaLeft <= 0) continue;
-      this.#take(this.limits, lane, quotaLeft);
-      granted.push(quotaLeft === quota ? original : { ...original, quota: quotaLeft });
-    }
-    return granted;
+  /** Takes room for so many jobs of a lane. Answers how many there was room for: lanes share what bounds them. */
+  reserve(lane: Lane, jobs: number): number {
+    const reserved = Math.max(0, Math.min(jobs, this.room(lane)));
+    if (reserved > 0) this.#take(this.limits, lane, reserved);
+    return reserved;
   }
 
   /** Gives back what `reserve` took; the jobs that came are counted one by one. */
-  unreserve(quotas: readonly Quota[]): void {
-    for (const { lane, quota } of quotas) this.#take(this.limits, lane, -quota);
+  unreserve(lane: Lane, jobs: number): void {
+    this.#take(this.limits, lane, -jobs);
   }
 
   /** A job was claimed, or so many. */

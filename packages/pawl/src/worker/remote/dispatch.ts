@@ -1,6 +1,8 @@
+import type { Lane } from "../../core/jobs/lane.js";
 import type { WorkerRef } from "../../core/jobs/lease.js";
 import type { AnyTask } from "../../core/jobs/task.js";
 import type { SlotUse } from "../../core/limits/slot-use.js";
+import type { Share } from "../../core/sharing/fair-share.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import type { Store, Wakeup } from "../../store/port/index.js";
 import type { Claimed } from "../../store/port/settle/leases.js";
@@ -101,13 +103,13 @@ export class Dispatch {
       onStalled: (idleFor) => events.stalled(idleFor),
       onError,
     });
-    this.heldJobCounts = new HeldJobCounts(this.#claimer.planner.limits);
+    this.heldJobCounts = new HeldJobCounts(this.#claimer.limits);
     this.#announcer = new Announcer({
       workers: store.workers,
       worker,
       clock,
       serves: servesOf(settings),
-      tenantDurations: () => this.#claimer.planner.tenantDurations(),
+      tenantDurations: () => this.#claimer.tenantDurations(),
       slots: () => this.#slots(),
       onError: (error) => onError("say what is served", error),
     });
@@ -171,7 +173,7 @@ export class Dispatch {
     this.#claimer.jobSettled(attempt.job.lane);
   }
 
-  shareOf: Claimer["planner"]["shareOf"] = (lane) => this.#claimer.planner.shareOf(lane);
+  shareOf = (lane: Lane): Share => this.#claimer.shareOf(lane);
 
   /** Takes no more, and gives back what came for nobody. */
   async stop(): Promise<void> {
@@ -213,7 +215,7 @@ export class Dispatch {
     const attempts = [...running()].filter(({ phase }) => phase === "running");
     const total = settings.concurrency;
     return slotUseOf(
-      { total, free: Math.max(0, total - attempts.length), draining: false, running: attempts, plans, shut: this.#claimer.planner.shut() },
+      { total, free: Math.max(0, total - attempts.length), draining: false, running: attempts, plans, shut: this.#claimer.fullLanes() },
       clock.monotonic(),
     );
   }

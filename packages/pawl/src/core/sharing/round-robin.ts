@@ -1,4 +1,4 @@
-/** Things that come in turn. Each knows its place, so that taking one out is cheap; the last one takes that place. */
+/** Items that come in turn. Each knows its place, so that removing one is cheap: the last one takes that place. */
 export class RoundRobin<T extends { index: number }> {
   readonly #items: T[] = [];
   #start = 0;
@@ -20,7 +20,7 @@ export class RoundRobin<T extends { index: number }> {
     if (last !== item) this.#put(last, item.index);
   }
 
-  /** Whose turn it is after so many others. */
+  /** The item that comes after so many others. */
   at(offset: number): T {
     return this.#items[(this.#start + offset) % this.#items.length] as T;
   }
