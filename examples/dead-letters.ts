@@ -26,7 +26,7 @@ for (const { input, attempts, failure } of [...jobs].reverse()) {
 // All that died of bad amounts, mended, as a trickle: one every 20 ms.
 const report = await pawl.dead.redrive(
   { task: pay.name, failure: "NonRetryable" },
-  { every: "20ms", edit: (input) => ({ amount: (input as { amount: string }).amount.replace(",", "") }) },
+  { pace: "20ms", edit: (input) => ({ amount: (input as { amount: string }).amount.replace(",", "") }) },
 );
 console.log(`redriven: ${report.changed}`);
 console.log(`paid: ${await batch[0]?.result()} and ${await batch[1]?.result()}`);

@@ -191,7 +191,7 @@ for (const server of onceOrAgain(["embedded18", "debian15"] as const)) {
       const pawl: Pawl = await open(url, { postgres: { schema: fixture.schema }, migrate: false, maintenance: false, apiKeys: KEYS, tasks: [done] });
       try {
         await pawl.work({ concurrency: 2 });
-        expect(await (await pawl.enqueue(done, 1, { tenant: "acme" })).result({ timeout: "60s" })).toBe(2);
+        expect(await (await pawl.enqueue(done, 1, { tenant: "acme" })).result("60s")).toBe(2);
         const later = await pawl.enqueue(done, 1, { delay: "1h", unique: "k" });
         await later.cancel();
         const { key, secret } = await serviceOf(pawl).apiKeys.create({ name: "new", grants: [{ role: "viewer" }] });

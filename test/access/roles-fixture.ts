@@ -70,7 +70,7 @@ export class RolesFixture implements AsyncDisposable {
       await serviceOf(pawl).apiKeys.create({ name: "whole", grants: [{ role: "viewer" }] });
       const made = await Promise.all(TENANTS.map((tenant) => this.#fillFor(pawl, tenant)));
       await pawl.work({ concurrency: 2 });
-      for (const { jobs } of made) for (const job of [jobs.succeeded, jobs.dead]) await pawl.jobs.wait(job, { timeout: "60s" });
+      for (const { jobs } of made) for (const job of [jobs.succeeded, jobs.dead]) await pawl.jobs.wait(job, "60s");
       return { acme: made[0] as TenantData, umbrella: made[1] as TenantData };
     } finally {
       await pawl.close();

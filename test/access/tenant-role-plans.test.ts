@@ -135,8 +135,8 @@ describeOn("embedded18", () => {
       done,
       Array.from({ length: 300 }, (_, n) => n),
     );
-    for (const job of [await pawl.enqueue(done, 1), await pawl.enqueue(done, 1, { unique: "k" })]) await job.result({ timeout: "60s" });
-    await many.at(-1)?.result({ timeout: "60s" });
+    for (const job of [await pawl.enqueue(done, 1), await pawl.enqueue(done, 1, { unique: "k" })]) await job.result("60s");
+    await many.at(-1)?.result("60s");
     await pawl.close();
     expect(new Set([...hot.values()].map((one) => one.hot))).toEqual(new Set(["enqueue", "claim", "settle"]));
     const plansAs = async (role: string | undefined) => {

@@ -125,7 +125,7 @@ describeOn("embedded18", () => {
     try {
       await pawl.work({ concurrency: TRANSACTIONS });
       for (const job of await Promise.all(Array.from({ length: TRANSACTIONS }, (_, n) => pawl.enqueue(looks, n))))
-        expect(await job.result({ timeout: "60s" })).toBe(own.acme.jobs.ready);
+        expect(await job.result("60s")).toBe(own.acme.jobs.ready);
     } finally {
       await pawl.close();
     }

@@ -67,13 +67,13 @@ export function adapterSuite({ name, connect }: DatabaseLibrary): void {
         return enqueued;
       });
       // Nobody is told of it: this is the worker's own look, once a second.
-      expect(await job.result({ timeout: "10s" })).toBe("committed");
+      expect(await job.result("10s")).toBe("committed");
     });
 
     test("starts at once where the worker is told to look", async () => {
       const job = await application.transaction(({ tx }) => pawl.enqueue(remind, { cart: "woken" }, { tx }));
       pawl.wake();
-      expect(await job.result({ timeout: "10s" })).toBe("woken");
+      expect(await job.result("10s")).toBe("woken");
     });
 
     test("is gone with a rollback, as is the application's own write", async () => {
@@ -124,7 +124,7 @@ export function adapterSuite({ name, connect }: DatabaseLibrary): void {
         return pawl.enqueue(remind, { cart: "child" }, { dependsOn: [before, beside], tx });
       });
       pawl.wake();
-      await child.result({ timeout: "10s" });
+      await child.result("10s");
       const order = ["parent before", "parent beside", "child"].map((cart) => ran.indexOf(cart));
       expect(order.every((at) => at >= 0)).toBe(true);
       expect(Math.max(...order)).toBe(order[2]);
@@ -138,7 +138,7 @@ export function adapterSuite({ name, connect }: DatabaseLibrary): void {
       const cart = `"quoted" \\ ? ?? $1 :name \n {a,b} NULL ü 🙂`;
       const job = await application.transaction(({ tx }) => pawl.enqueue(remind, { cart }, { tags: ["a?", "$2"], tenant: 'o"brien, ?', tx }));
       pawl.wake();
-      expect(await job.result({ timeout: "10s" })).toBe(cart);
+      expect(await job.result("10s")).toBe(cart);
       expect(await job.get()).toMatchObject({ tags: ["a?", "$2"], tenant: 'o"brien, ?' });
     });
 
@@ -158,7 +158,7 @@ export function adapterSuite({ name, connect }: DatabaseLibrary): void {
         ),
       );
       pawl.wake();
-      for (const job of jobs) if (job.status === "fulfilled") await job.value.result({ timeout: "10s" });
+      for (const job of jobs) if (job.status === "fulfilled") await job.value.result("10s");
       expect(jobs.filter(({ status }) => status === "fulfilled")).toHaveLength(committed.length);
       await expect.poll(() => pawl.counts()).toMatchObject({ ready: 0, running: 0, blocked: 0 });
       const expected = committed.flatMap((cart) => [cart, `${cart}-keyed`]).sort();

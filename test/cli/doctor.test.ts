@@ -137,7 +137,7 @@ describeOn("embedded18", () => {
     await using at = await doctorFixture();
     await at.pawl.work({ name: "new" });
     await at.pawl.work({ name: "old" });
-    await eventually("both said so", async () => (await at.pawl.workers.list()).length === 2);
+    await eventually("both said so", async () => (await at.pawl.workers.list()).items.length === 2);
     await at.sql(
       `update pawl.live_worker s set serves = (s.serves::jsonb || '{"version":"0.0.1"}')::json from pawl.worker w where w.id = s.worker and w.name = 'old'`,
     );

@@ -90,6 +90,11 @@ function commands({ done, dead, late }: Ids): readonly (readonly [argv: readonly
     [["dead", "groups"], ["items"]],
     [["dead", "list"], ["items"]],
     [["jobs", "redrive", dead], ["results"]],
+    [["jobs", "count", "--state", "dead"], ["count"]],
+    [
+      ["jobs", "bulk", "promote", "--task", "nothing", "--yes"],
+      ["changed", "failed", "skipped"],
+    ],
     [
       ["dead", "redrive", "--yes"],
       ["redriven", "skipped"],

@@ -35,7 +35,7 @@ describe("a key for some tasks or queues", () => {
     own.waits = (await pawl.enqueue("mail.send", 1, { ...TENANT, dependsOn: [secret] })).id;
     own.doomed = (await pawl.enqueue("mail.send", 1, { ...TENANT, dependsOn: [cancelled.id] })).id;
     await cancelled.cancel();
-    await pawl.jobs.wait(own.doomed, { timeout: "30s" });
+    await pawl.jobs.wait(own.doomed, "30s");
     // The parent that it died of is still there.
     expect((await pawl.jobs.get(own.doomed)).failure?.message).toContain(cancelled.id);
     // It has the place at a key that is the tenant's, whatever the task.

@@ -189,6 +189,41 @@ describe("jobs over HTTP", () => {
     expect((await api.request("GET", `/v1/jobs/${id}`)).statusCode).toBe(404);
   });
 
+  test("jobs are counted by filter, and a reason goes to the history and to the audit", async () => {
+    const { id } = await enqueue({ task: "counted", delay: "1h", tags: ["few"] });
+    await enqueue({ task: "counted", delay: "1h" });
+    expect((await api.request("GET", "/v1/jobs/count?task=counted&state=scheduled")).json()).toEqual({ count: 2 });
+    expect((await api.request("GET", "/v1/jobs/count?task=counted&tag=few")).json()).toEqual({ count: 1 });
+    const before = api.audit.length;
+    await api.request("POST", `/v1/jobs/${id}/pause`, { body: { reason: "maintenance" } });
+    await api.request("POST", "/v1/queues/slow/pause", { body: { reason: "the printer is broken" } });
+    await api.request("POST", `/v1/jobs/${id}/cancel`, { body: { reason: "not needed" } });
+    await api.request("DELETE", `/v1/jobs/${id}?reason=clean%20up`);
+    expect(api.audit.slice(before).map(({ action, details }) => [action, details?.reason])).toEqual([
+      ["jobs.pause", "maintenance"],
+      ["queues.pause", "the printer is broken"],
+      ["jobs.cancel", "not needed"],
+      ["jobs.delete", "clean up"],
+    ]);
+    await api.request("POST", "/v1/queues/slow/resume");
+  });
+
+  test("an instant without an offset is refused with an example", async () => {
+    const refused = await api.request("POST", "/v1/jobs", { body: { task: "later", runAt: "2026-01-01T00:00" } });
+    expect([refused.statusCode, refused.json()]).toMatchObject([422, { code: "option_invalid", pointer: "/runAt" }]);
+    expect(refused.json().detail).toContain('write "2026-11-15T12:00:00Z"');
+  });
+
+  test("dead jobs are redriven at a rate", async () => {
+    for (let n = 0; n < 2; n++) await api.request("POST", "/v1/jobs?wait=60s", { body: { task: "broken" } });
+    const body = { filter: { task: "broken" }, pace: "1/h", reason: "mended" };
+    expect((await api.request("POST", "/v1/dead/redrive", { body })).json()).toMatchObject({ changed: 2 });
+    expect((await api.request("GET", "/v1/jobs/count?task=broken&state=scheduled")).json()).toEqual({ count: 1 });
+    await eventually("the other one is dead", async () => (await pawl.jobs.count({ task: "broken", state: "dead" })) > 0);
+    await pawl.jobs.bulk("cancel", { task: "broken", state: "scheduled" });
+    await pawl.jobs.bulk("delete", { task: "broken", state: "dead" });
+  });
+
   test("dead jobs are listed, counted, grouped, redriven and deleted", async () => {
     const { id } = await enqueue({ task: "broken" });
     expect((await api.request("GET", `/v1/jobs/${id}?wait=30s`)).json()).toMatchObject({ state: "dead", failure: { name: "RangeError" } });

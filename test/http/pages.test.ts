@@ -36,7 +36,7 @@ describe("answers over HTTP", () => {
   test("of log lines and histories come in parts", async () => {
     const worker = await pawl.work({ tasks: ["talk"] });
     const { id } = await pawl.enqueue("talk", 7);
-    await pawl.jobs.wait(id, { timeout: "30s" });
+    await pawl.jobs.wait(id, "30s");
     await worker.stop();
     const get = async (query: string) => (await api.request("GET", `/v1/jobs/${id}/${query}`)).json();
     const first = await get("logs?limit=5");

@@ -69,13 +69,18 @@ describe("a problem over HTTP", () => {
     ["a duration in a URL", () => api.request("GET", `/v1/jobs/${NOBODY}?wait=soon`), "duration_invalid", "query/wait"],
     ["what the library knows by a longer name", () => api.request("GET", "/v1/series?step=90s"), "option_invalid", "query/step"],
     ["a filter in a URL", () => api.request("GET", "/v1/jobs?since=soon"), "option_invalid", "query/since"],
-    ["a filter that ends before it begins", () => api.request("GET", "/v1/jobs?since=2026-02-01&until=2026-01-01"), "option_invalid", "query/since"],
+    [
+      "a filter that ends before it begins",
+      () => api.request("GET", "/v1/jobs?since=2026-02-01T00:00Z&until=2026-01-01T00:00Z"),
+      "option_invalid",
+      "query/since",
+    ],
     ["a name in a filter in a URL", () => api.request("GET", "/v1/jobs?tag=%20"), "name_invalid", "query/tag"],
     ["a time in the filter of a bulk operation", () => bulk({ filter: { since: "nonsense" } }), "option_invalid", "/filter/since"],
     ["the other", () => bulk({ filter: { until: "nonsense" } }), "option_invalid", "/filter/until"],
     [
       "a bulk operation's filter that ends before it begins",
-      () => bulk({ filter: { since: "2026-02-01", until: "2026-01-01" } }),
+      () => bulk({ filter: { since: "2026-02-01T00:00Z", until: "2026-01-01T00:00Z" } }),
       "option_invalid",
       "/filter/since",
     ],
@@ -83,8 +88,8 @@ describe("a problem over HTTP", () => {
     ["a unique key of its filter", () => bulk({ filter: { uniqueKey: "a\u0001" } }), "name_invalid", "/filter/uniqueKey"],
     ["a fingerprint of its filter", () => bulk({ filter: { fingerprint: "4f1c" } }), "option_invalid", "/filter/fingerprint"],
     ["a state that its verb is not for", () => bulk({ verb: "redrive", filter: { state: "ready" } }), "option_invalid", "/filter/state"],
-    ["its pace", () => bulk({ verb: "redrive", every: "soon" }), "duration_invalid", "/every"],
-    ["a pace that its verb has not", () => bulk({ every: "1s" }), "option_invalid", "/every"],
+    ["its pace", () => bulk({ verb: "redrive", pace: "soon" }), "duration_invalid", "/pace"],
+    ["a pace that its verb has not", () => bulk({ pace: "1s" }), "option_invalid", "/pace"],
   ])("points to %s", async (_, send, code, pointer) => {
     expect((await send()).json()).toMatchObject({ status: 422, code, pointer });
   });

@@ -224,8 +224,8 @@ describe("bulk operations", () => {
     expect((await api.request("GET", `/v1/jobs/${id}?wait=60000`, { key: "acme-viewer" })).json()).toMatchObject({
       state: "succeeded",
       tenant: "acme",
-      progress: { done: 450 },
-      output: { done: 450, skipped: 0, failed: 0 },
+      progress: { changed: 450 },
+      output: { changed: 450, skipped: 0, failed: 0 },
     });
     expect(await pawl.counts({ task: "many" })).toMatchObject({ cancelled: 450, scheduled: 450 });
     expect((await api.request("GET", `/v1/jobs/${id}`, { key: "other-admin" })).statusCode).toBe(404);

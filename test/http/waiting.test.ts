@@ -53,7 +53,7 @@ describe("who waited for more than two seconds is asked again who they are", () 
     const claim = api.request("POST", "/v1/leases/claim", { key: "acme-worker", body: { worker, tasks: [{ name: "a" }], limit: 1, wait: "30s" } });
     await eventually(
       () => "the worker that waits",
-      async () => (await api.pawl.workers.list()).length === 1,
+      async () => (await api.pawl.workers.list()).items.length === 1,
     );
     ahead = 3_000;
     revoke("acme-worker");
@@ -104,7 +104,7 @@ describe("a key has so many requests that wait at a time", () => {
     const first = api.request("POST", "/v1/leases/claim", { key: "acme-worker", body });
     await eventually(
       () => "the worker that waits",
-      async () => (await api.pawl.workers.list()).length === 1,
+      async () => (await api.pawl.workers.list()).items.length === 1,
     );
     const second = await api.request("POST", "/v1/leases/claim", { key: "acme-worker", body: { ...body, worker: { ...worker, name: "v" } } });
     expect([second.statusCode, second.headers["retry-after"]]).toEqual([429, "5"]);

@@ -54,10 +54,10 @@ describeOn("embedded18", () => {
       await using fixture = await freshFixture();
       await fixture.enqueue("needs gpu");
       await fixture.enqueue("takes 3", { ms: 1 });
-      const whys = async () => (await fixture.pawl.lanes.list({ unserved: true })).map(({ lane, why }) => `${lane.task}: ${why}`);
+      const whys = async () => (await fixture.pawl.lanes.list({ unserved: true })).items.map(({ lane, why }) => `${lane.task}: ${why}`);
       expect(await whys()).toEqual(["needs gpu: no worker is live", "takes 3: no worker is live"]);
       const plain = await fixture.worker({ ...STEADY_LEASES.work, name: "plain", provides: { resources: { memory: 1 } } }, STEADY_LEASES.open);
-      await eventually("it is known", async () => (await fixture.pawl.workers.list()).length === 1);
+      await eventually("it is known", async () => (await fixture.pawl.workers.list()).items.length === 1);
       expect(await whys()).toEqual([
         "needs gpu: no live worker that has its task has the capability gpu",
         "takes 3: it needs 3 of memory, and the live workers that have its task have 1 at most",
@@ -68,10 +68,10 @@ describeOn("embedded18", () => {
       );
       await fixture.drained();
       expect(await whys()).toEqual([]);
-      expect((await fixture.pawl.workers.list()).map(({ name }) => name)).toEqual(["fast", "plain"]);
+      expect((await fixture.pawl.workers.list()).items.map(({ name }) => name)).toEqual(["fast", "plain"]);
       await plain.stop();
       expect(
-        (await fixture.pawl.workers.list()).map(({ name }) => name),
+        (await fixture.pawl.workers.list()).items.map(({ name }) => name),
         "it has said goodbye",
       ).toEqual(["fast"]);
     }, 240_000);

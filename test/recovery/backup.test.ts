@@ -10,7 +10,7 @@ import { debianMissing } from "../support/servers/debian-postgres.js";
 const missing = debianMissing();
 const PACE = { pollInterval: "50ms", reapInterval: "100ms", leaseDuration: "1s" } as const;
 const WORK = { leaseDuration: "1s", renewInterval: "300ms", concurrency: 4 } as const;
-const WAIT = { timeout: "30s" } as const;
+const WAIT = "30s";
 
 const quick = task("quick", () => "done");
 const slow = task("slow", async () => {

@@ -36,7 +36,7 @@ const idle = task("idle", () => "never served here");
 const PACE = { pollInterval: "50ms", reapInterval: "50ms", leaseDuration: "200ms", pruneInterval: "100ms" } as const;
 /** What becomes of a statement that the server itself refuses; not that of a store that is away. */
 const refused = (operation: string) => pawlError("store_failed", { operation, reason: "made to fail" });
-const WAIT = { timeout: "20s" } as const;
+const WAIT = "20s";
 
 describeOn("embedded18", () => {
   describe("a duty that fails for ever does not stop the rest", () => {

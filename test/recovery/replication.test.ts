@@ -8,7 +8,7 @@ import { type PrivateServer, startPrivateServer } from "../support/servers/priva
 
 const native = nativePostgres();
 const quick = task("quick", () => "done");
-const WAIT = { timeout: "30s" } as const;
+const WAIT = "30s";
 const IN_WAIT = "select pid from pg_stat_activity where datname = current_database() and wait_event = 'SyncRep'";
 
 describe.skipIf(!native.ok)(`a synchronous standby that is gone${native.ok ? "" : ` (${native.reason})`}`, () => {

@@ -26,12 +26,12 @@ describeOn("embedded18", () => {
 
     const round = async () => {
       const jobs = await pawl.enqueueMany(quick, Array.from({ length: ROUND }));
-      for (const job of jobs.slice(0, 50)) await job.result({ timeout: "60s" });
+      for (const job of jobs.slice(0, 50)) await job.result("60s");
       const retried = await pawl.enqueueMany(
         fails,
         Array.from({ length: 50 }, () => ({})),
       );
-      for (const job of retried) await job.result({ timeout: "60s" });
+      for (const job of retried) await job.result("60s");
       const unwanted = await pawl.enqueueMany(never, Array.from({ length: 50 }));
       for (const job of unwanted) await pawl.jobs.cancel(job.id);
       await eventually("all of it is done", async () => {

@@ -62,9 +62,9 @@ describeOn("embedded18", () => {
       {
         await using pawl = await open(database.url, tasks);
         await pawl.work();
-        for (const job of await pawl.enqueueMany(quick, Array.from({ length: 30 }))) await job.result({ timeout: "20s" });
+        for (const job of await pawl.enqueueMany(quick, Array.from({ length: 30 }))) await job.result("20s");
         const dead = await pawl.enqueue(doomed, undefined);
-        await pawl.jobs.wait(dead, { timeout: "20s" });
+        await pawl.jobs.wait(dead, "20s");
         await pawl.enqueueMany(quick, Array.from({ length: 7 }), { delay: "1d" });
         await (await pawl.enqueue(quick, undefined, { delay: "1d" })).pause();
       }

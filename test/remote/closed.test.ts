@@ -31,6 +31,8 @@ interface CallBefore {
 const OF_A_JOB: Calls<Job, CallBefore> = {
   get: ({ job }) => job.get(),
   result: ({ job }) => job.result(),
+  wait: ({ job }) => job.wait(),
+  rerun: ({ job }) => job.rerun(),
   history: ({ job }) => job.history(),
   logs: ({ job }) => job.logs(),
   explain: ({ job }) => job.explain(),
@@ -59,6 +61,9 @@ const CALLS: Calls<Pawl, CallBefore> = {
   jobs: {
     get: ({ pawl, job }) => pawl.jobs.get(job),
     list: ({ pawl }) => pawl.jobs.list(),
+    count: ({ pawl }) => pawl.jobs.count(),
+    bulk: ({ pawl }) => pawl.jobs.bulk("cancel", { task: "greet" }),
+    restore: ({ pawl }) => pawl.jobs.restore([]),
     history: ({ pawl, job }) => pawl.jobs.history(job),
     logs: ({ pawl, job }) => pawl.jobs.logs(job),
     explain: ({ pawl, job }) => pawl.jobs.explain(job),
@@ -117,13 +122,12 @@ const CALLS: Calls<Pawl, CallBefore> = {
     close: ({ pawl }) => pawl.breakers.close(BREAKER),
     reset: ({ pawl }) => pawl.breakers.reset(BREAKER),
   },
-  limits: { list: ({ pawl }) => pawl.limits.list() },
+  limits: { list: ({ pawl }) => pawl.limits.list(), get: ({ pawl }) => pawl.limits.get({ tenant: "acme", name: "l", key: "k" }) },
   lanes: { list: ({ pawl }) => pawl.lanes.list() },
   doctor: ({ pawl }) => pawl.doctor(),
   workers: { list: ({ pawl }) => pawl.workers.list(), get: ({ pawl }) => pawl.workers.get("ana"), local: ({ pawl }) => pawl.workers.local() },
   series: ({ pawl }) => pawl.series(),
   info: ({ pawl }) => pawl.info(),
-  restore: ({ pawl }) => pawl.restore([]),
   wake: ({ pawl }) => pawl.wake(),
   on: ({ pawl }) => pawl.on("worker.started", () => {}),
   work: ({ pawl }) => pawl.work(),
@@ -288,7 +292,7 @@ describe.each([
   test("ends with `closed` what waits when it is closed, and what begins to wait while it closes", async () => {
     const pawl = await opening();
     const job = await pawl.enqueue(greet);
-    const waits = [endOf(() => job.result()), endOf(() => pawl.jobs.wait(job)), endOf(() => job.result({ timeout: "1h" }))];
+    const waits = [endOf(() => job.result()), endOf(() => pawl.jobs.wait(job)), endOf(() => job.result("1h"))];
     const closed = pawl.close();
     waits.push(endOf(() => job.result()));
     await closed;

@@ -83,7 +83,7 @@ describe("a remote worker whose answers are lost", () => {
     const jobs = await store.enqueueMany("count", [1, 2, 3, 4, 5]);
     const worker = await pawl.work();
     for (const job of jobs) {
-      expect(await job.result({ timeout: "60s" })).toBeUndefined();
+      expect(await job.result("60s")).toBeUndefined();
       expect((await job.history()).items).toHaveLength(1);
     }
     // It stops when it has heard the answers itself.
@@ -123,10 +123,10 @@ describe("a remote worker whose answers are lost", () => {
     await second.listen({ host: "127.0.0.1", port: Number(new URL(url).port) });
     closing.splice(1, 0, () => second.close());
     go();
-    expect(await job.result({ timeout: "60s" })).toBe("done");
+    expect(await job.result("60s")).toBe("done");
     expect(await job.get()).toMatchObject({ attempts: 1, crashes: 0 });
     const next = await store.enqueue("long");
-    expect(await next.result({ timeout: "60s" })).toBe("done");
+    expect(await next.result("60s")).toBe("done");
   });
 });
 
@@ -194,7 +194,7 @@ describe("a service that is not there", () => {
     const { url } = await service();
     const pawl = await open(url);
     closing.push(() => pawl.close());
-    await expect(pawl.restore([])).rejects.toMatchObject({ code: "remote_unsupported" });
+    await expect(pawl.jobs.restore([])).rejects.toMatchObject({ code: "remote_unsupported" });
     await expect(pawl.enqueue("t", 1, { tx: { query: async () => ({ rows: [] }) } })).rejects.toMatchObject({ code: "remote_unsupported" });
     await expect(open(url, { maintenance: false })).rejects.toMatchObject({ code: "option_invalid" });
     await expect(open("memory:", { apiKey: "k" })).rejects.toMatchObject({ code: "option_invalid" });

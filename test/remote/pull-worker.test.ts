@@ -65,7 +65,7 @@ describe("a remote worker", () => {
     closing.push(() => pawl.close());
     const job = await store.enqueue("flaky");
     await pawl.work();
-    expect(await store.jobs.wait(job, { timeout: "60s" })).toMatchObject({ state: "dead", attempts: 41 });
+    expect(await store.jobs.wait(job, "60s")).toMatchObject({ state: "dead", attempts: 41 });
   });
 
   test("settles the others when the service refuses one of its outcomes, and that one dies of it", async () => {
@@ -77,7 +77,7 @@ describe("a remote worker", () => {
     closing.push(() => pawl.close());
     const jobs = await store.enqueueMany("answer", [1, 2, 3, 4, 5]);
     await pawl.work();
-    const ended = await Promise.all(jobs.map((job) => store.jobs.wait(job, { timeout: "60s" })));
+    const ended = await Promise.all(jobs.map((job) => store.jobs.wait(job, "60s")));
     expect(ended.map(({ state }) => state)).toEqual(["succeeded", "succeeded", "dead", "succeeded", "succeeded"]);
     expect(ended[2]?.failure).toMatchObject({ kind: "output_unencodable", message: expect.stringContaining("deeper than 64") });
   });

@@ -18,22 +18,22 @@ describe.skipIf(missing)(`the worker in Python${missing ? " (skipped: there is n
       const good = await store.enqueue("resize", { width: 800, failures: 1 });
       const broken = await store.enqueue("resize", { width: 1, broken: true });
       const stuck = await store.enqueue("resize", { width: 1, wait: true });
-      expect(await good.result({ timeout: "60s" }), said).toEqual({ width: 400, attempt: 2 });
+      expect(await good.result("60s"), said).toEqual({ width: 400, attempt: 2 });
       expect((await good.history()).items.map(({ outcome }) => outcome)).toEqual(["failed", "succeeded"]);
       expect((await good.logs()).items).toMatchObject([{ message: "resizing" }, { message: "resizing" }]);
-      expect(await store.jobs.wait(broken, { timeout: "60s" })).toMatchObject({
+      expect(await store.jobs.wait(broken, "60s")).toMatchObject({
         state: "dead",
         attempts: 1,
         failure: { name: "NonRetryable", message: "this is no photo", stack: expect.stringContaining("Traceback") },
       });
       await stuck.cancel("not needed");
-      expect(await store.jobs.wait(stuck, { timeout: "60s" })).toMatchObject({ state: "cancelled", failure: { message: "not needed" } });
+      expect(await store.jobs.wait(stuck, "60s")).toMatchObject({ state: "cancelled", failure: { message: "not needed" } });
       worker.kill("SIGTERM");
       // Its long poll ends with the next job, or when its wait is over.
       await store.enqueue("resize", { width: 2 });
       const [code] = await new Promise<readonly [number | null]>((resolve) => worker.once("exit", (status) => resolve([status])));
       expect(code, said).toBe(0);
-      expect(await store.workers.list()).toEqual([]);
+      expect((await store.workers.list()).items).toEqual([]);
     } finally {
       worker.kill("SIGKILL");
     }

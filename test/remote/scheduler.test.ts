@@ -187,7 +187,7 @@ describeBoth("a scheduler", (opening) => {
     for (const id of [UNKNOWN, "what", "../jobs"]) {
       await expect(pawl.jobs.get(id)).rejects.toMatchObject({ code: "job_unknown" });
       await expect(pawl.jobs.cancel(id)).rejects.toMatchObject({ code: "job_unknown" });
-      await expect(pawl.jobs.wait(id, { timeout: 100 })).rejects.toMatchObject({ code: "job_unknown" });
+      await expect(pawl.jobs.wait(id, 100)).rejects.toMatchObject({ code: "job_unknown" });
     }
   });
 
@@ -282,7 +282,7 @@ describeBoth("a scheduler", (opening) => {
   test("gives up waiting after its timeout, or when it is told to", async () => {
     const { pawl } = await opening();
     const job = await pawl.enqueue("mail");
-    await expect(job.result({ timeout: 50 })).rejects.toMatchObject({ code: "wait_timeout" });
+    await expect(job.result(50)).rejects.toMatchObject({ code: "wait_timeout" });
     const gone = new AbortController();
     const waiting = job.result({ signal: gone.signal });
     gone.abort(new Error("enough"));
@@ -330,8 +330,8 @@ describeBoth("a scheduler", (opening) => {
     });
     expect(await pawl.info()).toMatchObject({ engine: "memory", durability: "none" });
     const lonely = { lane: { task: "mail" }, workers: 0, lacks: expect.any(Array), why: expect.any(String) };
-    expect(await pawl.lanes.list({ unserved: true })).toMatchObject([lonely]);
-    expect(await pawl.lanes.list()).toMatchObject([lonely]);
+    expect((await pawl.lanes.list({ unserved: true })).items).toMatchObject([lonely]);
+    expect((await pawl.lanes.list()).items).toMatchObject([lonely]);
     expect(await pawl.workers.get("nobody")).toBeUndefined();
   });
 

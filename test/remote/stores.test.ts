@@ -52,7 +52,7 @@ function suite(where: Where): void {
         ...(await pawl.enqueueMany(limited, [1, 2, 3, 4])),
       ];
       await pawl.work({ concurrency: 10 });
-      for (const view of await Promise.all(jobs.map((job) => store.jobs.wait(job, { timeout: "80s" }))))
+      for (const view of await Promise.all(jobs.map((job) => store.jobs.wait(job, "80s"))))
         expect(view).toMatchObject({ state: "succeeded", crashes: 0 });
       expect(most).toBe(1);
 
@@ -62,7 +62,7 @@ function suite(where: Where): void {
       const second = createApp({ pawl: store });
       await second.listen({ host: "127.0.0.1", port: Number(new URL(address).port) });
       go();
-      expect(await store.jobs.wait(job, { timeout: "80s" })).toMatchObject({ state: "succeeded", output: 1, attempts: 1, crashes: 0 });
+      expect(await store.jobs.wait(job, "80s")).toMatchObject({ state: "succeeded", output: 1, attempts: 1, crashes: 0 });
       await pawl.close();
       await second.close();
     } finally {

@@ -17,7 +17,7 @@ test("a worker of some queues carries out bulk operations, too", { timeout: 60_0
       body: JSON.stringify({ verb: "cancel", filter: { task: "send" } }),
     });
     const { id } = (await response.json()) as { id: string };
-    expect(await service.pawl.jobs.wait(id, { timeout: "30s" })).toMatchObject({ state: "succeeded", output: { done: 3 } });
+    expect(await service.pawl.jobs.wait(id, "30s")).toMatchObject({ state: "succeeded", output: { changed: 3 } });
   } finally {
     await service.stop();
   }

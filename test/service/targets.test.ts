@@ -86,11 +86,11 @@ describeOn("embedded18", () => {
     json(response, '"paid"');
 
     await using pawl = await open(database.url, { maintenance: false, encryption: { masterKeys: [env.MASTER] } });
-    expect(await pawl.jobs.wait(job, { timeout: "60s" })).toMatchObject({ state: "succeeded", output: "paid" });
+    expect(await pawl.jobs.wait(job, "60s")).toMatchObject({ state: "succeeded", output: "paid" });
     for (const line of [...api.lines, ...worker.lines]) expect(line).not.toContain(secret);
 
     await send(address, "DELETE", "/v1/targets/bill");
-    await expect.poll(async () => (await pawl.workers.list()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
+    await expect.poll(async () => (await pawl.workers.list()).items.some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
     const waits = await ServiceProcess.enqueue(address, "bill", {});
     expect(await pawl.jobs.get(waits)).toMatchObject({ state: "ready" });
     expect((await pawl.jobs.explain(waits)).reasons[0]).toMatchObject({ kind: "unserved", lacks: [{ kind: "task", task: "bill" }] });
@@ -116,7 +116,7 @@ describeOn("embedded18", () => {
     json(second.response, '"second"');
     expect([first.body, second.body]).toMatchObject([{ job }, { job }]);
     await using pawl = await open(database.url, { maintenance: false, encryption: { masterKeys: [env.MASTER] } });
-    expect(await pawl.jobs.wait(job, { timeout: "60s" })).toMatchObject({ state: "succeeded", output: "second", attempts: 1 });
+    expect(await pawl.jobs.wait(job, "60s")).toMatchObject({ state: "succeeded", output: "second", attempts: 1 });
     expect((await pawl.jobs.history(job)).items.map(({ outcome }) => outcome)).toEqual(["crashed", "succeeded"]);
   });
 });

@@ -125,7 +125,7 @@ describe("an open pawl refuses", () => {
   test("a misspelt way to wait or to stop", async () => {
     await using world = await openTest({ tasks: [plain], work: false });
     const job = await world.pawl.enqueue(plain, 1);
-    await expect(job.result({ timeot: 5 } as object)).rejects.toMatchObject(refused(/timeot .*did you mean timeout\?/));
+    await expect(job.result({ signl: 5 } as object)).rejects.toMatchObject(refused(/signl .*did you mean signal\?/));
     await expect(job.result({ signal: {} as AbortSignal })).rejects.toMatchObject(refused(/signal.*AbortSignal/));
     const worker = await world.pawl.work();
     expect(() => worker.stop({ grase: 5 } as object)).toThrow(expect.objectContaining(refused(/grase .*did you mean grace\?/)));

@@ -29,12 +29,13 @@ import { clusterEvents } from "./scheduler/observe/event-tail.js";
 import { type Lanes, type LiveWorkers, liveLanes, liveWorkers, newestOf } from "./scheduler/observe/lanes-and-workers.js";
 import { type SeriesOptions, type SeriesView, seriesOf } from "./scheduler/observe/series.js";
 import { withTracingMiddleware } from "./scheduler/observe/tracing.js";
+import { wholeList } from "./scheduler/page.js";
 import type { Operator, PawlInfo, PolicyOperator, QueueView, Scheduler } from "./scheduler/scheduler.js";
 import { declareSchedules } from "./scheduler/schedules/schedule-builder.js";
 import { attachService } from "./service-of.js";
 import type { KeyStore } from "./store/encrypted/key-store.js";
 import { encryptedStore } from "./store/encrypted/store.js";
-import type { ExportedJob, Poll } from "./store/port/duties/duties.js";
+import type { Poll } from "./store/port/duties/duties.js";
 import type { EngineStore, Store } from "./store/port/index.js";
 import { announceChanges } from "./store/wrap/announce-changes.js";
 import { closable } from "./store/wrap/closable.js";
@@ -161,9 +162,9 @@ class LocalPawl extends LocalScheduler implements Pawl {
     this.queues = createQueues(store, Object.keys(deps.queues));
     this.breakers = breakersOperator(store);
     this.limits = limitsOperator(store);
-    this.lanes = { list: (filter) => liveLanes(store, filter) };
+    this.lanes = { list: (filter) => wholeList(() => liveLanes(store, filter)) };
     this.workers = {
-      list: () => liveWorkers(store),
+      list: () => wholeList(() => liveWorkers(store)),
       get: async (name) => newestOf(await liveWorkers(store), name),
       local: () => this.#workerGroup.workers,
     };
@@ -211,10 +212,6 @@ class LocalPawl extends LocalScheduler implements Pawl {
   async info(): Promise<PawlInfo> {
     this.#workerGroup.checkNotClosed();
     return { ...this.store.engine, receivesWakeups: this.store.receivesWakeups(), tasks: [...this.deps.registry.all.keys()] };
-  }
-
-  restore(batch: readonly ExportedJob[]): Promise<number> {
-    return this.store.duties.restore(batch);
   }
 
   wake(): void {

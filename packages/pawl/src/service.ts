@@ -247,6 +247,20 @@ export type { SeriesView } from "./scheduler/observe/series.js";
 export type { CheckTarget } from "./scheduler/access/targets.js";
 /** A push target, with its secret if it is new. */
 export type { TargetWithSecret } from "./scheduler/access/targets.js";
+/** The verbs of operations on many jobs. */
+export { BULK_VERBS } from "./scheduler/scheduler.js";
+/** A verb of operations on many jobs. */
+export type { BulkVerb } from "./scheduler/scheduler.js";
+/** How many jobs an operation on many changes, how fast, and why. */
+export type { BulkOptions } from "./scheduler/scheduler.js";
+/** Reads the time between two of many: a duration, or a rate such as "50/s". */
+export { checkPace } from "./core/limits/token-bucket.js";
+/** Reads an instant: a Date, ms since 1970, or an ISO 8601 text with an offset. */
+export { checkInstant } from "./scheduler/check.js";
+/** Checks the filter of an operation on many jobs. */
+export { checkBulkFilter } from "./scheduler/jobs/bulk-change.js";
+/** Checks the options of an operation on many jobs. */
+export { checkBulkOptions } from "./scheduler/jobs/bulk-change.js";
 /** A push target to put. */
 export type { TargetOptions } from "./scheduler/access/targets.js";
 /** A push target by task, or tenant and task. */

@@ -156,6 +156,13 @@ export function expireTests(test: Test): void {
     for (const id of late) expect(await w.state(id)).toBe("dead");
   });
 
+  test("the history of a redriven job keeps the reason", async (w) => {
+    const id = await w.add();
+    await w.run(id, KILLED);
+    await w.store.jobs.redrive("everyone", id, { reason: "the address is back" });
+    expect((await w.store.jobs.history("everyone", id)).at(-1)).toMatchObject({ outcome: "redriven", failure: { message: "the address is back" } });
+  });
+
   test("an expired job that is redriven does not expire again", async (w) => {
     const id = await w.add({ options: { startWithin: MINUTE, finishWithin: HOUR } });
     w.clock.advance(MINUTE);

@@ -17,7 +17,7 @@ import { checkLanesFilter, type Lanes, type LiveLaneView, type LiveWorkers, newe
 import { checkSeries, type SeriesOptions, type SeriesView } from "../scheduler/observe/series.js";
 import { checkTracing, type Tracing, withTracingMiddleware } from "../scheduler/observe/tracing.js";
 import type { QueueDefaults } from "../scheduler/options.js";
-import { type Page, revivedPage } from "../scheduler/page.js";
+import { type Page, pagedList, revivedPage } from "../scheduler/page.js";
 import type { PawlInfo, QueueView } from "../scheduler/scheduler.js";
 import type { CodeSchedule } from "../scheduler/schedules/schedule.js";
 import type { WorkerOptions } from "../worker/options.js";
@@ -105,9 +105,11 @@ export class RemotePawl extends RemoteScheduler {
     this.tenants = new RemoteTenants(transport);
     this.breakers = new RemoteBreakers(transport);
     this.limits = new RemoteLimits(transport);
-    this.lanes = { list: async (filter) => ((await transport.get("/v1/lanes", { ...checkLanesFilter(filter) })) as Page<LiveLaneView>).items };
-    const live = async () => revivedPage(await transport.get("/v1/workers"), workerView).items;
-    this.workers = { list: live, get: async (name) => newestOf(await live(), name), local: () => this.#workerGroup.workers };
+    this.lanes = {
+      list: (filter) => pagedList(undefined, async () => (await transport.get("/v1/lanes", { ...checkLanesFilter(filter) })) as Page<LiveLaneView>),
+    };
+    const live = () => pagedList(undefined, async () => revivedPage(await transport.get("/v1/workers"), workerView));
+    this.workers = { list: live, get: async (name) => newestOf((await live()).items, name), local: () => this.#workerGroup.workers };
     this.service = {
       apiKeys: withUnsupported<LocalApiKeys>(new RemoteKeys(transport), "serviceOf(pawl).apiKeys"),
       audit: withUnsupported<Audit>(new RemoteAudit(transport), "serviceOf(pawl).audit"),

@@ -5,6 +5,7 @@ import type { JobDefaults, PriorityName, TaskOptions } from "../core/jobs/task.j
 import type { StoredDefaults } from "../core/jobs/task-record.js";
 import { checkNeeds } from "../core/limits/capacity-check.js";
 import { checkLimits, publishedLimits } from "../core/limits/limit-options.js";
+import type { PawlError } from "../core/values/error.js";
 import { checkName } from "../core/values/name.js";
 import { checkDuration, checkPeriod, checkWhole, invalid, show } from "../core/values/option.js";
 
@@ -23,11 +24,22 @@ export function checkPriority(value: unknown): Priority {
 /** Later than any job is meant for: a mistake in units, most likely. */
 const MAX_INSTANT_MS = Date.UTC(2126, 0, 1);
 
+/** ISO 8601. Without the offset at its end a text would mean another instant in every time zone. */
+const INSTANT_TEXT = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?<offset>Z|[+-]\d\d:?\d\d)?)?$/i;
+
 export function checkInstant(option: string, value: unknown): number {
+  const text = typeof value === "string" ? INSTANT_TEXT.exec(value) : undefined;
+  if (text != null && text.groups?.offset === undefined && !Number.isNaN(Date.parse(text[0])))
+    throw invalid(option, `${show(value)} has no offset: write "2026-11-15T12:00:00Z" or "2026-11-15T13:00:00+01:00"`);
+  if (text === null) throw notAnInstant(option, value);
   const ms = value instanceof Date ? value.getTime() : typeof value === "string" ? Date.parse(value) : value;
-  if (typeof ms !== "number" || Number.isNaN(ms)) throw invalid(option, `${show(value)} is neither a date, nor ms since 1970, nor an ISO 8601 text`);
+  if (typeof ms !== "number" || Number.isNaN(ms)) throw notAnInstant(option, value);
   if (ms > MAX_INSTANT_MS) throw invalid(option, `it is after the year ${new Date(MAX_INSTANT_MS).getUTCFullYear() - 1}`);
   return Math.max(0, Math.floor(ms));
+}
+
+function notAnInstant(option: string, value: unknown): PawlError {
+  return invalid(option, `${show(value)} is neither a Date, nor ms since 1970, nor an ISO 8601 text such as "2026-11-15T12:00:00Z"`);
 }
 
 export const DEFAULT_KEYS = [

@@ -111,26 +111,33 @@ export interface Job<Out = unknown> {
   readonly replaced?: JobId;
   get(): Promise<JobView<Out>>;
   /** Waits until it has succeeded, and answers with its output; throws `job_failed` if it is dead or cancelled. */
-  result(options?: WaitOptions): Promise<Out>;
+  result(how?: Wait): Promise<Out>;
+  /** Waits until it is finished, however it ends. */
+  wait(how?: Wait): Promise<JobView<Out>>;
   /** oldest first: attempts, claims lost to crashes, and what people did */
   history(page?: PageOptions): PagedList<AttemptView>;
   logs(page?: PageOptions): PagedList<LogView>;
   /** why it is not running, and when it will */
   explain(): Promise<Explanation>;
   cancel(reason?: string): Promise<JobChange>;
-  pause(): Promise<JobChange>;
-  resume(): Promise<JobChange>;
-  promote(): Promise<JobChange>;
+  pause(reason?: string): Promise<JobChange>;
+  resume(reason?: string): Promise<JobChange>;
+  promote(reason?: string): Promise<JobChange>;
   redrive(how?: RedriveJobOptions): Promise<JobChange>;
+  /** a new job like this finished one */
+  rerun(): Promise<Job<Out>>;
   /** a finished one, gone with its history */
-  delete(): Promise<void>;
+  delete(reason?: string): Promise<void>;
 }
 
 export interface WaitOptions {
   /** `wait_timeout` after this long; for ever if left out */
-  readonly timeout?: Duration;
+  readonly wait?: Duration;
   readonly signal?: AbortSignal;
 }
+
+/** How long a call waits: `"30s"`, or `{ wait, signal }`. */
+export type Wait = Duration | WaitOptions;
 
 /** From which state to which. They are equal where a worker holds the job and was asked to see to it. */
 export interface JobChange {
@@ -142,9 +149,27 @@ export interface RedriveJobOptions {
   /** in place of the old input, and checked like any other */
   readonly input?: unknown;
   readonly delay?: Duration;
+  /** why; its history keeps it */
+  readonly reason?: string;
 }
 
-/** Verbs that do not apply in a job's state are refused with `job_state_conflict`. */
+/** The verbs for all jobs of a filter. */
+export const BULK_VERBS = ["cancel", "pause", "resume", "promote", "redrive", "delete"] as const;
+export type BulkVerb = (typeof BULK_VERBS)[number];
+
+export interface BulkOptions {
+  /** jobs changed at most; all if left out */
+  readonly limit?: number;
+  /** of `redrive`: the first at once, each next one this much later: a duration, or a rate such as "50/s" */
+  readonly pace?: Duration;
+  /** why, for the events and histories of the jobs */
+  readonly reason?: string;
+}
+
+/**
+ * Verbs that do not apply in a job's state are refused with `job_state_conflict`. A `reason` is told with the event
+ * `job.changed`; the history keeps those of `cancel` and `redrive`.
+ */
 export interface Jobs {
   get(job: JobRef): Promise<JobView>;
   /**
@@ -152,6 +177,8 @@ export interface Jobs {
    * looked through: it is the last one only if it has no `next`.
    */
   list(filter?: JobFilter, page?: PageOptions): PagedList<JobView>;
+  /** How many jobs there are of a filter. By state, queue and task they are counted; anything finer is found by listing. */
+  count(filter?: JobFilter): Promise<number>;
   /** oldest first: attempts, claims lost to crashes, and what people did */
   history(job: JobRef, page?: PageOptions): PagedList<AttemptView>;
   logs(job: JobRef, page?: PageOptions): PagedList<LogView>;
@@ -159,20 +186,27 @@ export interface Jobs {
   explain(job: JobRef): Promise<Explanation>;
   /** at once if it waits; if it runs, its worker is told, and it ends as cancelled unless it finishes first */
   cancel(job: JobRef, reason?: string): Promise<JobChange>;
-  pause(job: JobRef): Promise<JobChange>;
-  resume(job: JobRef): Promise<JobChange>;
+  pause(job: JobRef, reason?: string): Promise<JobChange>;
+  resume(job: JobRef, reason?: string): Promise<JobChange>;
   /** now, instead of when it is due */
-  promote(job: JobRef): Promise<JobChange>;
+  promote(job: JobRef, reason?: string): Promise<JobChange>;
   /** a dead job, again, with fresh counts, and with another input if asked */
   redrive(job: JobRef, how?: RedriveJobOptions): Promise<JobChange>;
   /** a new job like a finished one: the same lane, input and options, without its key */
   rerun(job: JobRef): Promise<Job>;
   /** a finished job, gone with its history */
-  delete(job: JobRef): Promise<void>;
+  delete(job: JobRef, reason?: string): Promise<void>;
+  /**
+   * One verb on all jobs of a filter, newest first; those that it does not apply to are skipped. One failing job stops none of
+   * the others. Give a filter with a state, so that jobs are not looked at in vain.
+   */
+  bulk(verb: BulkVerb, filter: JobFilter, how?: BulkOptions): Promise<BulkReport>;
+  /** Brings back what `keep.exportFinished` was given, with its history. Answers how many were missing and are there again. */
+  restore(jobs: readonly ExportedJob[]): Promise<number>;
   /** Waits until it is finished, however it ends. */
-  wait(job: JobRef, options?: WaitOptions): Promise<JobView>;
+  wait(job: JobRef, how?: Wait): Promise<JobView>;
   /** Waits for its output; throws `job_failed` if it is dead or cancelled. */
-  result(job: JobRef, options?: WaitOptions): Promise<unknown>;
+  result(job: JobRef, how?: Wait): Promise<unknown>;
 }
 
 export interface JobFilter extends Omit<StoredJobFilter, "fingerprint" | "since" | "until"> {
@@ -192,7 +226,7 @@ export interface Dead {
   /** Dead jobs by what they died of, the largest group first. */
   groups(filter?: DeadGroupsFilter, page?: PageOptions): PagedList<DeadGroupView>;
   redrive(filter?: DeadFilter, how?: RedriveManyOptions): Promise<BulkReport>;
-  delete(filter?: DeadFilter, how?: { readonly limit?: number }): Promise<BulkReport>;
+  delete(filter?: DeadFilter, how?: Omit<BulkOptions, "pace">): Promise<BulkReport>;
 }
 
 export type DeadGroupsFilter = Pick<DeadFilter, "tenant" | "queue" | "task" | "failure">;
@@ -213,10 +247,7 @@ export interface DeadGroupView {
   readonly sample: JobView;
 }
 
-export interface RedriveManyOptions {
-  readonly limit?: number;
-  /** a trickle: the first at once, each next one this much later */
-  readonly every?: Duration;
+export interface RedriveManyOptions extends BulkOptions {
   /** makes the new input out of the old one; undefined leaves it as it is */
   readonly edit?: (input: unknown, job: JobView) => unknown;
 }
@@ -246,8 +277,6 @@ export interface Operator extends Scheduler {
   /** What happened over time, step by step: enqueued, started, succeeded, retried, died, cancelled; and what stood then. */
   series(of?: SeriesOptions): Promise<SeriesView>;
   info(): Promise<PawlInfo>;
-  /** Brings back what `keep.exportFinished` was given, with its history. Answers how many were missing and are there again. */
-  restore(batch: readonly ExportedJob[]): Promise<number>;
   /** Has workers look at once, after a transaction of your own in which jobs were enqueued has committed. */
   wake(): void;
   /** Calls back on every such event in this process, until the answer is called. */
@@ -256,9 +285,9 @@ export interface Operator extends Scheduler {
 
 /** What holds for all of a queue, task or tenant, in every process. */
 export interface PolicyOperator<Kind extends PolicyKind, View> {
-  /** Stops claims from all of it; what runs goes on. */
-  pause(name: string): Promise<void>;
-  resume(name: string): Promise<void>;
+  /** Stops claims from all of it; what runs goes on. The event `claims.paused` tells the reason. */
+  pause(name: string, reason?: string): Promise<void>;
+  resume(name: string, reason?: string): Promise<void>;
   /**
    * Changes its policy: how it shares, and its limits over all workers. What is left out stays as it is, null takes it
    * away. Limits hold for every claim from the answer on; workers share by new weights within a second or two.

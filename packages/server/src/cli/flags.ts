@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { checkRate, milliseconds } from "pawl/service";
+import { checkInstant, checkPace, checkRate, milliseconds } from "pawl/service";
 import { usage } from "./exit.js";
 
 /** Reads values of flags. Each answers with the value, or says which flag is wrong and how it is written. */
@@ -13,9 +13,11 @@ export function whole(flag: string, text: string, min = 1, max = Number.MAX_SAFE
 /** An instant, or a time before now: "2026-11-15T12:00Z", "1h". */
 export function instant(flag: string, text: string, now = Date.now()): Date {
   if (/^\d+(\.\d+)?(ms|s|m|h|d|w)/.test(text)) return new Date(now - period(flag, text));
-  const date = new Date(text);
-  if (/^\d{4}-\d\d/.test(text) && !Number.isNaN(date.getTime())) return date;
-  throw usage(`${flag}: ${text} is neither a date nor a time ago`, `write ${flag} 2026-11-15T12:00Z or ${flag} 1h`);
+  try {
+    return new Date(checkInstant(flag, text));
+  } catch {
+    throw usage(`${flag}: ${text} is neither an instant with an offset nor a time ago`, `write ${flag} 2026-11-15T12:00Z or ${flag} 1h`);
+  }
 }
 
 /** in ms */
@@ -34,6 +36,15 @@ export function rate(flag: string, text: string): { readonly limit: number; read
     return { limit, per };
   } catch {
     throw usage(`${flag}: ${text} is not a rate`, `write ${flag} 10/s or ${flag} 100/5m`);
+  }
+}
+
+/** ms between two of many: "100ms", or a rate such as "10/s" */
+export function pace(flag: string, text: string): number {
+  try {
+    return checkPace(flag, text);
+  } catch {
+    throw usage(`${flag}: ${text} is neither a time nor a rate`, `write ${flag} 100ms, ${flag} 10/s or ${flag} 100/5m`);
   }
 }
 

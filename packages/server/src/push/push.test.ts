@@ -150,7 +150,7 @@ describe("a job that is pushed", () => {
     });
     const pawl = await pushing(url);
     const job = await pawl.enqueue("hook", { order: 7 });
-    expect(await job.result({ timeout: "30s" })).toEqual({ ok: true });
+    expect(await job.result("30s")).toEqual({ ok: true });
     const [{ headers, body }] = seen as [(typeof seen)[number]];
     expect(JSON.parse(body)).toMatchObject({ type: "hook", data: { order: 7 }, job: job.id, attempt: 1 });
     const signedHeaders = {
@@ -179,7 +179,7 @@ describe("a job that is pushed", () => {
     });
     const pawl = await pushing(url);
     const job = await pawl.enqueue("hook");
-    expect(await pawl.jobs.wait(job, { timeout: "30s" })).toMatchObject({ state, attempts });
+    expect(await pawl.jobs.wait(job, "30s")).toMatchObject({ state, attempts });
     expect([...ids]).toEqual([job.id]);
     expect(elsewhere.connects()).toBe(0);
   });
@@ -200,7 +200,7 @@ describe("a job that is pushed", () => {
     const url = await target((_, response) => response.writeHead(410).end());
     const pawl = await pushing(url, { onGone: () => void goneCalls++ });
     const job = await pawl.enqueue("hook");
-    expect(await pawl.jobs.wait(job, { timeout: "30s" })).toMatchObject({
+    expect(await pawl.jobs.wait(job, "30s")).toMatchObject({
       state: "dead",
       attempts: 1,
       failure: { message: expect.stringContaining("410") },
@@ -211,10 +211,10 @@ describe("a job that is pushed", () => {
   test("is cut off at its deadline, and where the answer has no end (S44)", async () => {
     const silent = await target(() => {});
     const pawl = await pushing(silent, { timeout: 100, retry: 0 });
-    expect(await pawl.jobs.wait(await pawl.enqueue("hook"), { timeout: "30s" })).toMatchObject({ state: "dead", failure: { kind: "timeout" } });
+    expect(await pawl.jobs.wait(await pawl.enqueue("hook"), "30s")).toMatchObject({ state: "dead", failure: { kind: "timeout" } });
     const endless = await target((_, response) => response.writeHead(200).end(Buffer.alloc(200_000)));
     const other = await pushing(endless, { retry: 0 });
-    expect(await other.jobs.wait(await other.enqueue("hook"), { timeout: "30s" })).toMatchObject({
+    expect(await other.jobs.wait(await other.enqueue("hook"), "30s")).toMatchObject({
       state: "dead",
       failure: { message: expect.stringContaining("65536") },
     });

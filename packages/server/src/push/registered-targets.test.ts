@@ -79,7 +79,7 @@ describe("a target that was registered", () => {
     const job = await pawl.enqueue("bill", { order: 7 });
     const target = await receiving(({ response }) => response.setHeader("content-type", "application/json").end('{"paid":true}'));
     const { secret } = await pawl.targets.put("bill", { url: target.url });
-    expect(await job.result({ timeout: "60s" })).toEqual({ paid: true });
+    expect(await job.result("60s")).toEqual({ paid: true });
     const [first] = await target.until(1);
     expect(JSON.parse((first as Got).body)).toMatchObject({ type: "bill", data: { order: 7 }, job: job.id, attempt: 1, tenant: "default" });
     expect(isSignedWith(secret as string, first as Got)).toBe(true);
@@ -92,13 +92,13 @@ describe("a target that was registered", () => {
     await pawl.targets.put("mail", { url: umbrella.url, tenant: "umbrella" });
     const waits = await pawl.enqueue("bill", 0, { tenant: "umbrella" });
     const jobs = await Promise.all([1, 2, 3].map((n) => pawl.enqueue("bill", n, { tenant: "acme" })));
-    await Promise.all(jobs.map((job) => job.result({ timeout: "60s" })));
+    await Promise.all(jobs.map((job) => job.result("60s")));
     expect(acme.got.map(({ body }) => JSON.parse(body).tenant)).toEqual(["acme", "acme", "acme"]);
     expect((await waits.get()).state).toBe("ready");
     // A worker serves the task, and one serves the tenant; none serves both.
     expect((await waits.explain()).reasons[0]).toMatchObject({ kind: "unserved", lacks: [{ kind: "task", task: "bill" }] });
     await pawl.targets.put("bill", { url: umbrella.url, tenant: "umbrella" });
-    await waits.result({ timeout: "60s" });
+    await waits.result("60s");
     expect(umbrella.got.map(({ body }) => JSON.parse(body))).toMatchObject([{ job: waits.id, tenant: "umbrella" }]);
   });
 
@@ -112,7 +112,7 @@ describe("a target that was registered", () => {
       expect
         .poll(
           async () => {
-            await (await pawl.enqueue("bill")).result({ timeout: "60s" });
+            await (await pawl.enqueue("bill")).result("60s");
             return [first, second, third].filter((secret) => secret !== "" && isSignedWith(secret, target.got.at(-1) as Got));
           },
           { timeout: 60_000 },
@@ -134,8 +134,8 @@ describe("a target that was registered", () => {
     await pawl.targets.delete("bill");
     await stopping;
     (delivery as Got).response.end();
-    await running.result({ timeout: "60s" });
-    await expect.poll(async () => (await pawl.workers.list()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
+    await running.result("60s");
+    await expect.poll(async () => (await pawl.workers.list()).items.some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
     expect((await waiting.get()).state).toBe("ready");
     expect((await waiting.explain()).reasons[0]).toMatchObject({ kind: "unserved" });
     expect(target.got).toHaveLength(1);
@@ -150,7 +150,7 @@ describe("a target that was registered", () => {
       const got = await target.until(Math.min(ended + 2, jobs.length));
       expect(got.length).toBe(Math.min(ended + 2, jobs.length));
       (got[ended] as Got).response.end();
-      await pawl.jobs.wait(JSON.parse((got[ended] as Got).body).job, { timeout: "60s" });
+      await pawl.jobs.wait(JSON.parse((got[ended] as Got).body).job, "60s");
     }
   });
 
@@ -161,7 +161,7 @@ describe("a target that was registered", () => {
     await pawl.tasks.put("bill", { retry: [0] });
     await pawl.targets.put("bill", { url: target.url, timeout: 200 });
     const job = await pawl.enqueue("bill");
-    await job.result({ timeout: "60s" });
+    await job.result("60s");
     expect(new Set(target.got.map(({ headers }) => headers["webhook-id"]))).toEqual(new Set([job.id]));
     const [failed] = (await job.history()).items;
     expect(failed).toMatchObject({ outcome: "failed", failure: { message: "the target did not answer within 200 ms" } });
@@ -172,13 +172,13 @@ describe("a target that was registered", () => {
     let status = 410;
     const target = await receiving(({ response }) => response.writeHead(status).end());
     await pawl.targets.put("bill", { url: target.url });
-    expect(await pawl.jobs.wait(await pawl.enqueue("bill"), { timeout: "60s" })).toMatchObject({ state: "dead" });
+    expect(await pawl.jobs.wait(await pawl.enqueue("bill"), "60s")).toMatchObject({ state: "dead" });
     expect(await pawl.targets.get("bill")).toMatchObject({ goneAt: expect.any(Date) });
-    await expect.poll(async () => (await pawl.workers.list()).some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
+    await expect.poll(async () => (await pawl.workers.list()).items.some(({ tasks }) => tasks.includes("bill")), { timeout: 60_000 }).toBe(false);
     const waits = await pawl.enqueue("bill");
     status = 200;
     expect((await pawl.targets.put("bill", { url: target.url })).secret).toBeUndefined();
-    await waits.result({ timeout: "60s" });
+    await waits.result("60s");
     expect(target.got).toHaveLength(2);
   });
 
@@ -188,7 +188,7 @@ describe("a target that was registered", () => {
     const pawl = await pushing({ plain: true, resolve: async () => [{ address: "127.0.0.1", family: 4 }] });
     await pawl.targets.put("bill", { url: `http://rebound.example:${port}/` });
     const job = await pawl.enqueue("bill");
-    expect(await pawl.jobs.wait(job, { timeout: "60s" })).toMatchObject({
+    expect(await pawl.jobs.wait(job, "60s")).toMatchObject({
       state: "dead",
       failure: { message: "rebound.example is at no address that jobs may be pushed to" },
     });

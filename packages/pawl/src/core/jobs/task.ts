@@ -8,6 +8,7 @@ import { checkName } from "../values/name.js";
 import { checkBoolean, checkFunction, checkKeys, checkObject, invalid } from "../values/option.js";
 import type { Context } from "./context.js";
 import type { RetryPolicy } from "./retry.js";
+import { checkTaskUnique, type TaskUniqueOptions } from "./task-unique.js";
 
 /** What can be set per queue, task and job; the nearest one wins. */
 export interface JobDefaults {
@@ -35,6 +36,8 @@ export interface TaskOptions<Schema extends StandardSchemaV1 | undefined = undef
   readonly atMostOnce?: boolean;
   /** on jobs of one key, over all workers: see docs/limits.md */
   readonly limits?: readonly Limit<In>[];
+  /** one job per key that its code computes from the input; `unique` or `debounce` of a call wins */
+  readonly unique?: TaskUniqueOptions<In>;
   /** what a worker must have to run it: see docs/capacity.md */
   readonly needs?: Needs;
   /** when its breakers open; false: it has none. See docs/breakers.md */
@@ -99,6 +102,7 @@ const TASK_KEYS: ReadonlySet<string> = new Set(
     input: true,
     atMostOnce: true,
     limits: true,
+    unique: true,
     needs: true,
     breaker: true,
   } satisfies Record<keyof TaskOptions, true>),
@@ -107,10 +111,11 @@ const TASK_KEYS: ReadonlySet<string> = new Set(
 /** What only code can be wrong about, found where the code is. The values of the defaults are checked with those of queues and jobs. */
 function checkOptions<Options extends TaskOptions<StandardSchemaV1 | undefined, never>>(name: string, options: Options): Options {
   checkKeys(checkObject(`the options of ${name}`, options), TASK_KEYS, `${name}.`);
-  const { input, limits, atMostOnce, needs, breaker } = options;
+  const { input, limits, unique, atMostOnce, needs, breaker } = options;
   if (needs !== undefined) checkNeeds(`${name}.needs`, needs);
   breakerRule(`${name}.breaker`, breaker);
   if (limits !== undefined) checkLimits(name, limits);
+  if (unique !== undefined) checkTaskUnique(`${name}.unique`, unique);
   if (atMostOnce !== undefined) checkBoolean(`${name}.atMostOnce`, atMostOnce);
   if (input !== undefined && typeof (input as Partial<StandardSchemaV1> | null)?.["~standard"]?.validate !== "function")
     throw invalid(`${name}.input`, "it is no Standard Schema, as zod, valibot or arktype make them");

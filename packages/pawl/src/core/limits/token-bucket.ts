@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from "../values/duration.js";
-import { checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../values/option.js";
+import { checkDuration, checkKeys, checkObject, checkPeriod, checkWhole, invalid, show } from "../values/option.js";
 
 /** So many per period, and so many at once after a rest. */
 export interface RateOptions {
@@ -30,6 +30,16 @@ export function checkRate(option: string, value: unknown): Rate {
     per: checkPeriod(`${option}.per`, options.per),
     burst: options.burst === undefined ? limit : checkWhole(`${option}.burst`, options.burst, 1, MAX_TOKENS),
   };
+}
+
+/**
+ * ms between two: a duration, or a rate such as "50/s". Not rounded, since 3,000 a second are a third of a ms apart: round the
+ * time of each.
+ */
+export function checkPace(option: string, value: unknown): number {
+  if (typeof value !== "string" || !value.includes("/")) return checkDuration(option, value);
+  const { limit, per } = rateOf(option, value);
+  return per / limit;
 }
 
 const RATE_TEXT = /^(\d{1,10})\/((?:\d|[a-z]).*)$/;

@@ -44,11 +44,18 @@ export interface Events {
   };
   /** a task's retry function threw or answered what is no delay, so that the default policy decided */
   "retry.failed": { readonly job: JobId; readonly lane: Lane; readonly attempt: number; readonly worker: string; readonly reason: string };
-  /** what a person or a program did to a job: cancelled, paused, resumed, retried, redriven or dropped it */
-  "job.changed": { readonly job: JobId; readonly lane: Lane; readonly verb: JobVerb; readonly from: JobState; readonly to: JobState | "deleted" };
+  /** what a person or a program did to a job: cancelled, paused, resumed, promoted, redrove or deleted it, and the reason it gave */
+  "job.changed": {
+    readonly job: JobId;
+    readonly lane: Lane;
+    readonly verb: JobVerb;
+    readonly from: JobState;
+    readonly to: JobState | "deleted";
+    readonly reason?: string;
+  };
   /** all of a queue, task or tenant */
-  "claims.paused": { readonly kind: PolicyKind; readonly name: string };
-  "claims.resumed": { readonly kind: PolicyKind; readonly name: string };
+  "claims.paused": { readonly kind: PolicyKind; readonly name: string; readonly reason?: string };
+  "claims.resumed": { readonly kind: PolicyKind; readonly name: string; readonly reason?: string };
   "attempt.stale": { readonly job: JobId; readonly worker: string; readonly outcome: OutcomeKind };
   "worker.blocked": { readonly worker: string; readonly lag: number };
   "lease.lost": { readonly worker: string; readonly lease: LeaseId; readonly jobs: number; readonly reason: string };

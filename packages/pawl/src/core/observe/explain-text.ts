@@ -2,6 +2,9 @@ import type { Failure } from "../jobs/failure.js";
 import { lackInWords } from "../limits/capacity.js";
 import type { Explained, LimitKeyReason, Parent, Reason, SlotHolder } from "./explain.js";
 
+/** ms since 1970, or a date */
+type ReasonTime = number | Date;
+
 /** An explanation as sentences, for a person. */
 export function inWords({ reasons, start }: Explained, now: number): string {
   const sentences = reasons.map((reason) => `${capital(reasonInWords(reason, now))}.`);
@@ -9,7 +12,7 @@ export function inWords({ reasons, start }: Explained, now: number): string {
   return sentences.join(" ");
 }
 
-export function reasonInWords(reason: Reason, now: number): string {
+export function reasonInWords(reason: Reason<number | Date>, now: number): string {
   switch (reason.kind) {
     case "finished":
       return `it is ${reason.state}${reason.at === undefined ? "" : ` since ${instant(reason.at)}`}${because(reason.failure)}`;
@@ -53,22 +56,23 @@ export function reasonInWords(reason: Reason, now: number): string {
   }
 }
 
-function full({ slots, workers, shut = 0, since }: Extract<Reason, { kind: "full" }>, now: number): string {
+function full({ slots, workers, shut = 0, since }: Extract<Reason<ReasonTime>, { kind: "full" }>, now: number): string {
   if (slots === undefined || workers === undefined) return "all slots of the workers that can run it are taken";
   const shutOnes = `${shut} ${shut === 1 ? "worker" : "workers"} that can run it ${shut === 1 ? "has" : "have"} no room for one more of its kind`;
   if (workers === 0) return `${shutOnes} (by the slots of its queue or task, or by what it needs)`;
   const all = slots === 1 ? "the one slot" : `all ${slots} slots`;
-  const oldest = since === undefined ? "" : `; the oldest handler has been running since ${instant(since)}, for ${length(Math.max(0, now - since))}`;
+  const oldest =
+    since === undefined ? "" : `; the oldest handler has been running since ${instant(since)}, for ${length(Math.max(0, now - since.valueOf()))}`;
   return `${all} of ${workers} ${workers === 1 ? "worker" : "workers"} ${slots === 1 ? "is" : "are"} taken${shut === 0 ? "" : `, and ${shutOnes}`}${oldest}`;
 }
 
-function limited(reason: Extract<Reason, { kind: "limit_key" }>, now: number): string {
+function limited(reason: Extract<Reason<ReasonTime>, { kind: "limit_key" }>, now: number): string {
   const { waiting = 1, more } = reason;
   const others = waiting > 1 ? `; ${more ? "at least " : ""}${waiting} jobs wait there` : "";
   return `${keyInWords(reason, now)}${others}`;
 }
 
-function keyInWords({ limit, key, for: why, held, most, holders, until }: LimitKeyReason, now: number): string {
+function keyInWords({ limit, key, for: why, held, most, holders, until }: LimitKeyReason<ReasonTime>, now: number): string {
   const where = `key ${key} of limit ${limit}`;
   const then = until === undefined ? "" : ` ${when(until, now)}`;
   switch (why) {
@@ -93,12 +97,13 @@ function because(failure: Failure | undefined): string {
   return failure === undefined ? "" : ` (${failure.name}: ${failure.message.length > 200 ? `${failure.message.slice(0, 200)}…` : failure.message})`;
 }
 
-function when(at: number, now: number): string {
-  return at <= now ? "now" : `in ${length(at - now)}, at ${instant(at)}`;
+function when(at: ReasonTime, now: number): string {
+  const ms = at.valueOf();
+  return ms <= now ? "now" : `in ${length(ms - now)}, at ${instant(at)}`;
 }
 
-function instant(ms: number): string {
-  return new Date(ms).toISOString();
+function instant(at: ReasonTime): string {
+  return new Date(at).toISOString();
 }
 
 const UNITS: readonly (readonly [ms: number, name: string])[] = [

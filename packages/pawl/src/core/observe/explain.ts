@@ -9,28 +9,28 @@ import type { LimitReason } from "../limits/limit-rule.js";
 import { START_RATE_MEMORY_MS } from "../limits/start-rate.js";
 import type { PolicyKind } from "../sharing/policy.js";
 
-/** Why a job is where it is. Instants are ms since 1970. */
-export type Reason =
-  | { readonly kind: "finished"; readonly state: JobState; readonly at?: number; readonly failure?: Failure }
-  | { readonly kind: "running"; readonly worker?: string; readonly since?: number; readonly until?: number; readonly intent?: Intent }
+/** Why a job is where it is. Instants are ms since 1970 inside, and dates as people read them. */
+export type Reason<Time = number> =
+  | { readonly kind: "finished"; readonly state: JobState; readonly at?: Time; readonly failure?: Failure }
+  | { readonly kind: "running"; readonly worker?: string; readonly since?: Time; readonly until?: Time; readonly intent?: Intent }
   /** the job itself, or all of its queue, task or tenant */
   | { readonly kind: "paused"; readonly what: "job" | PolicyKind; readonly name: string }
   /** `on`: some of those it waits for, of so many */
   | { readonly kind: "blocked"; readonly on: readonly Parent[]; readonly count: number }
-  | ({ readonly kind: "limit_key" } & LimitKeyReason)
-  | { readonly kind: "due"; readonly at: number /** ms of it are its part of a spread */; readonly spreadBy?: number }
-  | { readonly kind: "retrying"; readonly at: number; readonly attempts: number; readonly failure?: Failure }
+  | ({ readonly kind: "limit_key" } & LimitKeyReason<Time>)
+  | { readonly kind: "due"; readonly at: Time /** ms of it are its part of a spread */; readonly spreadBy?: number }
+  | { readonly kind: "retrying"; readonly at: Time; readonly attempts: number; readonly failure?: Failure }
   /** whoever had it last lacks the master key of its input; `at`: when it is offered again */
-  | { readonly kind: "undecryptable"; readonly at?: number }
+  | { readonly kind: "undecryptable"; readonly at?: Time }
   /** no live worker can run it */
   | { readonly kind: "unserved"; readonly lacks: readonly Lack[] }
   /** `until`: when one job may try again; absent if somebody opened it by hand */
-  | { readonly kind: "breaker_open"; readonly task: string; readonly tenant: string; readonly until?: number }
-  | ({ readonly kind: "policy_limit" } & PolicyLimitReason)
+  | { readonly kind: "breaker_open"; readonly task: string; readonly tenant: string; readonly until?: Time }
+  | ({ readonly kind: "policy_limit" } & PolicyLimitReason<Time>)
   /** it took workers down: it is claimed alone, by a worker with nothing else to do */
   | { readonly kind: "suspect"; readonly crashes: number }
   /** all slots of the workers that can run it are taken, and `shut` more of them may start none of its kind. How many of how many workers, and since when the oldest handler runs, is for those to know who see all tenants */
-  | { readonly kind: "full"; readonly slots?: number; readonly workers?: number; readonly shut?: number; readonly since?: number }
+  | { readonly kind: "full"; readonly slots?: number; readonly workers?: number; readonly shut?: number; readonly since?: Time }
   /** jobs of its lane before it; `more`: at least so many */
   | { readonly kind: "queued_behind"; readonly ahead: number; readonly more?: true };
 
@@ -46,7 +46,7 @@ export interface SlotHolder {
 }
 
 /** How the key stands that a job waits at. */
-export interface LimitKeyReason {
+export interface LimitKeyReason<Time = number> {
   readonly limit: string;
   readonly key: string;
   readonly for: LimitReason;
@@ -59,18 +59,18 @@ export interface LimitKeyReason {
   readonly waiting?: number;
   readonly more?: true;
   /** the token is there, or the pause is over */
-  readonly until?: number;
+  readonly until?: Time;
 }
 
 /** A limit on all of its queue, task or tenant that is reached. */
-export interface PolicyLimitReason {
+export interface PolicyLimitReason<Time = number> {
   readonly what: PolicyKind;
   readonly name: string;
   readonly limit: "concurrency" | "rate";
   readonly most: number;
   /** not told to whom only a tenant's own jobs are shown */
   readonly held?: number;
-  readonly until?: number;
+  readonly until?: Time;
 }
 
 /** All that decides when a job runs, seen at one moment. */

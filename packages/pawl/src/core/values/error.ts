@@ -63,7 +63,7 @@ const table = {
   ],
   output_unencodable: ["the output of job {job} cannot be stored as JSON: {reason}", "return plain JSON values"],
   job_failed: ["job {job} is {state}: {reason}", "look at its history for the failure and its stack"],
-  wait_timeout: ["job {job} did not finish within {timeout} ms", "wait longer, or look at its history"],
+  wait_timeout: ["job {job} did not finish within {wait} ms", "wait longer, or look at its history"],
   // the service
   unauthenticated: ["the request carries no credential that is valid", "send a live key: Authorization: Bearer <key>"],
   forbidden: ["this credential may not do {action}: {reason}", "use one whose role, tenant, tasks and queues allow it"],

@@ -58,8 +58,9 @@ export class RemoteEnqueuer {
     const text = encodeInput(task.name, task.schema, input);
     const body = jobText(task.name, typeof text === "string" ? text : await text, fields);
     return new Promise((resolve, reject) => {
-      const { unique, idempotencyKey } = options;
+      const unique = fields.unique as EnqueueOptions["unique"];
       const key = typeof unique === "object" ? unique.key : unique;
+      const { idempotencyKey } = options;
       this.#unsent.push({ body, task: task.name, key, idempotencyKey, resolve, reject });
       this.#scheduleSend();
     });
@@ -184,12 +185,12 @@ export class RemoteEnqueuer {
     if (idempotencyKey !== undefined) checkIdempotencyKey(idempotencyKey);
     checkSharedOptions(rest);
     const shared = jobFields(task, this.queues, tenant, rest);
-    const limited = task.options.limits !== undefined;
+    const byInput = task.options.limits !== undefined || task.options.unique !== undefined;
     const encodeJob = (input: unknown, index: number): EncodedJob | Promise<EncodedJob> => {
       const own: EnqueueOptions | undefined = ownOf?.(input, index);
       if (own !== undefined && (checkObject("what each answers", own) as EnqueueOptions).tx !== undefined)
         throw invalid("tx", "all of them share it: give it beside each, not inside");
-      const plain = own === undefined && !limited;
+      const plain = own === undefined && !byInput;
       const fields = plain ? undefined : jobFieldsOfInput(task, this.queues, tenant, input, { ...rest, ...own });
       const text = encodeInput(task.name, task.schema, input);
       const encodedJob = (encoded: string): EncodedJob => ({ plain, text: fields === undefined ? encoded : jobText(task.name, encoded, fields) });

@@ -3,6 +3,7 @@ import type { JobDefaults } from "../../core/jobs/task.js";
 import { pawlError } from "../../core/values/error.js";
 import type { DEFAULT_KEYS } from "../../scheduler/check.js";
 import type { TaskLike } from "../../scheduler/enqueue/job-plan.js";
+import { uniqueRuleOf } from "../../scheduler/enqueue/plan-for-input.js";
 import { jobIdOf, readOptions } from "../../scheduler/enqueue/read-options.js";
 import { withLimits } from "../../scheduler/limits/limits.js";
 import type { EnqueueOptions, QueueDefaults } from "../../scheduler/options.js";
@@ -36,7 +37,7 @@ export function jobFields(
 
 const NO_LANE = { queue: "", priority: 5, tenant: "", task: "" } as const;
 
-/** The same of one job, with the keys of its limits: those that only this code can compute are computed here. */
+/** The same of one job, with its unique key and the keys of its limits: those that only this code can compute are computed here. */
 export function jobFieldsOfInput(
   task: TaskLike,
   queues: Readonly<Record<string, QueueDefaults>>,
@@ -44,12 +45,18 @@ export function jobFieldsOfInput(
   input: unknown,
   options: EnqueueOptions,
 ): JobFields {
-  const fields = jobFields(task, queues, tenant, options);
+  const fields = { ...jobFields(task, queues, tenant, options), ...uniqueFieldOf(task, input, options) };
   if (task.options.limits === undefined) return fields;
   const { options: limited } = withLimits({ lane: NO_LANE, options: undefined }, task, input, options.limitKeys);
   const keys = Object.fromEntries(task.options.limits.map(({ name }) => [name, null as string | null]));
   for (const { limit, key } of limited?.limits ?? []) keys[limit] = key;
   return { ...fields, limitKeys: keys };
+}
+
+function uniqueFieldOf(task: TaskLike, input: unknown, { unique, debounce }: EnqueueOptions): JobFields {
+  if (unique !== undefined || debounce !== undefined) return {};
+  const rule = uniqueRuleOf(task, input);
+  return rule === undefined ? {} : { unique: { key: rule.key, for: rule.hold, onConflict: rule.onConflict } };
 }
 
 export function jobOptionsOf({ dependsOn, retry, tx: _, ...plain }: EnqueueOptions): JobFields {

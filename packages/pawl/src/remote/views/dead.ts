@@ -1,8 +1,18 @@
-import { checkFunction, checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../../scheduler/check.js";
+import { checkFunction, checkObject, invalid } from "../../scheduler/check.js";
+import { checkBulkOptions } from "../../scheduler/jobs/bulk-change.js";
 import { BulkCounter } from "../../scheduler/jobs/bulk-counter.js";
 import type { JobView } from "../../scheduler/jobs/view.js";
 import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
-import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, Jobs, RedriveManyOptions } from "../../scheduler/scheduler.js";
+import type {
+  BulkOptions,
+  BulkReport,
+  Dead,
+  DeadFilter,
+  DeadGroupsFilter,
+  DeadGroupView,
+  Jobs,
+  RedriveManyOptions,
+} from "../../scheduler/scheduler.js";
 import type { Scope } from "../../store/port/index.js";
 import type { HttpTransport } from "../transport/http-transport.js";
 import { revive } from "../transport/problem.js";
@@ -39,27 +49,27 @@ export class RemoteDead implements Dead {
   }
 
   async redrive(filter: DeadFilter = {}, how: RedriveManyOptions = {}): Promise<BulkReport> {
-    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
-    const { every, edit } = how;
-    if (every !== undefined) checkPeriod("every", every);
-    if (edit === undefined) return this.#bulk("redrive", filter, how.limit, every === undefined ? {} : { every });
+    const { maxJobs, pace, reason } = checkBulkOptions("redrive", how, REDRIVE_KEYS);
+    const { edit } = how;
+    if (edit === undefined)
+      return this.#bulk("redrive", filter, maxJobs, { ...(how.pace === undefined ? {} : { pace: how.pace }), ...reasonIn(reason) });
     // Its inputs are made here, so each job goes by itself.
     checkFunction("edit", edit);
-    const pause = every === undefined ? 0 : checkPeriod("every", every);
-    return this.#each(filter, how.limit, async (job, index) => {
-      await this.jobs.redrive(job, { input: edit(job.input, job), ...(pause === 0 ? {} : { delay: index * pause }) });
+    return this.#each(filter, maxJobs, async (job, index) => {
+      const delay = pace === 0 ? {} : { delay: Math.round(index * pace) };
+      await this.jobs.redrive(job, { input: edit(job.input, job), ...delay, ...reasonIn(reason) });
     });
   }
 
-  delete(filter: DeadFilter = {}, how: { readonly limit?: number } = {}): Promise<BulkReport> {
-    checkKeys(checkObject("how", how), DROP_KEYS, "delete.");
-    return this.#bulk("delete", filter, how.limit, {});
+  async delete(filter: DeadFilter = {}, how: Omit<BulkOptions, "pace"> = {}): Promise<BulkReport> {
+    const { maxJobs, reason } = checkBulkOptions("delete", how, DELETE_KEYS);
+    return this.#bulk("delete", filter, maxJobs, reasonIn(reason));
   }
 
-  async #bulk(verb: "redrive" | "delete", filter: DeadFilter, limit: number | undefined, how: object): Promise<BulkReport> {
+  async #bulk(verb: "redrive" | "delete", filter: DeadFilter, maxJobs: number, how: object): Promise<BulkReport> {
     const counter = new BulkCounter();
     const body = { ...how, filter: this.#filter(filter) };
-    let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+    let left = maxJobs;
     while (left > 0) {
       const batchSize = Math.min(MAX_PER_REQUEST, left);
       const done = (await this.transport.post(`/v1/dead/${verb}`, { ...body, limit: batchSize })) as Omit<BulkReport, "failures"> & {
@@ -76,9 +86,9 @@ export class RemoteDead implements Dead {
     return counter.report();
   }
 
-  async #each(filter: DeadFilter, limit: number | undefined, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
+  async #each(filter: DeadFilter, maxJobs: number, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
     const counter = new BulkCounter();
-    let left = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+    let left = maxJobs;
     let index = 0;
     let cursor: string | undefined;
     do {
@@ -105,5 +115,9 @@ function failureOf(error: unknown): unknown {
   return typeof error === "object" && error !== null ? revive(error) : error;
 }
 
-const REDRIVE_KEYS = new Set(["limit", "every", "edit"]);
-const DROP_KEYS = new Set(["limit"]);
+function reasonIn(reason: string | undefined): { readonly reason?: string } {
+  return reason === undefined ? {} : { reason };
+}
+
+const REDRIVE_KEYS: ReadonlySet<string> = new Set(["limit", "pace", "reason", "edit"] satisfies (keyof RedriveManyOptions)[]);
+const DELETE_KEYS: ReadonlySet<string> = new Set(["limit", "reason"] satisfies (keyof BulkOptions)[]);

@@ -1,19 +1,20 @@
 import { isJobId, type JobId } from "../../core/jobs/id.js";
 import { isFinished } from "../../core/jobs/job.js";
-import { BOUNDS } from "../../core/values/bounds.js";
 import { isPawlError, pawlError } from "../../core/values/error.js";
-import { cut } from "../../core/values/truncate.js";
 import { keepAlive, keepAliveFor } from "../../runtime/process/keep-alive.js";
-import { checkDuration, checkKeys, checkObject, invalid, shortened, show } from "../../scheduler/check.js";
+import { checkDuration, checkKeys, checkObject, shortened } from "../../scheduler/check.js";
 import type { StoredJob } from "../../scheduler/enqueue/enqueuer.js";
 import { jobIdOf } from "../../scheduler/enqueue/read-options.js";
+import { changeAll } from "../../scheduler/jobs/bulk-change.js";
+import { checkOptionalReason } from "../../scheduler/jobs/check-reason.js";
+import { checkWait } from "../../scheduler/jobs/check-wait.js";
 import { checkFilter } from "../../scheduler/jobs/filter.js";
 import { JobHandle } from "../../scheduler/jobs/handle.js";
 import type { AttemptView, JobView, LogView } from "../../scheduler/jobs/view.js";
 import type { Explanation } from "../../scheduler/observe/explain.js";
 import type { JobRef } from "../../scheduler/options.js";
 import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
-import type { Job, JobChange, JobFilter, Jobs, RedriveJobOptions, WaitOptions } from "../../scheduler/scheduler.js";
+import type { BulkOptions, BulkReport, BulkVerb, Job, JobChange, JobFilter, Jobs, RedriveJobOptions, Wait } from "../../scheduler/scheduler.js";
 import type { Scope } from "../../store/port/index.js";
 import type { HttpTransport, ServiceCall } from "../transport/http-transport.js";
 import { attemptView, explanation, jobView, logView } from "./parse-views.js";
@@ -64,41 +65,48 @@ export class RemoteJobs implements Jobs {
     return explanation(await this.transport.get(`${await this.#own(job)}/explain`));
   }
 
+  async count(filter?: JobFilter): Promise<number> {
+    return ((await this.transport.get("/v1/jobs/count", queryOf(this.scope, filter))) as { count: number }).count;
+  }
+
   async cancel(job: JobRef, reason?: string): Promise<JobChange> {
-    if (reason !== undefined && (typeof reason !== "string" || reason.trim() === "")) throw invalid("reason", `${show(reason)} says nothing`);
-    return this.#verb("cancel", job, reason === undefined ? {} : { reason: cut(reason, BOUNDS.reason) });
+    return this.#verb("cancel", job, reasonIn(reason));
   }
-  pause(job: JobRef): Promise<JobChange> {
-    return this.#verb("pause", job);
+  async pause(job: JobRef, reason?: string): Promise<JobChange> {
+    return this.#verb("pause", job, reasonIn(reason));
   }
-  resume(job: JobRef): Promise<JobChange> {
-    return this.#verb("resume", job);
+  async resume(job: JobRef, reason?: string): Promise<JobChange> {
+    return this.#verb("resume", job, reasonIn(reason));
   }
-  promote(job: JobRef): Promise<JobChange> {
-    return this.#verb("promote", job);
+  async promote(job: JobRef, reason?: string): Promise<JobChange> {
+    return this.#verb("promote", job, reasonIn(reason));
+  }
+  bulk(verb: BulkVerb, filter: JobFilter, how?: BulkOptions): Promise<BulkReport> {
+    return changeAll(this, verb, filter, how);
+  }
+  async restore(): Promise<number> {
+    throw pawlError("remote_unsupported", { what: "pawl.jobs.restore" });
   }
   async redrive(job: JobRef, how: RedriveJobOptions = {}): Promise<JobChange> {
     checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
     if (how.delay !== undefined) checkDuration("delay", how.delay);
-    return this.#verb("redrive", job, how);
+    return this.#verb("redrive", job, { ...how, ...reasonIn(how.reason) });
   }
-  async delete(job: JobRef): Promise<void> {
-    await this.transport.json({ method: "DELETE", path: await this.#own(job) });
+  async delete(job: JobRef, reason?: string): Promise<void> {
+    const query = reasonIn(reason);
+    await this.transport.json({ method: "DELETE", path: await this.#own(job), query });
   }
 
   async rerun(job: JobRef): Promise<Job> {
     return this.handle(await this.transport.post(`${await this.#own(job)}/rerun`));
   }
 
-  async wait(job: JobRef, options: WaitOptions = {}): Promise<JobView> {
-    checkKeys(checkObject("options", options), WAIT_KEYS);
-    const { signal } = options;
-    const timeout = options.timeout === undefined ? undefined : checkDuration("timeout", options.timeout);
-    if (signal !== undefined && !(signal instanceof AbortSignal)) throw invalid("signal", "it is not an AbortSignal");
+  async wait(job: JobRef, how?: Wait): Promise<JobView> {
+    const { wait, signal } = checkWait(how);
     const { clock } = this.transport;
     const id = idFor(job);
     const path = await this.#own(job);
-    const end = timeout === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + timeout;
+    const end = wait === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() + wait;
     const release = keepAlive();
     try {
       for (;;) {
@@ -108,7 +116,7 @@ export class RemoteJobs implements Jobs {
         const call = { method: "GET", path, query, timeout: left + 15_000, pool: "waits" } as const;
         const view = await this.#waited(signal === undefined ? call : { ...call, signal });
         if (view !== undefined && isFinished(view.state)) return view;
-        if (clock.monotonic() >= end) throw pawlError("wait_timeout", { job: id, timeout });
+        if (clock.monotonic() >= end) throw pawlError("wait_timeout", { job: id, wait });
       }
     } finally {
       release();
@@ -127,8 +135,8 @@ export class RemoteJobs implements Jobs {
     }
   }
 
-  async result(job: JobRef, options?: WaitOptions): Promise<unknown> {
-    const { id, state, output, failure } = await this.wait(job, options);
+  async result(job: JobRef, how?: Wait): Promise<unknown> {
+    const { id, state, output, failure } = await this.wait(job, how);
     if (state === "succeeded") return output;
     throw pawlError("job_failed", { job: id, state, reason: failure?.message ?? "no reason is recorded" }, failure);
   }
@@ -156,8 +164,12 @@ export function queryOf(scope: Scope, filter: JobFilter | undefined): Readonly<R
   return { ...filter, ...(scope === "everyone" ? {} : { tenant: scope.tenant }) };
 }
 
-const WAIT_KEYS: ReadonlySet<string> = new Set<keyof WaitOptions>(["timeout", "signal"]);
-const REDRIVE_KEYS: ReadonlySet<string> = new Set<keyof RedriveJobOptions>(["input", "delay"]);
+const REDRIVE_KEYS: ReadonlySet<string> = new Set(["input", "delay", "reason"] satisfies (keyof RedriveJobOptions)[]);
+
+function reasonIn(reason: string | undefined): { readonly reason?: string } {
+  const checked = checkOptionalReason(reason);
+  return checked === undefined ? {} : { reason: checked };
+}
 
 function pathOf(id: JobId): string {
   return `/v1/jobs/${id}`;

@@ -1,4 +1,4 @@
-import { checkLimitsFilter, type LimitsFilter, type LimitsOperator, type LimitView } from "../../scheduler/limits/limits-view.js";
+import { checkLimitKey, checkLimitsFilter, type LimitsFilter, type LimitsOperator, type LimitView } from "../../scheduler/limits/limits-view.js";
 import { checkPageOptions, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
 import type { HttpTransport } from "../transport/http-transport.js";
 import { limitView } from "./parse-views.js";
@@ -13,5 +13,9 @@ export class RemoteLimits implements LimitsOperator {
       const query = { ...checkLimitsFilter(filter), ...checkPageOptions(one) };
       return revivedPage(await this.transport.get("/v1/limits", query), limitView);
     });
+  }
+
+  async get(limitKey: Required<LimitsFilter>): Promise<LimitView | undefined> {
+    return (await this.list(checkLimitKey(limitKey), { limit: 1 })).items[0];
   }
 }

@@ -4,7 +4,7 @@ import type { TargetView } from "../../scheduler/access/targets.js";
 import type { AttemptView, JobView, LogView } from "../../scheduler/jobs/view.js";
 import type { BreakerView } from "../../scheduler/limits/breakers.js";
 import type { LimitView } from "../../scheduler/limits/limits-view.js";
-import type { Explanation } from "../../scheduler/observe/explain.js";
+import { type Explanation, REASON_TIMES } from "../../scheduler/observe/explain.js";
 import type { LiveWorkerView } from "../../scheduler/observe/lanes-and-workers.js";
 import type { SeriesPointView, SeriesView } from "../../scheduler/observe/series.js";
 import type { DeadGroupView } from "../../scheduler/scheduler.js";
@@ -24,7 +24,13 @@ function withDates<V>(names: readonly (keyof V & string)[]): (value: unknown) =>
 export const jobView = withDates<JobView>(["createdAt", "dueAt", "nextRunAt", "finishedAt"]);
 export const attemptView = withDates<AttemptView>(["startedAt", "finishedAt"]);
 export const logView = withDates<LogView>(["at"]);
-export const explanation = withDates<Explanation>(["estimatedStart"]);
+const reason = withDates<Record<(typeof REASON_TIMES)[number], unknown>>(REASON_TIMES);
+const explained = withDates<Explanation>(["estimatedStart"]);
+export function explanation(value: unknown): Explanation {
+  const view = explained(value);
+  return { ...view, reasons: view.reasons.map((one) => reason(one) as unknown as Explanation["reasons"][number]) };
+}
+
 export const scheduleView = withDates<ScheduleView>(["at", "start", "end", "undeclaredSince", "pausedSince", "next", "createdAt", "changedAt"]);
 export const tickView = withDates<Record<string, unknown>>(["at", "firedAt", "from", "to", "into"]) as unknown as (value: unknown) => TickView;
 export const previewedTick = withDates<PreviewedTick>(["at", "firesAt"]);

@@ -1,6 +1,7 @@
 import type { Policies, PolicyChanges, PolicyKind } from "../../core/sharing/policy.js";
 import { checkName, type NameKind } from "../../core/values/name.js";
 import { storedDefaults } from "../../scheduler/check.js";
+import { checkOptionalReason } from "../../scheduler/jobs/check-reason.js";
 import type { TaskDefinition, Tasks } from "../../scheduler/jobs/tasks.js";
 import type { BreakersOperator, BreakerView } from "../../scheduler/limits/breakers.js";
 import { checkPageOptions, type Page, type PagedList, type PageOptions, pagedList, revivedPage } from "../../scheduler/page.js";
@@ -16,11 +17,11 @@ export class RemoteNamed<Kind extends PolicyKind & NameKind, View> implements Po
     private readonly kind: Kind,
   ) {}
 
-  async pause(name: string): Promise<void> {
-    await this.transport.post(`${this.path(name)}/pause`);
+  async pause(name: string, reason?: string): Promise<void> {
+    await this.transport.post(`${this.path(name)}/pause`, { reason: checkOptionalReason(reason) });
   }
-  async resume(name: string): Promise<void> {
-    await this.transport.post(`${this.path(name)}/resume`);
+  async resume(name: string, reason?: string): Promise<void> {
+    await this.transport.post(`${this.path(name)}/resume`, { reason: checkOptionalReason(reason) });
   }
   async update(name: string, changes: PolicyChanges[Kind]): Promise<Policies[Kind]> {
     return (await this.transport.json({ method: "PATCH", path: this.path(name), body: JSON.stringify(changes) })) as Policies[Kind];
@@ -57,8 +58,9 @@ export class RemoteBreakers implements BreakersOperator {
       revivedPage(await this.transport.get("/v1/breakers", { ...filter, ...checkPageOptions(one) }), breakerView),
     );
   }
-  async get({ tenant, task }: BreakerRef): Promise<BreakerView | undefined> {
-    return (await this.list({ tenant: checkName("tenant", tenant), task: checkName("task", task) })).items[0];
+  async get({ tenant, task }: BreakerRef): Promise<BreakerView> {
+    const path = `/v1/breakers/${encodeURIComponent(checkName("task", task))}`;
+    return breakerView(await this.transport.get(path, { tenant: checkName("tenant", tenant) }));
   }
   open(of: BreakerRef): Promise<BreakerView> {
     return this.#act("open", of);

@@ -13,16 +13,26 @@ describe("a scheduler for one tenant", () => {
     await expect(acme.enqueueMany("t", [1], { each: () => ({ tenant: "other" }) })).rejects.toMatchObject({ code: "option_invalid" });
   });
 
-  test.each<keyof Jobs>(["get", "history", "logs", "cancel", "pause", "resume", "promote", "redrive", "rerun", "delete", "wait", "result"])(
-    "cannot tell another's job from none with %s",
-    async (verb) => {
-      const { scheduler } = bareScheduler();
-      const { id } = await scheduler.enqueue("t", "secret", { tenant: "other" });
-      const call = scheduler.forTenant("acme").jobs[verb](id);
-      await expect(call).rejects.toMatchObject({ code: "job_unknown", details: { job: id } });
-      expect(await scheduler.jobs.get(id)).toMatchObject({ state: "ready" });
-    },
-  );
+  test.each<Exclude<keyof Jobs, "list" | "count" | "bulk" | "restore">>([
+    "get",
+    "history",
+    "logs",
+    "cancel",
+    "pause",
+    "resume",
+    "promote",
+    "redrive",
+    "rerun",
+    "delete",
+    "wait",
+    "result",
+  ])("cannot tell another's job from none with %s", async (verb) => {
+    const { scheduler } = bareScheduler();
+    const { id } = await scheduler.enqueue("t", "secret", { tenant: "other" });
+    const call = scheduler.forTenant("acme").jobs[verb](id);
+    await expect(call).rejects.toMatchObject({ code: "job_unknown", details: { job: id } });
+    expect(await scheduler.jobs.get(id)).toMatchObject({ state: "ready" });
+  });
 
   test("cannot make a job wait for another's", async () => {
     const { scheduler } = bareScheduler();

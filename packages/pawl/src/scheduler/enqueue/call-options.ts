@@ -16,6 +16,6 @@ export function splitCallOptions(options: CallOptions = {}): CallParts {
   signal?.throwIfAborted();
   return {
     job: Object.keys(job).length === 0 ? undefined : job,
-    wait: { ...(wait === undefined ? {} : { timeout: wait }), ...(signal === undefined ? {} : { signal }) },
+    wait: { ...(wait === undefined ? {} : { wait }), ...(signal === undefined ? {} : { signal }) },
   };
 }

@@ -7,7 +7,6 @@ import { isPawlError, type PawlError, pawlError } from "../../core/values/error.
 import type { BatchRequest, EnqueuedBatch } from "../../store/port/enqueue/batches.js";
 import type { Scope, Store, StoreTransaction } from "../../store/port/index.js";
 import { checkDuration, checkFunction, checkObject, invalid } from "../check.js";
-import { withLimits } from "../limits/limits.js";
 import { type Tracing, withSpan } from "../observe/tracing.js";
 import type { EnqueueManyOptions, EnqueueOptions, EnqueueStreamOptions, QueueDefaults, StreamSummary } from "../options.js";
 import type { Batcher } from "./batcher.js";
@@ -25,6 +24,7 @@ import {
 import type { IngestLimiter } from "./ingest-limiter.js";
 import { type JobPlan, JobPlanner, jobFromPlan, type PlannedJob, type TaskLike } from "./job-plan.js";
 import { joinTransaction } from "./join-transaction.js";
+import { planForInput } from "./plan-for-input.js";
 import type { TaskRegistry } from "./task-registry.js";
 
 /** What all schedulers on one store share, whatever their tenant. */
@@ -89,7 +89,7 @@ export class Enqueuer {
   async #one(task: TaskLike, input: unknown, options: EnqueueOptions | undefined): Promise<StoredJob> {
     const { plan, tx, limitKeys } = this.#planner.plan(task, options);
     const text = await encodeInput(task.name, task.schema, input, this.#deps.caller);
-    return this.add(withLimits(plan, task, input, limitKeys), text, this.#join(tx));
+    return this.add(planForInput(plan, task, input, limitKeys), text, this.#join(tx));
   }
 
   /** Stores a job whose parts are known to be sound. */
@@ -215,7 +215,7 @@ export class Enqueuer {
     const prepare = (input: unknown, index: number): NewJob | Promise<NewJob> => {
       const { plan, limitKeys } = planOf(input, index);
       const text = encodeInput(task.name, task.schema, input, caller);
-      const limited = withLimits(plan, task, input, limitKeys);
+      const limited = planForInput(plan, task, input, limitKeys);
       if (typeof text === "string") return jobFromPlan(limited, nextIdSuffix(limited.lane.tenant), text);
       return text.then((late) => jobFromPlan(limited, nextIdSuffix(limited.lane.tenant), late));
     };

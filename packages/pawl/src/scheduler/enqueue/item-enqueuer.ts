@@ -4,13 +4,13 @@ import { BOUNDS } from "../../core/values/bounds.js";
 import { type ErrorCode, type ErrorDetails, isPawlError, type PawlError, pawlError } from "../../core/values/error.js";
 import type { Scope } from "../../store/port/index.js";
 import { checkArray, checkBoolean, checkKeys, checkObject, invalid, show } from "../check.js";
-import { withLimits } from "../limits/limits.js";
 import { withSpan } from "../observe/tracing.js";
 import type { EnqueueAllOptions, EnqueueItem, EnqueueOptions } from "../options.js";
 import { encodeInput } from "./encode-input.js";
 import { dependencyUnknownError, type EnqueueDeps, type StoredJob, storedJobOf, withStoredCount } from "./enqueuer.js";
 import { checkIdempotencyKey, idempotencyKeyOfBatch, idempotencyKeyReusedError } from "./idempotency-key.js";
 import { JobPlanner, jobFromPlan, type PlannedJob, type TaskLike } from "./job-plan.js";
+import { planForInput } from "./plan-for-input.js";
 import { checkOptionName } from "./read-options.js";
 import type { TaskRegistry } from "./task-registry.js";
 
@@ -117,7 +117,7 @@ export class ItemEnqueuer {
     try {
       const { plan, limitKeys } = planOf(task, options);
       const text = encodeInput(task.name, task.schema, input, this.deps.caller);
-      const limited = withLimits(plan, task, input, limitKeys);
+      const limited = planForInput(plan, task, input, limitKeys);
       if (typeof text === "string") return jobFromPlan(limited, this.deps.nextIdSuffix(limited.lane.tenant), text);
       return text.then((late) => jobFromPlan(limited, this.deps.nextIdSuffix(limited.lane.tenant), late)).catch(refusal);
     } catch (error) {

@@ -2,6 +2,7 @@ import type { DeathPolicy } from "../../core/jobs/dependency.js";
 import { isJobId, type JobId } from "../../core/jobs/id.js";
 import type { JobOptions, NewJob, Priority } from "../../core/jobs/job.js";
 import { storedRetry } from "../../core/jobs/retry.js";
+import { checkUniqueRule } from "../../core/jobs/task-unique.js";
 import type { Transaction } from "../../core/jobs/transaction.js";
 import type { UniqueRule } from "../../core/jobs/unique-key.js";
 import type { LimitKeyValue } from "../../core/limits/limit-options.js";
@@ -163,12 +164,7 @@ function checkUnique(value: unknown): UniqueRule {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw invalid("unique", `${show(value)} is neither a key nor an object`);
   const fields = value as { key?: unknown; for?: unknown; onConflict?: unknown };
   checkKeys(fields, UNIQUE_KEYS, "unique.");
-  const hold = fields.for ?? "unfinished";
-  return {
-    key: checkName("key", fields.key),
-    hold: hold === "unstarted" || hold === "unfinished" ? hold : checkPeriod("unique.for", hold),
-    onConflict: checkOneOf("unique.onConflict", fields.onConflict ?? "existing", ["reject", "existing", "replace"]),
-  };
+  return { key: checkName("key", fields.key), ...checkUniqueRule("unique", fields) };
 }
 
 function checkTags(value: unknown): readonly string[] {

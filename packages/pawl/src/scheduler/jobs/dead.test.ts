@@ -60,7 +60,7 @@ describe("dead jobs", () => {
     [{ fingerprint: "4f1c" }, /filter\.fingerprint/],
     [{ since: "yesterday" }, /filter\.since/],
     [{ until: Number.NaN }, /filter\.until/],
-    [{ since: "2026-02-01", until: "2026-01-01" }, /filter\.since is invalid: it is after filter\.until/],
+    [{ since: "2026-02-01T00:00Z", until: "2026-01-01T00:00Z" }, /filter\.since is invalid: it is after filter\.until/],
   ])("are not listed by %o", async (filter, says) => {
     const { scheduler } = await graveyard();
     await expect(scheduler.dead.list(filter)).rejects.toThrow(says);
@@ -81,7 +81,7 @@ describe("dead jobs", () => {
 
   test("are redriven as a trickle", async () => {
     const { scheduler, clock } = await graveyard();
-    await scheduler.dead.redrive({ task: "mail" }, { every: "10s" });
+    await scheduler.dead.redrive({ task: "mail" }, { pace: "10s" });
     const { items: jobs } = await scheduler.jobs.list({ task: "mail" });
     const starts = jobs.map(({ state, nextRunAt }) => (state === "ready" ? 0 : (nextRunAt as Date).getTime() - clock.now()));
     expect(starts.sort((a, b) => a - b)).toEqual([0, 10_000, 20_000]);
@@ -131,7 +131,7 @@ describe("dead jobs", () => {
     [{ state: "ready" }, {}],
     [{}, { limit: 0 }],
     [{}, { evry: 1 }],
-    [{}, { every: 0 }],
+    [{}, { pace: 0 }],
     [{}, { edit: 7 }],
   ])("redrive refuses %o with %o", async (filter, how) => {
     const { scheduler } = await graveyard();

@@ -1,11 +1,12 @@
 import { maskedMessage } from "../../core/jobs/fingerprint.js";
 import type { Scope, Store } from "../../store/port/index.js";
 import type { DeadGroup } from "../../store/port/jobs/dead.js";
-import type { StoredJobFilter } from "../../store/port/jobs/jobs.js";
-import { checkKeys, checkObject, checkPeriod, checkWhole, invalid } from "../check.js";
+import { checkKeys, checkObject, invalid } from "../check.js";
 import { numberCursor, type PagedList, type PageOptions, pagedList, readPage } from "../page.js";
-import type { BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, Jobs, RedriveManyOptions } from "../scheduler.js";
+import type { BulkOptions, BulkReport, Dead, DeadFilter, DeadGroupsFilter, DeadGroupView, Jobs, RedriveManyOptions } from "../scheduler.js";
+import { checkBulkOptions } from "./bulk-change.js";
 import { BulkCounter } from "./bulk-counter.js";
+import { countJobs } from "./count-jobs.js";
 import { checkFilter, MAX_PAGE_BYTES } from "./filter.js";
 import type { Redact } from "./redact.js";
 import { type JobView, jobView } from "./view.js";
@@ -35,10 +36,7 @@ export class ScopedDead implements Dead {
 
   async count(filter: DeadFilter = {}): Promise<number> {
     const which = checkFilter(this.scope, checkDead(filter));
-    if (which.scope === "everyone" && isCounted(which.filter)) return this.#counted(which.filter);
-    let count = 0;
-    for await (const page of this.#pages(filter, Number.POSITIVE_INFINITY)) count += page.length;
-    return count;
+    return countJobs(this.store, which.scope, { ...which.filter, state: "dead" });
   }
 
   groups(filter: DeadGroupsFilter = {}, page?: PageOptions): PagedList<DeadGroupView> {
@@ -60,27 +58,26 @@ export class ScopedDead implements Dead {
   }
 
   async redrive(filter: DeadFilter = {}, how: RedriveManyOptions = {}): Promise<BulkReport> {
-    checkKeys(checkObject("how", how), REDRIVE_KEYS, "redrive.");
-    const every = how.every === undefined ? 0 : checkPeriod("every", how.every);
+    const { maxJobs, pace, reason } = checkBulkOptions("redrive", how, REDRIVE_KEYS);
     const { edit } = how;
     if (edit !== undefined && typeof edit !== "function") throw invalid("edit", "it is not a function");
-    return this.#each(filter, how.limit, async (job, index) => {
+    return this.#each(filter, maxJobs, async (job, index) => {
       await this.jobs.redrive(job, {
-        ...(every === 0 ? {} : { delay: index * every }),
+        ...(pace === 0 ? {} : { delay: Math.round(index * pace) }),
+        ...(reason === undefined ? {} : { reason }),
         ...(edit === undefined ? {} : { input: edit(job.input, job) }),
       });
     });
   }
 
-  async delete(filter: DeadFilter = {}, how: { readonly limit?: number } = {}): Promise<BulkReport> {
-    checkKeys(checkObject("how", how), LIMIT_KEYS, "delete.");
-    return this.#each(filter, how.limit, async (job) => {
-      await this.jobs.delete(job);
+  async delete(filter: DeadFilter = {}, how: Omit<BulkOptions, "pace"> = {}): Promise<BulkReport> {
+    const { maxJobs, reason } = checkBulkOptions("delete", how, DELETE_KEYS);
+    return this.#each(filter, maxJobs, async (job) => {
+      await this.jobs.delete(job, reason);
     });
   }
 
-  async #each(filter: DeadFilter, limit: number | undefined, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
-    const maxJobs = limit === undefined ? Number.POSITIVE_INFINITY : checkWhole("limit", limit, 1, Number.MAX_SAFE_INTEGER);
+  async #each(filter: DeadFilter, maxJobs: number, change: (job: JobView, index: number) => Promise<void>): Promise<BulkReport> {
     const counter = new BulkCounter();
     let index = 0;
     const one = (job: JobView) => counter.change(job.id, () => change(job, index++));
@@ -106,24 +103,11 @@ export class ScopedDead implements Dead {
       yield page.jobs.map((record) => jobView(record, this.scope));
     } while (after !== undefined && left > 0);
   }
-
-  async #counted({ queue, task }: StoredJobFilter): Promise<number> {
-    let count = 0;
-    for (const row of await this.store.records.counts()) {
-      if ((queue === undefined || row.queue === queue) && (task === undefined || row.task === task)) count += row.counts.dead;
-    }
-    return count;
-  }
 }
 
-const REDRIVE_KEYS = new Set(["limit", "every", "edit"]);
-const LIMIT_KEYS = new Set(["limit"]);
+const REDRIVE_KEYS: ReadonlySet<string> = new Set(["limit", "pace", "reason", "edit"] satisfies (keyof RedriveManyOptions)[]);
+const DELETE_KEYS: ReadonlySet<string> = new Set(["limit", "reason"] satisfies (keyof BulkOptions)[]);
 const GROUP_KEYS = new Set(["tenant", "queue", "task", "failure"]);
-
-/** Counts are kept by queue and task, for all tenants together; everything finer is counted by listing. */
-function isCounted(filter: StoredJobFilter): boolean {
-  return Object.keys(filter).every((name) => name === "queue" || name === "task");
-}
 
 function checkDead(filter: DeadFilter): DeadFilter {
   if ("state" in checkObject("filter", filter)) throw invalid("filter.state", "all of these are dead");

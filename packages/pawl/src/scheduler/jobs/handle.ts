@@ -4,7 +4,7 @@ import type { StoredJob } from "../enqueue/enqueuer.js";
 import type { StoredItems } from "../enqueue/item-enqueuer.js";
 import type { Explanation } from "../observe/explain.js";
 import type { PagedList, PageOptions } from "../page.js";
-import type { EnqueueAllResult, Job, JobChange, Jobs, RedriveJobOptions, WaitOptions } from "../scheduler.js";
+import type { EnqueueAllResult, Job, JobChange, Jobs, RedriveJobOptions, Wait } from "../scheduler.js";
 import type { AttemptView, JobView, LogView } from "./view.js";
 
 /** A handle is small, since `enqueueMany` makes many: an id, and the scheduler's own `jobs` to ask. */
@@ -26,8 +26,11 @@ export class JobHandle<Out> implements Job<Out> {
   get(): Promise<JobView<Out>> {
     return this.#jobs.get(this.id) as Promise<JobView<Out>>;
   }
-  result(options?: WaitOptions): Promise<Out> {
-    return this.#jobs.result(this.id, options) as Promise<Out>;
+  result(how?: Wait): Promise<Out> {
+    return this.#jobs.result(this.id, how) as Promise<Out>;
+  }
+  wait(how?: Wait): Promise<JobView<Out>> {
+    return this.#jobs.wait(this.id, how) as Promise<JobView<Out>>;
   }
   history(page?: PageOptions): PagedList<AttemptView> {
     return this.#jobs.history(this.id, page);
@@ -41,20 +44,23 @@ export class JobHandle<Out> implements Job<Out> {
   cancel(reason?: string): Promise<JobChange> {
     return this.#jobs.cancel(this.id, reason);
   }
-  pause(): Promise<JobChange> {
-    return this.#jobs.pause(this.id);
+  pause(reason?: string): Promise<JobChange> {
+    return this.#jobs.pause(this.id, reason);
   }
-  resume(): Promise<JobChange> {
-    return this.#jobs.resume(this.id);
+  resume(reason?: string): Promise<JobChange> {
+    return this.#jobs.resume(this.id, reason);
   }
-  promote(): Promise<JobChange> {
-    return this.#jobs.promote(this.id);
+  promote(reason?: string): Promise<JobChange> {
+    return this.#jobs.promote(this.id, reason);
   }
   redrive(how?: RedriveJobOptions): Promise<JobChange> {
     return this.#jobs.redrive(this.id, how);
   }
-  delete(): Promise<void> {
-    return this.#jobs.delete(this.id);
+  rerun(): Promise<Job<Out>> {
+    return this.#jobs.rerun(this.id) as Promise<Job<Out>>;
+  }
+  delete(reason?: string): Promise<void> {
+    return this.#jobs.delete(this.id, reason);
   }
 }
 

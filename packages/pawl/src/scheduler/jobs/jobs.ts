@@ -2,13 +2,12 @@ import { ENCRYPTED_VALUE, isEncrypted } from "../../core/access/encrypted-value.
 import type { JobId } from "../../core/jobs/id.js";
 import { isFinished, type JobOptions, type JobRecord } from "../../core/jobs/job.js";
 import type { Verb } from "../../core/jobs/lifecycle.js";
-import { BOUNDS } from "../../core/values/bounds.js";
 import { pawlError } from "../../core/values/error.js";
-import { cut } from "../../core/values/truncate.js";
+import type { ExportedJob } from "../../store/port/duties/duties.js";
 import type { Scope, Store } from "../../store/port/index.js";
 import type { JobChangeResult, RedriveOptions } from "../../store/port/jobs/jobs.js";
 import type { PartRequest } from "../../store/port/jobs/pages.js";
-import { checkDuration, checkKeys, checkObject, checkText, invalid, shortened, show } from "../check.js";
+import { checkArray, checkDuration, checkKeys, checkObject, shortened } from "../check.js";
 import { encodeInput } from "../enqueue/encode-input.js";
 import type { Enqueuer } from "../enqueue/enqueuer.js";
 import { jobIdOf } from "../enqueue/read-options.js";
@@ -16,7 +15,10 @@ import type { TaskRegistry } from "../enqueue/task-registry.js";
 import { type Explanation, explainJob } from "../observe/explain.js";
 import type { JobRef } from "../options.js";
 import { type CursorFormat, type PagedList, type PageOptions, pagedList } from "../page.js";
-import type { Job, JobChange, JobFilter, Jobs, RedriveJobOptions, WaitOptions } from "../scheduler.js";
+import type { BulkOptions, BulkReport, BulkVerb, Job, JobChange, JobFilter, Jobs, RedriveJobOptions, Wait } from "../scheduler.js";
+import { changeAll } from "./bulk-change.js";
+import { checkOptionalReason, checkReason } from "./check-reason.js";
+import { countJobs } from "./count-jobs.js";
 import { checkFilter, checkJobsPage, checkPartPage } from "./filter.js";
 import { JobHandle } from "./handle.js";
 import { fullPage, HISTORY_CURSOR, JOBS_CURSOR, LOGS_CURSOR, partPage } from "./pages.js";
@@ -93,17 +95,33 @@ export class ScopedJobs implements Jobs {
   cancel(job: JobRef, reason = "cancelled"): Promise<JobChange> {
     return this.#change("cancel", job, (scope, id) => this.#deps.store.jobs.cancel(scope, id, checkReason(reason)));
   }
-  pause(job: JobRef): Promise<JobChange> {
-    return this.#change("pause", job, (scope, id) => this.#deps.store.jobs.pause(scope, id));
+  pause(job: JobRef, reason?: string): Promise<JobChange> {
+    return this.#change("pause", job, (scope, id) => this.#deps.store.jobs.pause(scope, id, checkOptionalReason(reason)));
   }
-  resume(job: JobRef): Promise<JobChange> {
-    return this.#change("resume", job, (scope, id) => this.#deps.store.jobs.resume(scope, id));
+  resume(job: JobRef, reason?: string): Promise<JobChange> {
+    return this.#change("resume", job, (scope, id) => this.#deps.store.jobs.resume(scope, id, checkOptionalReason(reason)));
   }
-  promote(job: JobRef): Promise<JobChange> {
-    return this.#change("promote", job, (scope, id) => this.#deps.store.jobs.promote(scope, id));
+  promote(job: JobRef, reason?: string): Promise<JobChange> {
+    return this.#change("promote", job, (scope, id) => this.#deps.store.jobs.promote(scope, id, checkOptionalReason(reason)));
   }
-  async delete(job: JobRef): Promise<void> {
-    await this.#change("delete", job, (scope, id) => this.#deps.store.jobs.delete(scope, id));
+  async delete(job: JobRef, reason?: string): Promise<void> {
+    await this.#change("delete", job, (scope, id) => this.#deps.store.jobs.delete(scope, id, checkOptionalReason(reason)));
+  }
+
+  async count(filter?: JobFilter): Promise<number> {
+    const { store, scope } = this.#deps;
+    const which = checkFilter(scope, filter);
+    return countJobs(store, which.scope, which.filter);
+  }
+
+  bulk(verb: BulkVerb, filter: JobFilter, how?: BulkOptions): Promise<BulkReport> {
+    return changeAll(this, verb, filter, how);
+  }
+
+  restore(jobs: readonly ExportedJob[]): Promise<number> {
+    const { store, scope } = this.#deps;
+    if (scope !== "everyone") throw pawlError("all_tenants_only", { what: "restoring jobs" });
+    return store.duties.restore(checkArray("jobs", jobs) as readonly ExportedJob[]);
   }
 
   async redrive(job: JobRef, how: RedriveJobOptions = {}): Promise<JobChange> {
@@ -122,22 +140,23 @@ export class ScopedJobs implements Jobs {
     return new JobHandle(this, lane.task, stored);
   }
 
-  async wait(job: JobRef, options?: WaitOptions): Promise<JobView> {
+  async wait(job: JobRef, how?: Wait): Promise<JobView> {
     const { waiters, scope } = this.#deps;
-    return jobView(await waiters.wait(scope, requireJobId(job), options), scope);
+    return jobView(await waiters.wait(scope, requireJobId(job), how), scope);
   }
 
-  async result(job: JobRef, options?: WaitOptions): Promise<unknown> {
-    const { id, state, output, failure, encrypted } = await this.wait(job, options);
+  async result(job: JobRef, how?: Wait): Promise<unknown> {
+    const { id, state, output, failure, encrypted } = await this.wait(job, how);
     if (encrypted === true && output === ENCRYPTED_VALUE) throw payloadUndecryptable("the output", id);
     if (state === "succeeded") return output;
     throw pawlError("job_failed", { job: id, state, reason: failure?.message ?? "no reason is recorded" }, failure);
   }
 
-  async #redriveOptions(id: JobId, { input, delay }: RedriveJobOptions): Promise<RedriveOptions> {
+  async #redriveOptions(id: JobId, { input, delay, reason }: RedriveJobOptions): Promise<RedriveOptions> {
     return {
       ...(input === undefined ? {} : { input: await this.#encode((await this.#record(id)).lane.task, input) }),
       ...(delay === undefined ? {} : { delay: checkDuration("delay", delay) }),
+      ...(reason === undefined ? {} : { reason: checkReason(reason) }),
     };
   }
 
@@ -167,12 +186,7 @@ export class ScopedJobs implements Jobs {
   }
 }
 
-const REDRIVE_KEYS = new Set(["input", "delay"]);
-
-function checkReason(reason: unknown): string {
-  if (typeof reason !== "string" || reason.trim() === "") throw invalid("reason", `${show(reason)} says nothing`);
-  return cut(checkText("reason", reason), BOUNDS.reason);
-}
+const REDRIVE_KEYS = new Set(["input", "delay", "reason"] satisfies (keyof RedriveJobOptions)[]);
 
 /** What cannot be an id is as unknown as one that is nobody's. */
 function requireJobId(job: JobRef): JobId {

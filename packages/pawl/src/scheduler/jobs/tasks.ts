@@ -14,7 +14,7 @@ import { StoredPolicies } from "../limits/queues-tasks-tenants.js";
 import type { PolicyOperator, TaskView } from "../scheduler.js";
 
 /** A task that workers elsewhere have, as it is made known by name: its defaults, and what its input must be. */
-export interface TaskDefinition extends Omit<TaskOptions, "input"> {
+export interface TaskDefinition extends Omit<TaskOptions, "input" | "unique"> {
   /** of its input, 2020-12; enforced wherever its jobs are enqueued through a service */
   readonly inputSchema?: JsonSchema;
 }

@@ -146,11 +146,11 @@ describe("a result", () => {
   test("is waited for no longer than asked", async () => {
     const { scheduler, clock } = bareScheduler();
     const job = await scheduler.enqueue("t");
-    const result = expect(job.result({ timeout: "2s" })).rejects.toMatchObject({ code: "wait_timeout", details: { timeout: 2_000 } });
+    const result = expect(job.result("2s")).rejects.toMatchObject({ code: "wait_timeout", details: { wait: 2_000 } });
     await clock.advance(2_000);
     await result;
     expect(clock.nextIn(), "no timer is left behind").toBeUndefined();
-    await expect(job.result({ timeout: -1 })).rejects.toMatchObject({ code: "duration_invalid" });
+    await expect(job.result(-1)).rejects.toMatchObject({ code: "duration_invalid" });
   });
 
   test("can be given up by a signal, before and while it is waited for", async () => {

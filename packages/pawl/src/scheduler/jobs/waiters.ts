@@ -6,10 +6,9 @@ import { keepAlive } from "../../runtime/process/keep-alive.js";
 import type { Clock } from "../../runtime/time/clock.js";
 import type { Scope, Store } from "../../store/port/index.js";
 import { closedError } from "../../store/wrap/closable.js";
-import { checkDuration, checkKeys, checkObject, invalid } from "../check.js";
-import type { WaitOptions } from "../scheduler.js";
+import type { Wait } from "../scheduler.js";
+import { checkWait } from "./check-wait.js";
 
-const WAIT_KEYS: ReadonlySet<string> = new Set<keyof WaitOptions>(["timeout", "signal"]);
 const MIN_READ_INTERVAL_MS = 50;
 const MAX_READ_INTERVAL_MS = 1_000;
 const READ_TIME_STEP_MS = 10;
@@ -59,18 +58,15 @@ export class JobWaiters {
   ) {}
 
   /** The finished job. */
-  async wait(scope: Scope, id: JobId, options: WaitOptions = {}): Promise<JobRecord> {
-    checkKeys(checkObject("options", options), WAIT_KEYS);
-    const timeout = options.timeout === undefined ? undefined : checkDuration("timeout", options.timeout);
-    if (options.signal !== undefined && !(options.signal instanceof AbortSignal)) throw invalid("signal", "it is not an AbortSignal");
-    options.signal?.throwIfAborted();
+  async wait(scope: Scope, id: JobId, how?: Wait): Promise<JobRecord> {
+    const { wait, signal } = checkWait(how);
     if (this.#closed) throw closedError();
     // Watched before it is read, so that no end can fall between the two.
     const waitedJob = this.#addWait(id);
     try {
       const now = await this.#reads.run(() => this.store.jobs.get(scope, id));
       if (now !== undefined && isFinished(now.state)) return now;
-      const ended = now === undefined ? undefined : await this.#until(waitedJob, timeout, options.signal);
+      const ended = now === undefined ? undefined : await this.#until(waitedJob, wait, signal);
       if (ended === undefined) throw pawlError("job_unknown", { job: id });
       return ended;
     } finally {
@@ -88,12 +84,12 @@ export class JobWaiters {
     }
   }
 
-  #until({ ended, id }: WaitedJob, timeout: number | undefined, signal: AbortSignal | undefined): Promise<JobRecord | undefined> {
-    if (timeout === undefined && signal === undefined) return ended;
+  #until({ ended, id }: WaitedJob, wait: number | undefined, signal: AbortSignal | undefined): Promise<JobRecord | undefined> {
+    if (wait === undefined && signal === undefined) return ended;
     return new Promise((resolve, reject) => {
       const onAbort = () => finish(() => reject(signal?.reason));
-      const onTimeout = () => finish(() => reject(pawlError("wait_timeout", { job: id, timeout })));
-      const stopTimer = timeout === undefined ? undefined : this.clock.after(timeout, onTimeout);
+      const onTimeout = () => finish(() => reject(pawlError("wait_timeout", { job: id, wait })));
+      const stopTimer = wait === undefined ? undefined : this.clock.after(wait, onTimeout);
       const finish = (settle: () => void) => {
         stopTimer?.();
         signal?.removeEventListener("abort", onAbort);

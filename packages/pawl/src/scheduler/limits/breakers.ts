@@ -1,5 +1,6 @@
 import { BREAKER_STATES, type BreakerState } from "../../core/limits/breaker.js";
 import { checkName } from "../../core/values/name.js";
+import { wallClock } from "../../runtime/time/clock.js";
 import type { Store } from "../../store/port/index.js";
 import type { BreakerFilter, BreakerRecord, BreakerRef } from "../../store/port/limits/breakers.js";
 import { checkKeys, checkObject, checkOneOf } from "../check.js";
@@ -25,8 +26,8 @@ export interface BreakerView extends BreakerRef {
 export interface BreakersOperator {
   /** by tenant and task */
   list(filter?: BreakerFilter, page?: PageOptions): PagedList<BreakerView>;
-  /** undefined: it is closed, and has seen no failures lately */
-  get(breaker: BreakerRef): Promise<BreakerView | undefined>;
+  /** A breaker without recent failures is closed. */
+  get(breaker: BreakerRef): Promise<BreakerView>;
   /** No job of this tenant and task is started, in any process, until it is closed or reset. No attempts are spent. */
   open(breaker: BreakerRef): Promise<BreakerView>;
   /** Its jobs are started whatever they come to, until it is opened or reset. */
@@ -51,8 +52,11 @@ export function breakersOperator({ breakers }: Store): BreakersOperator {
         });
       }),
     async get(ref) {
-      const [found] = await breakers.get([refOf("breaker", ref)]);
-      return found === undefined ? undefined : breakerView(found);
+      const { tenant, task } = refOf("breaker", ref);
+      const [found] = await breakers.get([{ tenant, task }]);
+      // The store has no record of a breaker without recent failures.
+      if (found === undefined) return { tenant, task, state: "closed", forced: false, since: new Date(wallClock()), succeeded: 0, failed: 0 };
+      return breakerView(found);
     },
     open: (ref) => force(ref, "open"),
     close: (ref) => force(ref, "closed"),

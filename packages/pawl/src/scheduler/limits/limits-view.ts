@@ -36,6 +36,8 @@ export interface LimitsFilter {
 export interface LimitsOperator {
   /** Keys at which jobs wait, by tenant, limit and key. */
   list(filter?: LimitsFilter, page?: PageOptions): PagedList<LimitView>;
+  /** The key of this limit of this tenant; undefined while no job waits there. */
+  get(limitKey: Required<LimitsFilter>): Promise<LimitView | undefined>;
 }
 
 const FILTER_KEYS: ReadonlySet<string> = new Set(["tenant", "name", "key"] satisfies (keyof LimitsFilter)[]);
@@ -51,7 +53,17 @@ export function limitsOperator({ limits }: Store): LimitsOperator {
           view: limitView,
         });
       }),
+    async get(limitKey) {
+      const [found] = await limits.list(limitKeyFilterOf(checkLimitKey(limitKey)), { limit: 1 });
+      return found === undefined ? undefined : limitView(found);
+    },
   };
+}
+
+/** One key is named in full. */
+export function checkLimitKey(limitKey: Required<LimitsFilter>): Required<LimitsFilter> {
+  checkKeys(checkObject("limit key", limitKey), FILTER_KEYS);
+  return { tenant: checkName("tenant", limitKey.tenant), name: checkName("limit", limitKey.name), key: checkName("limit key", limitKey.key) };
 }
 
 export function checkLimitsFilter(filter: LimitsFilter): LimitsFilter {

@@ -4,6 +4,7 @@ import { pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import type { Store } from "../../store/port/index.js";
 import type { CountRow } from "../../store/port/settle/records.js";
+import { checkOptionalReason } from "../jobs/check-reason.js";
 import { type StateCounts, sumCounts } from "../observe/counts.js";
 import { type PagedList, wholeList } from "../page.js";
 import type { PolicyOperator, QueueView } from "../scheduler.js";
@@ -51,12 +52,12 @@ export class StoredPolicies<K extends PolicyKind, View> implements PolicyOperato
     return wholeList(() => this.#views(() => true, this.alwaysListed));
   }
 
-  async pause(name: string): Promise<void> {
-    await this.store.lanes.pause(this.kind, checkName(this.kind, name));
+  async pause(name: string, reason?: string): Promise<void> {
+    await this.store.lanes.pause(this.kind, checkName(this.kind, name), checkOptionalReason(reason));
   }
 
-  async resume(name: string): Promise<void> {
-    await this.store.lanes.resume(this.kind, checkName(this.kind, name));
+  async resume(name: string, reason?: string): Promise<void> {
+    await this.store.lanes.resume(this.kind, checkName(this.kind, name), checkOptionalReason(reason));
   }
 
   async #views(isIncluded: (name: string) => boolean, alwaysListed: readonly string[]): Promise<readonly View[]> {

@@ -124,7 +124,7 @@ describe("the estimated start on a full worker", () => {
     await world.advance("30m");
     const told = await world.pawl.jobs.explain(ids[2] as string);
     expect(told.reasons).toEqual([
-      { kind: "full", slots: 2, workers: 1, since },
+      { kind: "full", slots: 2, workers: 1, since: new Date(since) },
       { kind: "queued_behind", ahead: 0 },
     ]);
     expect(told).not.toHaveProperty("estimatedStart");

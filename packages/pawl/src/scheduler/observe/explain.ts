@@ -19,7 +19,7 @@ export interface Explanation {
   readonly job: JobId;
   readonly state: JobState;
   /** all that stands in its way, the decisive one first */
-  readonly reasons: readonly Reason[];
+  readonly reasons: readonly Reason<Date>[];
   /** absent where it waits for something nobody can foresee */
   readonly estimatedStart?: Date;
   readonly text: string;
@@ -36,10 +36,19 @@ export async function explainJob(store: Store, scope: Scope, id: JobId): Promise
   return {
     job: id,
     state: look.job.state,
-    reasons,
+    reasons: reasons.map(reasonView),
     ...(start === undefined ? {} : { estimatedStart: new Date(start) }),
     text: inWords(explained, look.now),
   };
+}
+
+/** The fields of reasons that are instants. */
+export const REASON_TIMES = ["at", "since", "until"] as const;
+
+function reasonView(reason: Reason): Reason<Date> {
+  const view: Record<string, unknown> = { ...reason };
+  for (const name of REASON_TIMES) if (typeof view[name] === "number") view[name] = new Date(view[name]);
+  return view as unknown as Reason<Date>;
 }
 
 async function situationOf(store: Store, scope: Scope, look: JobLook): Promise<JobSituation> {

@@ -5,6 +5,7 @@ import type { SlotUse } from "../../core/limits/slot-use.js";
 import { checkName } from "../../core/values/name.js";
 import { checkBoolean, checkKeys, checkObject } from "../../core/values/option.js";
 import type { Store } from "../../store/port/index.js";
+import type { PagedList } from "../page.js";
 
 /** A lane with ready jobs, and how many live workers can run them. */
 export interface LiveLaneView {
@@ -23,12 +24,12 @@ export interface LanesFilter {
 
 export interface Lanes {
   /** Lanes with ready jobs, and how many live workers can run them. Paused ones are left out. */
-  list(filter?: LanesFilter): Promise<readonly LiveLaneView[]>;
+  list(filter?: LanesFilter): PagedList<LiveLaneView>;
 }
 
 export interface LiveWorkers {
   /** The workers that gave a sign of life in the last 45 s, in all processes. */
-  list(): Promise<readonly LiveWorkerView[]>;
+  list(): PagedList<LiveWorkerView>;
   /** The live worker of this name; of several, the one that started last. Undefined if there is none. */
   get(name: string): Promise<LiveWorkerView | undefined>;
 }

@@ -8,7 +8,7 @@ import type { SchedulePut } from "../../store/port/schedules/schedules.js";
 import { encodeInput } from "../enqueue/encode-input.js";
 import type { EnqueueDeps } from "../enqueue/enqueuer.js";
 import { JobPlanner, type TaskLike } from "../enqueue/job-plan.js";
-import { withLimits } from "../limits/limits.js";
+import { planForInput } from "../enqueue/plan-for-input.js";
 import { type CodeSchedule, checkScheduleOptions, definitionOf } from "./schedule.js";
 
 /** Makes definitions out of what people say. Shared by those given at run time and those in code. */
@@ -26,7 +26,7 @@ export class ScheduleBuilder {
     const task = await this.deps.registry.find(taskOrName);
     const { tenant, input, job, ...times } = checkScheduleOptions(options);
     const { plan: planned, limitKeys } = this.#planner.plan(task, { ...job, ...(tenant === undefined ? {} : { tenant }) });
-    const plan = withLimits(planned, task, input, limitKeys);
+    const plan = planForInput(planned, task, input, limitKeys);
     const ref = { tenant: plan.lane.tenant, name };
     const unique = plan.extras?.unique;
     const text = await this.encode(task, input);

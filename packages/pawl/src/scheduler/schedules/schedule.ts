@@ -1,4 +1,5 @@
 import { type AnyTask, DEFAULT_NAMES, type Task } from "../../core/jobs/task.js";
+import { checkPace } from "../../core/limits/token-bucket.js";
 import { cronOf } from "../../core/schedules/cron.js";
 import { MAX_TICKS } from "../../core/schedules/due-ticks.js";
 import { type DstPolicy, instantIn, nextTick, type RecurrenceRule, type Timing } from "../../core/schedules/recurrence.js";
@@ -211,7 +212,7 @@ function checkMissed(missedOption: ScheduleTimes["missed"] = {}, paceOfAll: () =
     tolerance: checkDuration("missed.tolerance", options.tolerance ?? tolerance),
     window: checkDuration("missed.window", options.window ?? window),
     max: checkWhole("missed.max", options.max ?? max, 1, MAX_TICKS),
-    pace: checkDuration("missed.pace", options.pace ?? (policy === "all" ? paceOfAll() : pace)),
+    pace: checkPace("missed.pace", options.pace ?? (policy === "all" ? paceOfAll() : pace)),
   };
 }
 

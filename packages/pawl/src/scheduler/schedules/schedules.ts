@@ -1,4 +1,5 @@
 import type { AnyTask, Task } from "../../core/jobs/task.js";
+import { checkPace } from "../../core/limits/token-bucket.js";
 import { ticksBetween } from "../../core/schedules/due-ticks.js";
 import { type DstNote, dstNote, nextTick, plannedAt } from "../../core/schedules/recurrence.js";
 import { type Definition, type ScheduleRecord, type ScheduleRef, seedOf } from "../../core/schedules/schedule.js";
@@ -7,7 +8,7 @@ import { DEFAULTS } from "../../core/values/defaults.js";
 import type { Duration } from "../../core/values/duration.js";
 import { pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
-import { checkBoolean, checkDuration, checkKeys, checkObject, checkWhole, invalid, shortened, show } from "../../core/values/option.js";
+import { checkBoolean, checkKeys, checkObject, checkWhole, invalid, shortened, show } from "../../core/values/option.js";
 import type { Scope, Store } from "../../store/port/index.js";
 import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, TickEntry } from "../../store/port/schedules/schedules.js";
 import { checkInstant } from "../check.js";
@@ -68,7 +69,7 @@ export interface BackfillRange {
   /** both ends included */
   readonly from: Instant;
   readonly to: Instant;
-  /** between two jobs; all at once if left out */
+  /** time between two jobs, or a rate such as "50/s"; all at once if left out */
   readonly pace?: Duration;
   /** only says what it would do */
   readonly dryRun?: boolean;
@@ -168,7 +169,7 @@ export class ScopedSchedules implements Schedules {
   async backfill(reference: ScheduleReference, range: BackfillRange): Promise<BackfillReport> {
     checkKeys(checkObject("range", range), BACKFILL_KEYS);
     const [from, to] = [checkInstant("from", range.from), checkInstant("to", range.to)];
-    const pace = checkDuration("pace", range.pace ?? 0);
+    const pace = checkPace("pace", range.pace ?? 0);
     const dryRun = checkBoolean("dryRun", range.dryRun ?? false);
     if (to < from) throw invalid("to", "it is before from");
     if (to > (await this.#store.duties.poll()).now) throw invalid("to", "it is in the future, which is for the schedule itself");

@@ -2,18 +2,23 @@ import type { JobId } from "../../core/jobs/id.js";
 import type { JobVerb } from "../../core/observe/event.js";
 import type { Bus } from "../../runtime/process/bus.js";
 import type { Scope, Store } from "../port/index.js";
-import type { JobChangeResult } from "../port/jobs/jobs.js";
+import type { JobChangeResult, RedriveOptions } from "../port/jobs/jobs.js";
 
 /** A store that tells the bus what people and programs do to jobs and lanes, if anybody hears it. */
 export function announceChanges(store: Store, bus: Bus): Store {
   const { jobs, lanes } = store;
-  const announcing = <Rest extends readonly unknown[]>(verb: JobVerb, ask: (scope: Scope, id: JobId, ...rest: Rest) => Promise<JobChangeResult>) => {
-    return async (scope: Scope, id: JobId, ...rest: Rest): Promise<JobChangeResult> => {
-      if (!bus.hasListeners("job.changed")) return ask(scope, id, ...rest);
+  const announcing = <How extends string | RedriveOptions | undefined>(
+    verb: JobVerb,
+    ask: (scope: Scope, id: JobId, how: How) => Promise<JobChangeResult>,
+  ) => {
+    return async (scope: Scope, id: JobId, how: How): Promise<JobChangeResult> => {
+      if (!bus.hasListeners("job.changed")) return ask(scope, id, how);
       // Before, since afterwards it may be gone.
       const lane = (await jobs.get(scope, id))?.lane;
-      const change = await ask(scope, id, ...rest);
-      if (change.kind === "changed" && lane !== undefined) bus.emit("job.changed", { job: id, lane, verb, from: change.from, to: change.to });
+      const change = await ask(scope, id, how);
+      const reason = typeof how === "string" ? how : how?.reason;
+      if (change.kind === "changed" && lane !== undefined)
+        bus.emit("job.changed", { job: id, lane, verb, from: change.from, to: change.to, ...(reason === undefined ? {} : { reason }) });
       return change;
     };
   };
@@ -33,13 +38,13 @@ export function announceChanges(store: Store, bus: Bus): Store {
     },
     lanes: {
       ...lanes,
-      async pause(kind, name) {
-        await lanes.pause(kind, name);
-        bus.emit("claims.paused", { kind, name });
+      async pause(kind, name, reason) {
+        await lanes.pause(kind, name, reason);
+        bus.emit("claims.paused", { kind, name, ...(reason === undefined ? {} : { reason }) });
       },
-      async resume(kind, name) {
-        await lanes.resume(kind, name);
-        bus.emit("claims.resumed", { kind, name });
+      async resume(kind, name, reason) {
+        await lanes.resume(kind, name, reason);
+        bus.emit("claims.resumed", { kind, name, ...(reason === undefined ? {} : { reason }) });
       },
     },
   };

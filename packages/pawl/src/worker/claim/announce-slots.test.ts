@@ -13,7 +13,8 @@ async function open(options: TestOptions): Promise<TestPawl> {
 
 const many = (count: number) => Array.from({ length: count }, () => ({}));
 const sleeping = (name: string, ms: number) => task(name, () => new Promise<void>((resolve) => world.clock.after(ms, resolve)));
-const slotsByWorker = async () => (await world.pawl.workers.list()).map(({ name, slots, oldest }) => ({ name, slots, oldest: oldest?.getTime() }));
+const slotsByWorker = async () =>
+  (await world.pawl.workers.list()).items.map(({ name, slots, oldest }) => ({ name, slots, oldest: oldest?.getTime() }));
 
 describe("a worker tells the others how full it is", () => {
   test("with its first sign of life, and within seconds when all slots are taken or not any more", async () => {

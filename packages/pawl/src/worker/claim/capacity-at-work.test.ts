@@ -104,14 +104,14 @@ describe("capabilities", () => {
     await world.advance("5s");
     expect(await world.pawl.counts({ task: "mail" })).toMatchObject({ succeeded: 1 });
     expect(await world.pawl.counts({ task: "film" })).toMatchObject({ ready: 1 });
-    const [lane] = await world.pawl.lanes.list({ unserved: true });
+    const [lane] = (await world.pawl.lanes.list({ unserved: true })).items;
     expect(lane).toMatchObject({
       lane: { task: "film" },
       lacks: [{ kind: "capability", capability: "gpu" }],
       why: "no live worker that has its task has the capability gpu",
     });
     await world.pawl.work({ name: "fast", provides: { capabilities: ["gpu", "eu"] } });
-    expect(await world.pawl.lanes.list({ unserved: true })).toEqual([]);
+    expect((await world.pawl.lanes.list({ unserved: true })).items).toEqual([]);
     await world.advance("3s");
     expect(await world.pawl.counts({ task: "film" })).toMatchObject({ succeeded: 1 });
   });
@@ -125,7 +125,7 @@ describe("capabilities", () => {
     });
     const other = await world.pawl.work({ name: "other", tasks: ["mail"] });
     await world.advance("10m");
-    const live = await world.pawl.workers.list();
+    const live = (await world.pawl.workers.list()).items;
     expect(live).toMatchObject([
       { name: "other", tasks: ["mail"], provides: { capabilities: [], resources: {} }, concurrency: { total: 10 } },
       {
@@ -139,8 +139,8 @@ describe("capabilities", () => {
     const stopping = other.stop();
     await world.advance("1s");
     await stopping;
-    expect((await world.pawl.workers.list()).map(({ name }) => name)).toEqual(["plain"]);
-    expect(await world.pawl.workers.get("plain")).toEqual((await world.pawl.workers.list())[0]);
+    expect((await world.pawl.workers.list()).items.map(({ name }) => name)).toEqual(["plain"]);
+    expect(await world.pawl.workers.get("plain")).toEqual((await world.pawl.workers.list()).items[0]);
     expect(await world.pawl.workers.get("other")).toBeUndefined();
     expect(world.pawl.workers.local().map(({ ref }) => ref.name)).toEqual(["plain"]);
   });
@@ -159,8 +159,8 @@ describe("capabilities", () => {
     await world.pawl.enqueue(film, {});
     const lane = { queue: "default", priority: 5, tenant: "default", task: "film" };
     const unserved = { lane, workers: 0, lacks: [{ kind: "capability", capability: "gpu" }], why: expect.stringContaining("gpu") };
-    expect(await world.pawl.lanes.list()).toEqual([unserved]);
-    expect(await world.pawl.lanes.list({ unserved: true })).toEqual([unserved]);
+    expect((await world.pawl.lanes.list()).items).toEqual([unserved]);
+    expect((await world.pawl.lanes.list({ unserved: true })).items).toEqual([unserved]);
     await expect(world.pawl.lanes.list({ unserverd: true } as object)).rejects.toThrow(/unserverd .*did you mean unserved/);
     await expect(world.pawl.lanes.list({ unserved: "yes" } as never)).rejects.toThrow(/unserved .*neither true nor false/);
   });
@@ -172,7 +172,7 @@ test("what nobody serves is told for every lane: no worker at all, none with the
   await open([film, mail], false);
   await world.pawl.enqueue(film, {});
   await world.pawl.enqueue(mail, {}, { tenant: "acme", priority: "high" });
-  const whys = async () => (await world.pawl.lanes.list({ unserved: true })).map(({ lane, why }) => `${lane.tenant} ${lane.task}: ${why}`);
+  const whys = async () => (await world.pawl.lanes.list({ unserved: true })).items.map(({ lane, why }) => `${lane.tenant} ${lane.task}: ${why}`);
   expect(await whys()).toEqual(["default film: no worker is live", "acme mail: no worker is live"]);
   await world.pawl.work({ tasks: ["film"], provides: { resources: { memory: 8 } } });
   await world.idle();

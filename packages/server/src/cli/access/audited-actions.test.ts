@@ -65,14 +65,14 @@ describe("what somebody does at a store", () => {
 
   /** Verbs that change nothing, or whose change is told by the history of the jobs they make. */
   const READING: Readonly<Record<string, readonly string[]>> = {
-    jobs: ["get", "list", "history", "logs", "explain", "wait", "result"],
+    jobs: ["get", "list", "count", "history", "logs", "explain", "wait", "result"],
     dead: ["list", "count", "groups"],
     queues: ["get", "list"],
     tasks: ["get", "list"],
     tenants: ["get", "list", "export"],
     purges: ["list"],
     breakers: ["get", "list"],
-    limits: ["list"],
+    limits: ["list", "get"],
     lanes: ["list"],
     workers: ["list", "get", "local"],
     schedules: ["get", "list", "preview", "ticks"],

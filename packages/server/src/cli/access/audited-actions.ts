@@ -1,5 +1,5 @@
 import { hostname, userInfo } from "node:os";
-import type { JobRef, Pawl } from "pawl";
+import type { JobFilter, JobRef, Pawl } from "pawl";
 import { type ApiKeyOptions, attachService, type NewAudit, type ScheduleReference, serviceOf, type TargetReference } from "pawl/service";
 
 /** What is told of an action: to what it is done, and in whose log; names and ids, never inputs. */
@@ -8,14 +8,28 @@ export type AuditSubject = Pick<NewAudit, "subject" | "details" | "tenant">;
 type TargetRef = Exclude<TargetReference, string>;
 type DescribeAction = (args: readonly unknown[], pawl: Pawl) => AuditSubject | undefined | Promise<AuditSubject>;
 
-const job: DescribeAction = ([of]) => {
+/** A reason, given by itself or among other options. */
+function reasonIn(how: unknown): { readonly reason?: string } {
+  const reason = typeof how === "object" && how !== null ? (how as { readonly reason?: unknown }).reason : how;
+  return typeof reason === "string" ? { reason } : {};
+}
+
+const job: DescribeAction = ([of, how]) => {
   const id = typeof of === "string" ? of : (of as Exclude<JobRef, string>).id;
-  return { subject: `job:${id}`, details: { job: id } };
+  return { subject: `job:${id}`, details: { job: id, ...reasonIn(how) } };
 };
 const byName = (kind: string): DescribeAction => {
-  return ([name]) => ({ subject: `${kind}:${name}`, details: { [kind]: String(name) } });
+  return ([name, how]) => ({ subject: `${kind}:${name}`, details: { [kind]: String(name), ...reasonIn(how) } });
 };
-const byFilter: DescribeAction = ([filter]) => ({ details: { ...(filter as Readonly<Record<string, string>> | undefined) } });
+const byFilter: DescribeAction = ([filter, how]) => ({ details: { ...(filter as Readonly<Record<string, string>> | undefined), ...reasonIn(how) } });
+const bulk: DescribeAction = ([verb, filter, how]) => ({
+  details: { verb: String(verb), ...auditedFilter(filter as JobFilter), ...reasonIn(how) },
+});
+
+/** Instants as texts: an audit entry is JSON. */
+function auditedFilter(filter: JobFilter): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, value instanceof Date ? value.toISOString() : String(value)]));
+}
 const schedule: DescribeAction = ([of]) => {
   const { name, tenant } = (typeof of === "string" ? { name: of } : of) as Exclude<ScheduleReference, string>;
   return { subject: `schedule:${name}`, details: { schedule: name, ...(tenant === undefined ? {} : { tenant }) } };
@@ -39,7 +53,17 @@ const key: DescribeAction = async ([id], pawl) => {
  * the table against what there is.
  */
 export const AUDITED_ACTIONS: Readonly<Record<string, Readonly<Record<string, DescribeAction>>>> = {
-  jobs: { cancel: job, pause: job, resume: job, promote: job, redrive: job, rerun: job, delete: job },
+  jobs: {
+    cancel: job,
+    pause: job,
+    resume: job,
+    promote: job,
+    redrive: job,
+    rerun: job,
+    delete: job,
+    bulk,
+    restore: ([jobs]) => ({ details: { jobs: String((jobs as readonly unknown[]).length) } }),
+  },
   dead: { redrive: byFilter, delete: byFilter },
   queues: { pause: byName("queue"), resume: byName("queue"), update: byName("queue") },
   tasks: { pause: byName("task"), resume: byName("task"), update: byName("task"), put: byName("task") },

@@ -3,7 +3,7 @@ import { bulkOutcomeOf, isFinished, jobsCursorAfter } from "pawl/service";
 import { recordAction } from "../access/audited-actions.js";
 import { confirm } from "../confirm.js";
 import { CliError, EXIT, type ExitCode, interrupted } from "../exit.js";
-import { period, rate, whole } from "../flags.js";
+import { pace as paceOf, period, whole } from "../flags.js";
 import type { Output } from "../output.js";
 import { pause } from "../pause.js";
 import type { CommandSession } from "../session.js";
@@ -14,6 +14,7 @@ export interface RedriveFlags extends FilterFlags {
   readonly canary?: string;
   readonly canaryTimeout: string;
   readonly pace?: string;
+  readonly reason?: string;
   readonly limit?: string;
   readonly cursor?: string;
   readonly yes?: boolean;
@@ -25,7 +26,7 @@ export interface RedriveFlags extends FilterFlags {
  */
 export async function redriveDead(session: CommandSession, flags: RedriveFlags): Promise<ExitCode> {
   const { out, signal } = session;
-  const every = flags.pace === undefined ? 0 : ((per) => per.per / per.limit)(rate("--pace", flags.pace));
+  const every = flags.pace === undefined ? 0 : paceOf("--pace", flags.pace);
   const canaryTimeout = period("--canary-timeout", flags.canaryTimeout);
   const limit = flags.limit === undefined ? Number.POSITIVE_INFINITY : whole("--limit", flags.limit);
   const canary = flags.canary === undefined ? 0 : Math.min(limit, whole("--canary", flags.canary, 1, 1_000));
@@ -36,7 +37,9 @@ export async function redriveDead(session: CommandSession, flags: RedriveFlags):
     out.answer({ redriven: 0, skipped: 0 }, () => out.note("no dead jobs"));
     return EXIT.done;
   }
-  const pawl = await recordAction(opened, "dead.redrive", { details: auditedFlags(flags) });
+  const pawl = await recordAction(opened, "dead.redrive", {
+    details: { ...auditedFlags(flags), ...(flags.reason === undefined ? {} : { reason: flags.reason }) },
+  });
   const pages = new DeadJobPages(pawl, filter, flags.cursor);
   const sum = { redriven: 0, skipped: 0 };
   const stopped = () =>
@@ -47,7 +50,7 @@ export async function redriveDead(session: CommandSession, flags: RedriveFlags):
 
   if (canary > 0) {
     const first = await pages.next(canary);
-    for (const job of first) count(sum, await redrive(pawl, job));
+    for (const job of first) count(sum, await redrive(pawl, job, flags.reason));
     out.note(`${plural(first.length, "job")} redriven; watching`);
     const ended = await waitForAll(out, pawl, first, canaryTimeout, signal);
     if (ended === undefined) throw stopped();
@@ -66,7 +69,7 @@ export async function redriveDead(session: CommandSession, flags: RedriveFlags):
       if (signal.aborted) throw stopped();
       const jobs = await pages.next(Math.max(1, Math.min(MAX_CONCURRENT, due, limit - canary - done)));
       if (jobs.length === 0) break;
-      for (const fate of await Promise.all(jobs.map((job) => redrive(pawl, job)))) count(sum, fate);
+      for (const fate of await Promise.all(jobs.map((job) => redrive(pawl, job, flags.reason)))) count(sum, fate);
       done += jobs.length;
       out.progress(`${sum.redriven.toLocaleString("en")} of ${found.toLocaleString("en")} redriven`);
     }
@@ -82,9 +85,9 @@ function count(sum: { redriven: number; skipped: number }, fate: "redriven" | "s
 }
 
 /** Somebody else may have redriven or deleted it. */
-async function redrive(pawl: Pawl, { id }: JobView): Promise<"redriven" | "skipped"> {
+async function redrive(pawl: Pawl, { id }: JobView, reason: string | undefined): Promise<"redriven" | "skipped"> {
   try {
-    await pawl.jobs.redrive(id);
+    await pawl.jobs.redrive(id, reason === undefined ? {} : { reason });
     return "redriven";
   } catch (error) {
     if (bulkOutcomeOf(error) === "skipped") return "skipped";

@@ -28,7 +28,8 @@ export function build(command: Command, act: Act): void {
   ])
     .option("--canary <count>", "redrive this many first, and the rest only if none of them dies again")
     .option("--canary-timeout <time>", "how long to wait for the first ones to finish", "10m")
-    .option("--pace <rate>", "no faster than this: 10/s, 100/m")
+    .option("--pace <pace>", "no faster than this: 10/s, 100/m, or the time between two: 100ms")
+    .option("--reason <text>", "for the histories of the jobs, and the audit log")
     .option("--limit <count>", "most jobs")
     .option("--cursor <cursor>", "go on where an earlier one stopped")
     .option("-y, --yes", "do not ask");
@@ -36,8 +37,9 @@ export function build(command: Command, act: Act): void {
 
   const deletion = withFilter(command.command("delete").description("delete them and their history"), ["state"])
     .option("--limit <count>", "most jobs")
+    .option("--reason <text>", "for the audit log")
     .option("-y, --yes", "do not ask");
-  act<FilterFlags & { limit?: string; yes?: boolean }>(deletion, deleteDead);
+  act<DeleteFlags>(deletion, deleteDead);
 }
 
 async function showGroups({ out, pawl }: CommandSession, { limit, cursor, tenant, queue, task, failure }: GroupsFlags): Promise<void> {
@@ -86,7 +88,13 @@ async function listDead({ out, pawl }: CommandSession, flags: FilterFlags & Page
   });
 }
 
-async function deleteDead(session: CommandSession, flags: FilterFlags & { limit?: string; yes?: boolean }): Promise<ExitCode> {
+interface DeleteFlags extends FilterFlags {
+  readonly limit?: string;
+  readonly reason?: string;
+  readonly yes?: boolean;
+}
+
+async function deleteDead(session: CommandSession, flags: DeleteFlags): Promise<ExitCode> {
   const { out } = session;
   const filter = filterOf(flags);
   const limit = flags.limit === undefined ? Number.POSITIVE_INFINITY : whole("--limit", flags.limit);
@@ -97,7 +105,7 @@ async function deleteDead(session: CommandSession, flags: FilterFlags & { limit?
     return EXIT.done;
   }
   await confirm(session, `delete ${plural(maxJobs, "dead job")} for good?`, flags.yes);
-  const { changed, skipped, failed } = await dead.delete(filter, { limit: maxJobs });
+  const { changed, skipped, failed } = await dead.delete(filter, { limit: maxJobs, ...(flags.reason === undefined ? {} : { reason: flags.reason }) });
   out.answer({ changed, skipped, failed }, () => out.line(`${plural(changed, "job")} deleted${failed > 0 ? `, ${failed} failed` : ""}`));
   return failed > 0 ? EXIT.failed : EXIT.done;
 }

@@ -1,4 +1,5 @@
 import { task } from "pawl";
+import { serviceOf } from "pawl/service";
 import { describe, expect, test } from "vitest";
 import { CliFixture } from "../../../../../test/support/fixtures/cli-fixture.js";
 import { EXIT } from "../exit.js";
@@ -211,6 +212,35 @@ describe("pawl jobs", () => {
     const job = await fixture.pawl.enqueue(greet, { name: "ana" }, { delay: "1h" });
     const { exit, err } = await fixture.runWith({ signal: AbortSignal.abort() }, "jobs", "watch", job.id);
     expect([exit, err]).toEqual([EXIT.interrupted, expect.stringContaining(`pawl jobs watch ${job.id}`)]);
+  });
+
+  test("counts jobs, and changes all of a filter, asking first", async () => {
+    await using fixture = await CliFixture.start(idle);
+    await fixture.pawl.enqueueMany(greet, [{ name: "a" }, { name: "b" }, { name: "c" }], { delay: "1h" });
+    const filter = ["--task", "greet", "--state", "scheduled"];
+    expect((await fixture.run("jobs", "count", ...filter)).out).toBe("3\n");
+    expect((await fixture.run("jobs", "count", "--task", "fail", "--json")).json).toEqual({ count: 0 });
+    const unasked = await fixture.run("jobs", "bulk", "cancel", ...filter);
+    expect([unasked.exit, unasked.err]).toEqual([EXIT.unconfirmed, expect.stringMatching(/cancel 3 jobs\?/)]);
+    const some = await fixture.run("jobs", "bulk", "cancel", ...filter, "--limit", "2", "--reason", "not needed", "--yes", "--json");
+    expect([some.exit, some.json]).toEqual([EXIT.done, { changed: 2, skipped: 0, failed: 0 }]);
+    const [cancelled] = (await fixture.pawl.jobs.list({ state: "cancelled" })).items;
+    expect((await fixture.pawl.jobs.history(cancelled?.id ?? "")).items).toMatchObject([{ failure: { message: "not needed" } }]);
+    expect((await fixture.run("jobs", "bulk", "promote", ...filter, "-y")).out).toBe("1 job changed\n");
+    const [entry] = (await serviceOf(fixture.pawl).audit.list({ action: "jobs.bulk" })).items;
+    expect(entry).toMatchObject({ action: "jobs.bulk", details: { verb: "promote", task: "greet", state: "scheduled" } });
+  });
+
+  test.each([
+    ["a verb that there is not", ["explode", "--task", "greet"], /not a verb for many jobs/],
+    ["no filter at all", ["cancel"], /no filter is given/],
+    ["a pace that is not redrive's", ["cancel", "--task", "greet", "--pace", "1/s"], /--pace is for redrive/],
+    ["a pace that is none", ["redrive", "--task", "greet", "--pace", "fast"], /--pace 100ms, --pace 10\/s/],
+    ["an instant without an offset", ["cancel", "--since", "2026-11-15T12:00"], /2026-11-15T12:00Z/],
+  ])("changes nothing by %s", async (_, args, says) => {
+    await using fixture = await CliFixture.start(idle);
+    const { exit, err } = await fixture.run("jobs", "bulk", ...args);
+    expect([exit, err]).toEqual([EXIT.usage, expect.stringMatching(says)]);
   });
 
   test("verbs change jobs, each for itself, and ask before what is final", async () => {

@@ -6,6 +6,7 @@ import { EXIT, interrupted } from "../exit.js";
 import { json, type PageFlags, pageOf, withPages } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
 import { plural } from "../text.js";
+import { buildBulk } from "./bulk.js";
 import { type FilterFlags, filterOf, flagsAgain, withFilter } from "./job-filter.js";
 import { JOB_HEADINGS, jobRow, showJob } from "./job-text.js";
 import { followLogs, type WaitFlag, watch } from "./job-watch.js";
@@ -31,38 +32,43 @@ export function build(command: Command, act: Act): void {
   act<{ follow?: boolean }>(logs, followLogs);
   act(command.command("explain <id>").description("why it is not running, and when it will"), explain);
 
-  const cancel = asking(
-    command.command("cancel <ids...>").description("end jobs for good; the workers of running ones are asked to stop them"),
-  ).option("--reason <text>", "for the history");
-  act<VerbFlags & { reason?: string }>(cancel, (session, options, ...ids) =>
+  const cancel = asking(command.command("cancel <ids...>").description("end jobs for good; the workers of running ones are asked to stop them"));
+  act<VerbFlags>(reasoned(cancel), (session, options, ...ids) =>
     each(session, options, ids.flat(), "cancel", (pawl, id) => pawl.jobs.cancel(id, options.reason)),
   );
-  act(command.command("promote <ids...>").description("run scheduled jobs now"), (session, options, ...ids) =>
-    each(session, options as VerbFlags, ids.flat(), "promote", (pawl, id) => pawl.jobs.promote(id)),
+  act<VerbFlags>(reasoned(command.command("promote <ids...>").description("run scheduled jobs now")), (session, options, ...ids) =>
+    each(session, options, ids.flat(), "promote", (pawl, id) => pawl.jobs.promote(id, options.reason)),
   );
   const redrive = command
     .command("redrive <ids...>")
     .description("run dead jobs again, with fresh counts; by cause: pawl dead redrive")
     .option("--input <json>", "the input, in place of the old one")
     .option("--delay <time>", "due this long from now");
-  act<{ input?: string; delay?: string }>(redrive, (session, { input, delay }, ...ids) => {
-    const how = { ...(input === undefined ? {} : { input: json("--input", input) }), ...(delay === undefined ? {} : { delay }) };
+  act<VerbFlags & { input?: string; delay?: string }>(reasoned(redrive), (session, { input, delay, reason }, ...ids) => {
+    const how = {
+      ...(input === undefined ? {} : { input: json("--input", input) }),
+      ...(delay === undefined ? {} : { delay }),
+      ...(reason === undefined ? {} : { reason }),
+    };
     return each(session, {}, ids.flat(), "redrive", (pawl, id) => pawl.jobs.redrive(id, how));
   });
-  act(command.command("pause <ids...>").description("hold jobs back"), (session, options, ...ids) =>
-    each(session, options as VerbFlags, ids.flat(), "pause", (pawl, id) => pawl.jobs.pause(id)),
+  act<VerbFlags>(reasoned(command.command("pause <ids...>").description("hold jobs back")), (session, options, ...ids) =>
+    each(session, options, ids.flat(), "pause", (pawl, id) => pawl.jobs.pause(id, options.reason)),
   );
-  act(command.command("resume <ids...>").description("let paused jobs go"), (session, options, ...ids) =>
-    each(session, options as VerbFlags, ids.flat(), "resume", (pawl, id) => pawl.jobs.resume(id)),
+  act<VerbFlags>(reasoned(command.command("resume <ids...>").description("let paused jobs go")), (session, options, ...ids) =>
+    each(session, options, ids.flat(), "resume", (pawl, id) => pawl.jobs.resume(id, options.reason)),
   );
   act(command.command("rerun <id>").description("enqueue a copy of a finished job"), rerun);
   const deletion = asking(command.command("delete <ids...>").description("delete finished jobs and their history"));
-  act<VerbFlags>(deletion, (session, options, ...ids) =>
+  act<VerbFlags>(reasoned(deletion), (session, options, ...ids) =>
     each(session, options, ids.flat(), "delete", async (pawl, id) => {
-      await pawl.jobs.delete(id);
+      await pawl.jobs.delete(id, options.reason);
       return undefined;
     }),
   );
+
+  act<FilterFlags>(withFilter(command.command("count").description("how many there are of a filter")), countJobs);
+  buildBulk(command, act);
 }
 
 function changeText({ from, to }: JobChange, verb: string): string {
@@ -70,7 +76,12 @@ function changeText({ from, to }: JobChange, verb: string): string {
 }
 
 interface VerbFlags {
+  readonly reason?: string;
   readonly yes?: boolean;
+}
+
+function reasoned(command: Command): Command {
+  return command.option("--reason <text>", "for events and histories of jobs, and the audit log");
 }
 
 /** What cannot be taken back. */
@@ -92,6 +103,11 @@ async function listJobs({ out, pawl }: CommandSession, flags: JobListFlags): Pro
     if (page.items.length === 0) out.note("no jobs");
     if (page.next !== undefined) out.note(`more: pawl jobs list${flagsAgain(flags)} --cursor ${page.next}`);
   });
+}
+
+async function countJobs({ out, pawl }: CommandSession, flags: FilterFlags): Promise<void> {
+  const count = await (await pawl()).jobs.count(filterOf(flags));
+  out.answer({ count }, () => out.line(count.toLocaleString("en")));
 }
 
 async function showOne({ out, pawl }: CommandSession, { redact }: { redact?: boolean }, id: string): Promise<void> {

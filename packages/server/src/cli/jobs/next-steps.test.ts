@@ -5,10 +5,10 @@ import { nextSteps } from "./next-steps.js";
 
 const id = "01a1e14d-2d83-732b-8b3b-87c2775a2b3b";
 const waiting = { id, task: "mail.send", tenant: "acme", state: "ready" } as JobView;
-const because = (...reasons: readonly Reason[]) => ({ job: waiting.id, state: "ready", reasons, text: "" }) satisfies Explanation;
+const because = (...reasons: readonly Reason<Date>[]) => ({ job: waiting.id, state: "ready", reasons, text: "" }) satisfies Explanation;
 
 describe("what comes next for a job that waits", () => {
-  test.each<[string, Reason, RegExp]>([
+  test.each<[string, Reason<Date>, RegExp]>([
     ["a paused queue is resumed", { kind: "paused", what: "queue", name: "mail" }, /^pawl queues resume mail /],
     ["a paused job is resumed", { kind: "paused", what: "job", name: id }, new RegExp(`^pawl jobs resume ${id} `)],
     ["what it waits for is looked at", { kind: "blocked", on: [{ job: waiting.id, state: "dead" }], count: 1 }, new RegExp(`^pawl jobs show ${id} `)],

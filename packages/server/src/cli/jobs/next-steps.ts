@@ -22,7 +22,7 @@ export function nextSteps(job: JobView, explanation: Explanation | undefined): r
   }
 }
 
-function remedies(reason: Reason, { task, tenant }: JobView): readonly string[] {
+function remedies(reason: Reason<Date>, { task, tenant }: JobView): readonly string[] {
   switch (reason.kind) {
     case "paused":
       return [`pawl ${reason.what}s resume ${reason.name}   lets it go on`];

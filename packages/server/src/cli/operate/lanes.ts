@@ -4,7 +4,7 @@ import type { Act } from "../session.js";
 export function build(command: Command, act: Act): void {
   command.option("--unserved", "only those that no live worker can run");
   act<{ readonly unserved?: true }>(command, async ({ out, pawl }, { unserved = false }) => {
-    const lanes = await (await pawl()).lanes.list({ unserved });
+    const { items: lanes } = await (await pawl()).lanes.list({ unserved });
     out.answer({ items: lanes }, () => {
       out.table(
         ["queue", "priority", "tenant", "task", "workers", "why not"],

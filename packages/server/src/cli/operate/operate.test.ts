@@ -337,7 +337,7 @@ describe("the command line", () => {
     [["jobs", "list", "--state", "broken"], /'broken' is invalid\. Allowed choices are blocked/],
     [
       ["jobs", "list", "--since", "yesterday"],
-      /--since: yesterday is neither a date nor a time ago\n +write --since 2026-11-15T12:00Z or --since 1h/,
+      /--since: yesterday is neither an instant with an offset nor a time ago\n +write --since 2026-11-15T12:00Z or --since 1h/,
     ],
     [["jobs", "list", "--since", "1h", "--until", "2h"], /--since: 1h is after --until 2h\n +exchange them: --since is the earlier one/],
     [["jobs", "list", "-n", "0"], /--limit: 0 is not a whole number from 1 to 1,000/],

@@ -79,9 +79,13 @@ export function buildPolicyCommands<K extends PolicyKind>(command: Command, act:
   });
   for (const verb of ["pause", "resume"] as const) {
     const what = verb === "pause" ? "start no more of its jobs; what runs goes on" : "start its jobs again";
-    act(command.command(`${verb} <${kind}s...>`).description(what), async ({ out, pawl }, _, ...names) => {
+    const pausing = command
+      .command(`${verb} <${kind}s...>`)
+      .description(what)
+      .option("--reason <text>", `for the event claims.${verb}d, and the audit log`);
+    act<{ readonly reason?: string }>(pausing, async ({ out, pawl }, { reason }, ...names) => {
       const all = names.flat();
-      for (const name of all) await of(await pawl())[verb](name);
+      for (const name of all) await of(await pawl())[verb](name, reason);
       out.answer({ [verb === "pause" ? "paused" : "resumed"]: all }, () => all.forEach((name) => void out.line(`${name} ${verb}d`)));
     });
   }

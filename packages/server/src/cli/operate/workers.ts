@@ -7,7 +7,7 @@ export function build(command: Command, act: Act): void {
   act(
     command.command("list").alias("ls").description("the workers that gave a sign of life in the last 45 s, in all processes"),
     async ({ out, pawl }) => {
-      const workers = await (await pawl()).workers.list();
+      const { items: workers } = await (await pawl()).workers.list();
       out.answer({ items: workers }, () => {
         const now = new Date();
         out.table(

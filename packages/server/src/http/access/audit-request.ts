@@ -52,7 +52,7 @@ function auditEntryOf({ route, principal, address, request }: AuditContext): Omi
   return { actor: principal?.name ?? ANONYMOUS, tenant: principal?.tenant, action: route.id, request, ...from };
 }
 
-const AUDITED_NAMES = ["job", "task", "queue", "tenant", "schedule", "verb", "key"] as const;
+const AUDITED_NAMES = ["job", "task", "queue", "tenant", "schedule", "verb", "key", "reason"] as const;
 
 /** Names and ids, never inputs: an audit outlives what it tells of. */
 function namesOf({ params, query, body }: RequestFields): Readonly<Record<string, string>> {

@@ -151,13 +151,13 @@ function hideInExplanation(explanation: Explanation, isVisible: IsVisible): Expl
   return { ...explanation, reasons, text };
 }
 
-function sentences(reason: Reason, hidden: Reason): readonly (readonly [string, string])[] {
+function sentences(reason: Reason<Date>, hidden: Reason<Date>): readonly (readonly [string, string])[] {
   if (reason.kind === "blocked" || reason.kind === "limit_key") return [[reasonInWords(reason, 0).slice(1), reasonInWords(hidden, 0).slice(1)]];
   if (!("failure" in reason) || reason.failure === undefined || !("failure" in hidden) || hidden.failure === undefined) return [];
   return [[reason.failure.message, hidden.failure.message]];
 }
 
-function hideInReason(reason: Reason, isVisible: IsVisible): Reason {
+function hideInReason(reason: Reason<Date>, isVisible: IsVisible): Reason<Date> {
   const hasVisibleJob = ({ job }: { readonly job: string }) => isVisible(job);
   switch (reason.kind) {
     case "blocked":

@@ -1,4 +1,5 @@
 import type { Page } from "pawl";
+import { BOUNDS } from "pawl/service";
 import Type, { type TProperties, type TSchema } from "typebox";
 
 /** Schemas that routes share: names, times, durations, pages. */
@@ -42,9 +43,13 @@ export const Duration = as<number | string>({
   maxLength: 32,
   description: 'ms, or a text such as "250ms", "30s", "5m", "24h", "7d"',
 });
-export const Instant = as<number | string>({ type: ["number", "string"], maxLength: 64, description: "ISO 8601, or ms since 1970" });
+/** Time between two of many, or how many there are per time. */
+export const Pace = as<number | string>({ ...Duration, description: 'time between two: ms, or a text such as "100ms"; or a rate such as "50/s"' });
+export const Instant = as<number | string>({ type: ["number", "string"], maxLength: 64, description: "ISO 8601 with an offset, or ms since 1970" });
 /** In the process a Date, which JSON writes so. */
 export const Time = Type.String({ format: "date-time" });
+/** Why somebody changed something: for events, histories and the audit log. */
+export const REASON = { reason: optional(text(BOUNDS.reason, "why")) };
 export const Anything = as<unknown>({ description: "any JSON" });
 
 export const Limit = Type.Integer({ minimum: 1, maximum: 1_000, description: "how many on a page; 50 unless set" });

@@ -13,8 +13,6 @@ export const dead = [
   on(listDead, ({ query, scheduler }) => scheduler.dead.list(...filterAndPage(query))),
   on(countDead, async ({ query, scheduler }) => ({ count: await scheduler.dead.count(query) })),
   on(deadGroups, ({ query, scheduler }) => scheduler.dead.groups(...filterAndPage(query))),
-  on(redriveDead, async ({ body: { filter, limit = MAX_JOBS, every }, scheduler }) =>
-    reportOf(await scheduler.dead.redrive(filter, { limit, ...(every === undefined ? {} : { every }) })),
-  ),
-  on(deleteDead, async ({ body: { filter, limit = MAX_JOBS }, scheduler }) => reportOf(await scheduler.dead.delete(filter, { limit }))),
+  on(redriveDead, async ({ body: { filter, ...how }, scheduler }) => reportOf(await scheduler.dead.redrive(filter, { limit: MAX_JOBS, ...how }))),
+  on(deleteDead, async ({ body: { filter, ...how }, scheduler }) => reportOf(await scheduler.dead.delete(filter, { limit: MAX_JOBS, ...how }))),
 ];

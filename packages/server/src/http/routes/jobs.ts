@@ -3,6 +3,7 @@ import { type JobChange, milliseconds, pawlError } from "pawl/service";
 import type { EnqueuedAnswer } from "../contract/jobs/job-answer.js";
 import {
   cancelJob,
+  countJobs,
   deleteJob,
   enqueueJob,
   explainJob,
@@ -36,9 +37,9 @@ function waitOf(wait: Duration): number {
 
 async function waitedJob({ params, query: { wait }, scheduler, signal, principal, deps }: RouteCall<typeof getJob>): Promise<JobView> {
   if (wait === undefined) return scheduler.jobs.get(params.job);
-  const timeout = waitOf(wait);
+  const longest = waitOf(wait);
   try {
-    return await deps.waits.keepOpen(principal, signal, (ended) => scheduler.jobs.wait(params.job, { timeout, signal: ended }));
+    return await deps.waits.keepOpen(principal, signal, (ended) => scheduler.jobs.wait(params.job, { wait: longest, signal: ended }));
   } catch (error) {
     if (isPawlError(error, "wait_timeout")) return scheduler.jobs.get(params.job);
     throw error;
@@ -47,13 +48,13 @@ async function waitedJob({ params, query: { wait }, scheduler, signal, principal
 
 /** Room for the wait is taken before anything is stored. What ends the wait later is no reason to say that nothing was stored. */
 async function enqueuedAndWaited(call: RouteCall<typeof enqueueJob>, wait: Duration): Promise<StatusAnswer<EnqueuedAnswer>> {
-  const timeout = waitOf(wait);
+  const longest = waitOf(wait);
   const { deps, principal, signal, scheduler } = call;
   const arrivedAt = performance.now();
   return deps.waits.keepOpen(principal, signal, async (ended) => {
     const enqueued = enqueuedAnswer(await storedJob(call));
     try {
-      const job = await scheduler.jobs.wait(enqueued.id, { timeout, signal: ended });
+      const job = await scheduler.jobs.wait(enqueued.id, { wait: longest, signal: ended });
       if (await isStillAllowed(arrivedAt, call)) return new StatusAnswer(200, { ...enqueued, job });
     } catch {
       // Its time is over, or the service has no room for it any more: the job is stored all the same.
@@ -86,16 +87,17 @@ export const jobs = [
     return job;
   }),
   on(listJobs, ({ query, scheduler }) => scheduler.jobs.list(...filterAndPage(query))),
+  on(countJobs, async ({ query, scheduler }) => ({ count: await scheduler.jobs.count(query) })),
   on(jobHistory, ({ params, query, scheduler }) => scheduler.jobs.history(params.job, query)),
   on(jobLogs, ({ params, query, scheduler }) => scheduler.jobs.logs(params.job, query)),
   on(explainJob, ({ params, scheduler }) => scheduler.jobs.explain(params.job)),
   on(cancelJob, async ({ params, body, scheduler }) => changeAnswer(await scheduler.jobs.cancel(params.job, body.reason))),
-  on(pauseJob, async ({ params, scheduler }) => changeAnswer(await scheduler.jobs.pause(params.job))),
-  on(resumeJob, async ({ params, scheduler }) => changeAnswer(await scheduler.jobs.resume(params.job))),
-  on(promoteJob, async ({ params, scheduler }) => changeAnswer(await scheduler.jobs.promote(params.job))),
+  on(pauseJob, async ({ params, body, scheduler }) => changeAnswer(await scheduler.jobs.pause(params.job, body.reason))),
+  on(resumeJob, async ({ params, body, scheduler }) => changeAnswer(await scheduler.jobs.resume(params.job, body.reason))),
+  on(promoteJob, async ({ params, body, scheduler }) => changeAnswer(await scheduler.jobs.promote(params.job, body.reason))),
   on(redriveJob, async ({ params, body, scheduler }) => changeAnswer(await scheduler.jobs.redrive(params.job, body))),
   on(rerunJob, async ({ params, scheduler }) => enqueuedAnswer(await scheduler.jobs.rerun(params.job))),
-  on(deleteJob, async ({ params, scheduler }) => {
-    await scheduler.jobs.delete(params.job);
+  on(deleteJob, async ({ params, query, scheduler }) => {
+    await scheduler.jobs.delete(params.job, query.reason);
   }),
 ];

@@ -18,8 +18,8 @@ import { on, RawAnswer } from "../handler.js";
 import { errorPage, openapiDocument, referencePage } from "../reference/index.js";
 
 export const service = [
-  on(listWorkers, async ({ pawl }) => ({ items: await pawl.workers.list() })),
-  on(listLanes, async ({ pawl, query }) => ({ items: await pawl.lanes.list(query) })),
+  on(listWorkers, ({ pawl }) => pawl.workers.list()),
+  on(listLanes, ({ pawl, query }) => pawl.lanes.list(query)),
   on(getDoctor, async ({ pawl, query }) => ({ items: await pawl.doctor(query) })),
   on(getCounts, ({ scheduler, query: { tenant, ...of } }) => (tenant === undefined ? scheduler : scheduler.forTenant(tenant)).counts(of)),
   on(getBacklog, async ({ pawl }) => {

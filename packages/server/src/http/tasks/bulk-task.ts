@@ -1,7 +1,7 @@
 import { type AnyTask, type Context, type JobView, NonRetryable, type Pawl, type Scheduler, task } from "pawl";
-import { bulkOutcomeOf, checkJobsFilter, checkPeriod, type Jobs, milliseconds, pawlError } from "pawl/service";
+import { type BulkVerb, bulkOutcomeOf, checkBulkFilter, checkBulkOptions, checkJobsFilter, type Jobs } from "pawl/service";
 import { ANONYMOUS, type AuditLog } from "../access/audit-request.js";
-import { type BulkVerb, startBulk } from "../contract/jobs/bulk.js";
+import { startBulk } from "../contract/jobs/bulk.js";
 import type { BodyOf } from "../contract/route.js";
 import { reader } from "../request/validate.js";
 
@@ -10,7 +10,7 @@ export const BULK_QUEUE = "pawl";
 
 /** What a bulk operation came to, and, as progress, how far it is. */
 export interface BulkResult {
-  readonly done: number;
+  readonly changed: number;
   /** somebody changed them first, or the verb does not apply to them */
   readonly skipped: number;
   readonly failed: number;
@@ -54,13 +54,9 @@ export class BulkTask {
 const read = reader({ ...startBulk, params: undefined, query: undefined });
 
 /** What the shape of a request does not say. Of whoever asks for it, who hears of it; and of a job, which anybody may have made. */
-export function checkBulk({ verb, filter, every }: BulkInput): void {
-  checkJobsFilter(filter);
-  if (verb === "redrive" && filter.state !== undefined && filter.state !== "dead")
-    throw pawlError("option_invalid", { option: "filter.state", reason: "redrive is for dead jobs" });
-  if (every === undefined) return;
-  checkPeriod("every", every);
-  if (verb !== "redrive") throw pawlError("option_invalid", { option: "every", reason: "it is for redrive" });
+export function checkBulk({ verb, filter, ...how }: BulkInput): void {
+  checkJobsFilter(checkBulkFilter(verb, filter));
+  checkBulkOptions(verb, how);
 }
 
 function readInput(raw: unknown): BulkInput {
@@ -74,18 +70,15 @@ function readInput(raw: unknown): BulkInput {
 }
 
 /** Page by page, newest first. What is done stays done: a second attempt finds it so, and goes on with the rest. */
-async function carryOut(
-  scheduler: Scheduler,
-  { verb, filter, limit = Number.POSITIVE_INFINITY, every }: BulkInput,
-  ctx: Context,
-): Promise<BulkResult> {
-  const counts = { done: 0, skipped: 0, failed: 0 };
-  const act = actor(scheduler.jobs, verb, every);
+async function carryOut(scheduler: Scheduler, { verb, filter, ...how }: BulkInput, ctx: Context): Promise<BulkResult> {
+  const counts = { changed: 0, skipped: 0, failed: 0 };
+  const { maxJobs, pace, reason = "a bulk operation" } = checkBulkOptions(verb, how);
+  const wanted = checkBulkFilter(verb, filter);
+  const act = actor(scheduler.jobs, verb, pace, reason);
   let cursor: string | undefined;
   do {
-    const pageFilter = verb === "redrive" ? { ...filter, state: "dead" as const } : filter;
-    const page = await scheduler.jobs.list(pageFilter, { limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
-    const left = Math.max(0, limit - counts.done);
+    const page = await scheduler.jobs.list(wanted, { limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) });
+    const left = Math.max(0, maxJobs - counts.changed);
     const jobs = page.items.filter((job) => !job.task.startsWith("pawl.")).slice(0, left);
     for (let at = 0; at < jobs.length; at += MAX_CONCURRENT) {
       ctx.signal.throwIfAborted();
@@ -93,14 +86,14 @@ async function carryOut(
     }
     ctx.progress({ ...counts });
     cursor = page.next;
-  } while (cursor !== undefined && counts.done < limit);
+  } while (cursor !== undefined && counts.changed < maxJobs);
   return counts;
 }
 
-async function count(counts: { done: number; skipped: number; failed: number }, act: () => Promise<unknown>): Promise<void> {
+async function count(counts: { changed: number; skipped: number; failed: number }, act: () => Promise<unknown>): Promise<void> {
   try {
     await act();
-    counts.done++;
+    counts.changed++;
   } catch (error) {
     const fate = bulkOutcomeOf(error);
     if (fate === "fatal") throw error;
@@ -108,15 +101,8 @@ async function count(counts: { done: number; skipped: number; failed: number }, 
   }
 }
 
-function actor(jobs: Jobs, verb: BulkVerb, every: number | string | undefined): (job: JobView) => Promise<unknown> {
+function actor(jobs: Jobs, verb: BulkVerb, pace: number, reason: string): (job: JobView) => Promise<unknown> {
   let index = 0;
-  const pace = milliseconds(every ?? 0);
-  switch (verb) {
-    case "cancel":
-      return (job) => jobs.cancel(job, "cancelled by a bulk operation");
-    case "redrive":
-      return (job) => jobs.redrive(job, pace === 0 ? {} : { delay: index++ * pace });
-    default:
-      return (job) => jobs[verb](job);
-  }
+  if (verb === "redrive") return (job) => jobs.redrive(job, { reason, ...(pace === 0 ? {} : { delay: Math.round(index++ * pace) }) });
+  return (job) => jobs[verb](job, reason);
 }

@@ -100,7 +100,7 @@ export class StoreGauges {
 
   async #read(): Promise<void> {
     try {
-      const [depths, { items: breakers }, workers] = await Promise.all([
+      const [depths, { items: breakers }, { items: workers }] = await Promise.all([
         serviceOf(this.pawl).backlog({ tenants: this.tenants() }),
         this.pawl.breakers.list({}, { limit: MAX_BREAKERS }),
         this.pawl.workers.list(),

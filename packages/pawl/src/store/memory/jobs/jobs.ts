@@ -1,3 +1,4 @@
+import { failure } from "../../../core/jobs/failure.js";
 import type { JobId } from "../../../core/jobs/id.js";
 import type { JobState, RequestedIntent } from "../../../core/jobs/job.js";
 import { applies, type Verb } from "../../../core/jobs/lifecycle.js";
@@ -42,10 +43,9 @@ export function memoryJobs(tables: Tables): JobStore {
         return "cancelled";
       }),
 
-    pause: (scope, id) =>
+    pause: (scope, id, reason = "paused") =>
       change("pause", scope, id, (row) => {
-        if (row.status.state === "running" || row.status.state === "blocked")
-          return requestIntent(tables, row, { intent: "pause", reason: "paused" });
+        if (row.status.state === "running" || row.status.state === "blocked") return requestIntent(tables, row, { intent: "pause", reason });
         move(tables, row, "pause", parked(tables, runAtOf(row)));
         return "parked";
       }),
@@ -78,6 +78,7 @@ export function memoryJobs(tables: Tables): JobStore {
           outcome: "redriven",
           ...systemEntry(tables),
           ...(how.input === undefined ? {} : { replacedInput: row.input }),
+          ...(how.reason === undefined ? {} : { failure: failure("error", how.reason) }),
           next: to.state,
         });
         row.input = how.input ?? row.input;

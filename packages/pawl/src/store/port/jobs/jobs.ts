@@ -27,18 +27,19 @@ export interface JobStore {
   logs(scope: Scope, id: JobId, part?: PartRequest): Promise<readonly LogLine[]>;
   /** The page that `list` would answer with without a filter, each job with all of its history and lines, as of one moment. */
   whole(scope: Scope, page: PageRequest): Promise<WholePage>;
-  /** pending → cancelled at once; running → an intent, carried out by its worker, or by reap */
+  // A `reason` is for the events of the library. A store keeps it where it says so.
+  /** pending → cancelled at once; the history keeps the reason. running → an intent, carried out by its worker, or by reap */
   cancel(scope: Scope, id: JobId, reason: string): Promise<JobChangeResult>;
-  /** scheduled, ready → parked; running and blocked → an intent */
-  pause(scope: Scope, id: JobId): Promise<JobChangeResult>;
+  /** scheduled, ready → parked; running and blocked → an intent, which keeps the reason */
+  pause(scope: Scope, id: JobId, reason?: string): Promise<JobChangeResult>;
   /** parked for a pause → ready or scheduled; takes back an intent */
-  resume(scope: Scope, id: JobId): Promise<JobChangeResult>;
+  resume(scope: Scope, id: JobId, reason?: string): Promise<JobChangeResult>;
   /** scheduled → ready, now */
-  promote(scope: Scope, id: JobId): Promise<JobChangeResult>;
-  /** dead → ready or scheduled, with fresh counts; its `wait`ing dependents go on waiting for it */
+  promote(scope: Scope, id: JobId, reason?: string): Promise<JobChangeResult>;
+  /** dead → ready or scheduled, with fresh counts; its `wait`ing dependents go on waiting for it. The history keeps the reason */
   redrive(scope: Scope, id: JobId, how: RedriveOptions): Promise<JobChangeResult>;
   /** finished → gone, with its history */
-  delete(scope: Scope, id: JobId): Promise<JobChangeResult>;
+  delete(scope: Scope, id: JobId, reason?: string): Promise<JobChangeResult>;
 }
 
 /** All that is kept of a job. */
@@ -59,6 +60,7 @@ export interface RedriveOptions {
   readonly input?: string;
   /** ms from now; 0 or absent: ready at once */
   readonly delay?: number;
+  readonly reason?: string;
 }
 
 /** `from` and `to` are equal where the verb was noted but the state stays (an intent). */

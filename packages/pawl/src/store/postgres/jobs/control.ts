@@ -94,9 +94,9 @@ async function requestIntent(db: Db, tx: DriverTransaction, id: JobId, intent: I
   return { change: { kind: "changed", from: state, to: state } };
 }
 
-export function pause(db: Db, scope: Scope, id: JobId): Promise<ControlReport> {
+export function pause(db: Db, scope: Scope, id: JobId, reason = "paused"): Promise<ControlReport> {
   return control(db, scope, id, "pause", async (tx, facts) => {
-    if (facts.state === "running" || facts.state === "blocked") return requestIntent(db, tx, id, "pause", "paused", facts.state);
+    if (facts.state === "running" || facts.state === "blocked") return requestIntent(db, tx, id, "pause", reason, facts.state);
     const job = await takeOne(tx, facts);
     if (job === undefined) return "look again";
     await releaseSlots(db, tx, [id], { finished: false });
@@ -173,7 +173,15 @@ export function redrive(db: Db, scope: Scope, id: JobId, how: RedriveOptions): P
     const to = delay > 0 ? "scheduled" : "ready";
     if (facts.options.limits !== undefined) await saveJobLimits(db, tx, [{ id, tenant: facts.lane.tenant, limits: facts.options.limits }]);
     await addHistory(db, tx, [
-      { id, outcome: "redriven", next: to, attempts: 0, crashes: 0, ...(how.input === undefined ? {} : { output: facts.input }) },
+      {
+        id,
+        outcome: "redriven",
+        next: to,
+        attempts: 0,
+        crashes: 0,
+        ...(how.input === undefined ? {} : { output: facts.input }),
+        ...(how.reason === undefined ? {} : { failure: failure("error", how.reason) }),
+      },
     ]);
     await putWaiting(db, tx, [{ id, lane: facts.lane, to, attempts: 0, crashes: 0, ...(delay > 0 ? { runAt: now + delay } : {}) }]);
     await count(tx, [{ lane: facts.lane, from: "dead", to }]);

@@ -1,12 +1,10 @@
 import type { JobState } from "pawl";
+import { BULK_VERBS, type BulkVerb } from "pawl/service";
 import Type from "typebox";
 import { route } from "../route.js";
-import { as, closedObject, Duration, optional } from "../schemas.js";
+import { as, closedObject, optional, Pace, REASON } from "../schemas.js";
 import { Enqueued, State as StateShape } from "./job-answer.js";
 import { FILTER } from "./jobs.js";
-
-export const BULK_VERBS = ["cancel", "pause", "resume", "promote", "redrive", "delete"] as const;
-export type BulkVerb = (typeof BULK_VERBS)[number];
 
 export const startBulk = route({
   id: "bulk.start",
@@ -21,7 +19,8 @@ export const startBulk = route({
     verb: as<BulkVerb>({ enum: BULK_VERBS }),
     filter: closedObject({ state: optional(as<JobState>({ ...StateShape })), ...FILTER }),
     limit: optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
-    every: optional(as<number | string>({ ...Duration, description: "of `redrive`: the time between two of them" })),
+    pace: optional(Pace),
+    ...REASON,
   }),
   status: 202,
   answer: { means: "The job that does it.", body: Enqueued },

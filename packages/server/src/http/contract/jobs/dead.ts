@@ -2,7 +2,7 @@ import type { BulkReport, DeadGroupView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
-import { closedObject, Duration, list, openObject, optional, PAGE, pageOf, Time } from "../schemas.js";
+import { closedObject, list, openObject, optional, PAGE, Pace, pageOf, REASON, Time } from "../schemas.js";
 import { Job, JobsPage } from "./job-answer.js";
 import { FILTER } from "./jobs.js";
 
@@ -77,10 +77,10 @@ export const redriveDead = route({
   path: "/v1/dead/redrive",
   summary: "Bring dead jobs back, a thousand at most",
   policy: CONTROL,
-  body: closedObject({ filter: optional(closedObject(FILTER)), limit: optional(MaxJobs), every: optional(Duration) }),
+  body: closedObject({ filter: optional(closedObject(FILTER)), limit: optional(MaxJobs), pace: optional(Pace), ...REASON }),
   status: 200,
   answer: { means: "What became of them.", body: Report },
-  example: { filter: { task: "email", failure: "timeout" }, every: "100ms" },
+  example: { filter: { task: "email", failure: "timeout" }, pace: "10/s" },
 });
 
 export const deleteDead = route({
@@ -89,7 +89,7 @@ export const deleteDead = route({
   path: "/v1/dead/delete",
   summary: "Remove dead jobs and their history, a thousand at most",
   policy: CONTROL,
-  body: closedObject({ filter: optional(closedObject(FILTER)), limit: optional(MaxJobs) }),
+  body: closedObject({ filter: optional(closedObject(FILTER)), limit: optional(MaxJobs), ...REASON }),
   status: 200,
   answer: { means: "What became of them.", body: Report },
 });

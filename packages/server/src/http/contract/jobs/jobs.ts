@@ -1,10 +1,24 @@
 import type { JobState as StateName } from "pawl";
-import { BOUNDS } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { type ProblemDetails, ProblemShape } from "../problem.js";
 import { route } from "../route.js";
-import { Anything, as, closedObject, Duration, JobId, list, openObject, optional, PAGE, QueueName, TaskName, TenantName, text } from "../schemas.js";
+import {
+  Anything,
+  as,
+  closedObject,
+  Duration,
+  JobId,
+  list,
+  openObject,
+  optional,
+  PAGE,
+  QueueName,
+  REASON,
+  TaskName,
+  TenantName,
+  text,
+} from "../schemas.js";
 import { Change, Enqueued, EnqueuedAndWaited, type EnqueuedAnswer, Explained, History, Job, JobsPage, Logs, State } from "./job-answer.js";
 import { ENQUEUE_OPTIONS, NewJob } from "./job-body.js";
 
@@ -25,8 +39,8 @@ export const FILTER = {
   uniqueKey: optional(text(512, "a key")),
   failure: optional(text(200, "kind or class of the failure that killed it")),
   fingerprint: optional(text(200, "of what killed it, as `dead.groups` tells it")),
-  since: optional(text(64, "ISO 8601: due from then on")),
-  until: optional(text(64, "ISO 8601: due before then")),
+  since: optional(text(64, "ISO 8601 with an offset: due from then on")),
+  until: optional(text(64, "ISO 8601 with an offset: due before then")),
   tenant: optional(TenantName),
 };
 const JOBS_FILTER = { state: optional(as<StateName>({ ...State })), ...FILTER };
@@ -115,6 +129,19 @@ export const listJobs = route({
   answer: { means: "A page of jobs.", body: JobsPage },
 });
 
+export const countJobs = route({
+  id: "jobs.count",
+  method: "GET",
+  path: "/v1/jobs/count",
+  summary: "How many jobs there are of a filter",
+  description:
+    "By `state`, `queue` and `task` of all tenants they are counted all the time; anything finer is found by listing, which takes its time.",
+  policy: READ,
+  query: closedObject(JOBS_FILTER),
+  status: 200,
+  answer: { means: "Their number.", body: openObject<{ count: number }>({ count: Type.Integer() }) },
+});
+
 export const jobHistory = route({
   id: "jobs.history",
   method: "GET",
@@ -161,13 +188,11 @@ const verb = (name: string, summary: string) =>
     status: 200,
     otherStatuses: { 202: "Its worker was asked to." },
     answer: { means: "It is done.", body: Change },
+    body: closedObject(REASON),
+    bodyOptional: true,
   });
 
-export const cancelJob = route({
-  ...verb("cancel", "Cancel it: at once if it waits, through its worker if it runs"),
-  body: closedObject({ reason: optional(text(BOUNDS.reason, "why")) }),
-  bodyOptional: true,
-});
+export const cancelJob = verb("cancel", "Cancel it: at once if it waits, through its worker if it runs");
 export const pauseJob = verb("pause", "Hold it back until it is resumed");
 export const resumeJob = verb("resume", "Let a paused job go on");
 export const promoteJob = verb("promote", "Run a delayed job now");
@@ -178,13 +203,13 @@ export const deleteJob = route({
   summary: "Remove a finished job and its history",
   policy: CONTROL,
   params: oneJob,
+  query: closedObject(REASON),
   status: 204,
   answer: { means: "It is gone." },
 });
 export const redriveJob = route({
   ...verb("redrive", "Bring a dead job back, with fresh counts"),
-  body: closedObject({ input: optional(Anything), delay: optional(Duration) }),
-  bodyOptional: true,
+  body: closedObject({ input: optional(Anything), delay: optional(Duration), ...REASON }),
 });
 export const rerunJob = route({
   id: "jobs.rerun",

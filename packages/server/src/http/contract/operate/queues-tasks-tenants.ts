@@ -4,7 +4,7 @@ import Type, { type TProperties } from "typebox";
 import { TASK_DEFAULTS } from "../jobs/job-body.js";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
-import { as, closedObject, Duration, openObject, optional, pageOf, QueueName, TaskName, TenantName } from "../schemas.js";
+import { as, closedObject, Duration, openObject, optional, pageOf, QueueName, REASON, TaskName, TenantName } from "../schemas.js";
 
 /** Queues, tasks and tenants: what is paused, limited or counted together. All tenants share queues and tasks. */
 
@@ -50,6 +50,7 @@ const routesFor = <Kind extends "queue" | "task" | "tenant", P extends TProperti
   const READ: Policy = { action: `${plural}.read`, scope: "everyone" };
   const WRITE: Policy = { action: `${plural}.write`, scope: "everyone" };
   const PolicyView = openObject<PolicyView>({ [kind]: Type.String(), paused: Type.Boolean(), policy: Type.Object({}), ...schemas.view });
+  const REASONED = { body: closedObject(REASON), bodyOptional: true } as const;
   const done = { status: 204, answer: { means: "It is done, for every process." } } as const;
   return {
     list: route({
@@ -91,6 +92,7 @@ const routesFor = <Kind extends "queue" | "task" | "tenant", P extends TProperti
       summary: "Stop claims from all of it; what runs goes on",
       policy: WRITE,
       params,
+      ...REASONED,
       ...done,
     }),
     resume: route({
@@ -100,6 +102,7 @@ const routesFor = <Kind extends "queue" | "task" | "tenant", P extends TProperti
       summary: "Let its jobs be claimed again",
       policy: WRITE,
       params,
+      ...REASONED,
       ...done,
     }),
   };
