@@ -46,7 +46,7 @@ const REST = [
   "test/recovery/worker-killed-at.test.ts",
   "test/access/through-pgbouncer.test.ts",
   // Tests of packages, releases, backups, clones, terminals and a real Prometheus: made of the sources, or around them.
-  "test/dist.test.ts",
+  "test/packages/*.test.ts",
   "test/examples.test.ts",
   "test/bench.test.ts",
   "test/recovery/backup.test.ts",

@@ -19,6 +19,7 @@ const snippets = blocks.filter(({ language }) => language === "ts");
 
 /** What each snippet prints, in their order. */
 const PRINTS = ["{ reminded: '42' }\n{ reminded: '43' }", "", "reminded"];
+const INSTALL = "npm install pawl pawl-embedded\nnpm install pawl pg";
 const SERVICE = "npm run pawl -- dev examples/tasks";
 const ENQUEUE = 'curl -s http://127.0.0.1:7295/v1/jobs -H "content-type: application/json" -d \'{ "task": "greet", "input": { "who": "you" } }\'';
 /** The address that stands for the reader's own. */
@@ -86,8 +87,8 @@ describe("the README", () => {
 
   test("names the commands that CI and the tests run, and no others", () => {
     const commands = blocks.filter(({ language }) => language === "bash").map(({ text }) => text.trim());
-    expect(commands).toEqual(["npm ci && npm start", "npm ci && npm test", SERVICE, ENQUEUE]);
-    // `npm ci` and `npm test` are what this very run comes from; `npm start` is what demo-terminal.test.ts starts.
+    expect(commands).toEqual(["npm ci && npm start", "npm ci && npm test", INSTALL, SERVICE, ENQUEUE]);
+    // packed.test.ts installs the packages that these name. `npm ci` and `npm test` are what this very run comes from; `npm start` is what demo-terminal.test.ts starts.
     const ci = read(".ci/run");
     expect(ci).toMatch(/^step npm ci\b/m);
     expect(ci).toMatch(/^step npm test\b/m);

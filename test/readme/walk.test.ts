@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /**
  * A clone of what is committed. Its packages are linked, not installed anew: `npm ci` takes a minute and is what CI
- * begins with. Its own two are its own.
+ * begins with. Its own packages are its own.
  */
 async function clone(): Promise<Disposable & { readonly path: string }> {
   const folder = temporaryFolder();
@@ -23,7 +23,7 @@ async function clone(): Promise<Disposable & { readonly path: string }> {
   const modules = join(folder.path, "node_modules");
   mkdirSync(modules);
   for (const name of readdirSync(join(root, "node_modules"))) {
-    const own = { pawl: "../packages/pawl", "pawl-server": "../packages/server" }[name];
+    const own = { pawl: "../packages/pawl", "pawl-embedded": "../packages/embedded", "pawl-server": "../packages/server" }[name];
     symlinkSync(own ?? join(root, "node_modules", name), join(modules, name));
   }
   return folder;

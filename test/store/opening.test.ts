@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { OpenWait } from "../../packages/pawl/src/service.js";
 import { DriverError } from "../../packages/pawl/src/store/postgres/connection/errors.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
-import { finish, type PostgresOptions } from "../../packages/pawl/src/store/postgres/open.js";
+import { finish } from "../../packages/pawl/src/store/postgres/open.js";
+import type { PostgresOptions } from "../../packages/pawl/src/store/postgres/options.js";
 import { virtualClock } from "../../packages/pawl/src/testing/clock.js";
 
 /** A server that does not answer, and how often it was asked. */

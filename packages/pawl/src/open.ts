@@ -21,7 +21,7 @@ import { retryUntilUp } from "./runtime/time/retry-until-up.js";
 import { attachService, type PawlService } from "./service-of.js";
 import { memoryStore } from "./store/memory/index.js";
 import type { Store } from "./store/port/index.js";
-import type { OpenWait, PostgresOptions } from "./store/postgres/open.js";
+import type { OpenWait, PostgresOptions } from "./store/postgres/options.js";
 
 export interface OpenOptions extends PawlOptions {
   /** whether to bring the database's schema up to date (default: yes); if not, one that is not is an error */

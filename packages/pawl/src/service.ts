@@ -110,7 +110,7 @@ export type { TraceContext } from "./core/observe/trace.js";
 /** The trace context of a request's headers. */
 export { traceOfHeaders } from "./core/observe/trace.js";
 /** Why `open` waits: no server yet, or a migration. */
-export type { OpenWait } from "./store/postgres/open.js";
+export type { OpenWait } from "./store/postgres/options.js";
 /** Certificates and keys as PEM. */
 export type { CertificateTexts } from "./runtime/io/certificates.js";
 /** Finds the faults of certificates. */

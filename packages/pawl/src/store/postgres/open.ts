@@ -1,8 +1,8 @@
 import { hostname } from "node:os";
 import { pawlError } from "../../core/values/error.js";
 import { newInstanceId } from "../../runtime/process/identity.js";
-import { type Clock, systemClock } from "../../runtime/time/clock.js";
-import { retryUntilUp, type ServerAway, type StartupWait, WAITING_REPORT_MS } from "../../runtime/time/retry-until-up.js";
+import { systemClock } from "../../runtime/time/clock.js";
+import { retryUntilUp, WAITING_REPORT_MS } from "../../runtime/time/retry-until-up.js";
 import { throttle } from "../../runtime/time/throttle.js";
 import type { Store, StoreInfo } from "../port/index.js";
 import { openDb } from "./connection/db.js";
@@ -12,36 +12,10 @@ import type { Driver } from "./drivers/driver.js";
 import { pgDriver } from "./drivers/pg.js";
 import type { EmbeddedConnection } from "./embedded/index.js";
 import { postgresStore } from "./index.js";
+import type { OpenWait, PostgresOptions } from "./options.js";
 import { checkSchema, isBehind, migrate, type Schema } from "./schema/migrate.js";
 
 export type PostgresPlace = { readonly url: string } | { readonly folder: string };
-
-export interface PostgresOptions {
-  readonly migrate?: boolean;
-  /** of a folder */
-  readonly engine?: "native" | "pglite";
-  readonly schema?: string;
-  /** a direct URL for LISTEN, where `url` leads to a pooler */
-  readonly listenUrl?: string;
-  /** in place of the URLs' own: asked for with every connection, so that it may change */
-  readonly password?: () => string | Promise<string>;
-  /** named prepared statements; "auto" stops using them where a pooler has none */
-  readonly prepare?: "auto" | false;
-  /** connections at most */
-  readonly connections?: number;
-  /** ms after which an unanswered statement is given up */
-  readonly statementTimeout?: number;
-  /** how long to wait for a server that is not up yet */
-  readonly startupWait?: StartupWait;
-  /** hears what keeps it waiting: at once, and every five seconds */
-  readonly onWaiting?: (what: OpenWait) => void;
-  /** the clock of tests */
-  readonly now?: () => number;
-  readonly clock?: Clock;
-}
-
-/** What keeps `open` waiting: a server that cannot be reached, or rows that a migration moves. */
-export type OpenWait = ServerAway | { readonly for: "migration"; readonly migration: string; readonly moved: number };
 
 const STATEMENT_TIMEOUT_MS = 30_000;
 const NO_TIMEOUT = 0;

@@ -1,7 +1,8 @@
-import pg from "pg";
+import type pg from "pg";
 import { ConcurrencyLimiter } from "../../../runtime/io/concurrency-limiter.js";
 import { DriverError, poisonsConnection, storeClosed } from "../connection/errors.js";
 import { hangUp } from "./pg-hang-up.js";
+import { loadPg } from "./pg-module.js";
 import { Unreplicated } from "./pg-replication.js";
 import { sqlState } from "./sql-state.js";
 
@@ -31,7 +32,8 @@ export class Connections {
   #silence: { readonly at: number; readonly error: DriverError } | undefined;
 
   constructor(config: pg.PoolConfig & { readonly max: number }) {
-    this.#pool = new pg.Pool({ connectionTimeoutMillis: 5_000, idleTimeoutMillis: AT_HAND_MS, keepAlive: true, application_name: "pawl", ...config });
+    const { Pool } = loadPg();
+    this.#pool = new Pool({ connectionTimeoutMillis: 5_000, idleTimeoutMillis: AT_HAND_MS, keepAlive: true, application_name: "pawl", ...config });
     this.#statements = new ConcurrencyLimiter(config.max);
     // A connection that dies while idle is replaced at its next use; without a listener it would end the process.
     this.#pool.on("error", () => {});

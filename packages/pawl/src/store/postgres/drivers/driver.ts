@@ -55,5 +55,11 @@ export interface Driver extends Queryable {
 
 /** Can be posted to a thread. */
 export type RenewalLink =
-  | { readonly kind: "pg"; readonly config: Readonly<Record<string, unknown>>; readonly password?: string }
+  | {
+      readonly kind: "pg";
+      /** of the package `pg`: a thread does not know where the application is */
+      readonly file: string;
+      readonly config: Readonly<Record<string, unknown>>;
+      readonly password?: string;
+    }
   | { readonly kind: "port"; readonly port: import("node:worker_threads").MessagePort };

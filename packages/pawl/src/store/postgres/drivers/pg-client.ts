@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 
 export type Password = () => string | Promise<string>;
 
@@ -6,9 +6,9 @@ export type Password = () => string | Promise<string>;
  * The client of a store whose password may change: it is asked for with every connection. (As an option of the driver's it
  * would stand behind the URL, which is taken to have an empty one.)
  */
-export function clientWith(password: Password | undefined): typeof pg.Client {
-  if (password === undefined) return pg.Client;
-  return class extends pg.Client {
+export function clientWith({ Client }: typeof pg, password: Password | undefined): typeof pg.Client {
+  if (password === undefined) return Client;
+  return class extends Client {
     constructor(config?: string | pg.ClientConfig) {
       super(config);
       Object.assign(this, { password });

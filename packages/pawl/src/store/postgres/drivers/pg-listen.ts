@@ -1,4 +1,4 @@
-import pg from "pg";
+import type pg from "pg";
 import type { Listener, Subscription } from "./driver.js";
 import { hangUp } from "./pg-hang-up.js";
 
@@ -47,7 +47,7 @@ export function pgListen(Client: typeof pg.Client, config: pg.ClientConfig, chan
   /** Says `listen` for all of them, which is harmless to repeat. */
   async function hear(on: pg.Client): Promise<void> {
     const names = [...channels];
-    await on.query(names.map((name) => `listen ${pg.escapeIdentifier(name)}`).join(";"));
+    await on.query(names.map((name) => `listen ${on.escapeIdentifier(name)}`).join(";"));
     // What was asked last can be seen by whoever watches the server, and not everybody may know the names.
     await on.query("select 1");
     if (on !== client) return;

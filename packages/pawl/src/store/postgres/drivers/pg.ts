@@ -6,6 +6,7 @@ import { Connections } from "./connections.js";
 import type { Driver, DriverRow, DriverTransaction, Hot, Listener, Queryable, Statement } from "./driver.js";
 import { clientWith, type Password } from "./pg-client.js";
 import { pgListen } from "./pg-listen.js";
+import { findPg, loadPg } from "./pg-module.js";
 import { sqlState } from "./sql-state.js";
 
 export interface PgOptions {
@@ -32,7 +33,8 @@ const HOT_SETTINGS = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=of
 /** Postgres over the network or a socket. Nothing here relies on session state, so a transaction pooler may sit between. */
 export function pgDriver(options: PgOptions): Driver {
   const { max: most = DEFAULT_POOL, ...config } = options.config;
-  const Client = clientWith(options.password);
+  const file = findPg();
+  const Client = clientWith(loadPg(file), options.password);
   const forHot = shareOf(most);
   const forOthers = most - forHot.enqueue - forHot.claim - forHot.settle;
   const connections = (max: number, how: pg.PoolConfig) => new Connections({ ...how, query_timeout: options.statementTimeout, max, Client });
@@ -154,6 +156,7 @@ export function pgDriver(options: PgOptions): Driver {
     // A thread cannot ask: it is started with the password of now, and again where that is refused.
     renewalLink: async () => ({
       kind: "pg",
+      file,
       config: { ...(options.config as Record<string, unknown>) },
       ...(options.password === undefined ? {} : { password: await options.password() }),
     }),

@@ -33,6 +33,14 @@ export interface Answer {
 /** An error as the server tells it: the fields that `pg` has too, `code` (the SQLSTATE) among them. */
 export type ErrorFields = { readonly message: string } & Readonly<Record<string, string>>;
 
+/** The data the thread is started with. */
+export interface PgliteThreadData {
+  /** of PGlite itself */
+  readonly file: string;
+  /** undefined: it is in memory */
+  readonly folder: string | undefined;
+}
+
 /** To the thread itself: another port to serve. */
 export interface Attach {
   readonly attach: MessagePort;

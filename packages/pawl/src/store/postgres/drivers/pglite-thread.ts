@@ -1,6 +1,7 @@
+import { createRequire } from "node:module";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
-import { PGlite } from "@electric-sql/pglite";
-import type { Answer, Attach, ErrorFields, Opened, PortRequest, Request, ThreadMessage } from "./pglite-protocol.js";
+import type { PGlite } from "@electric-sql/pglite";
+import type { Answer, Attach, ErrorFields, Opened, PgliteThreadData, PortRequest, Request, ThreadMessage } from "./pglite-protocol.js";
 
 /**
  * The thread PGlite lives in, since it blocks the one it runs in. It is one connection, so here is the one place
@@ -155,7 +156,8 @@ function fieldsOf(error: unknown): ErrorFields {
   return { ...fields, message: error instanceof Error ? error.message : String(error) };
 }
 
-async function main(port: MessagePort, folder: string | undefined): Promise<void> {
+async function main(port: MessagePort, { file, folder }: PgliteThreadData): Promise<void> {
+  const { PGlite } = createRequire(file)(file) as typeof import("@electric-sql/pglite");
   const database = await PGlite.create({ ...(folder === undefined ? {} : { dataDir: folder }), relaxedDurability: false });
   port.on("message", ({ attach }: Attach) => void new Session(database, attach));
   port.postMessage({ opened: true } satisfies Opened);
@@ -163,6 +165,5 @@ async function main(port: MessagePort, folder: string | undefined): Promise<void
 
 if (parentPort) {
   const port = parentPort;
-  const { folder } = workerData as { folder: string | undefined };
-  main(port, folder).catch((error: unknown) => port.postMessage({ opened: false, error: fieldsOf(error) } satisfies Opened));
+  main(port, workerData as PgliteThreadData).catch((error: unknown) => port.postMessage({ opened: false, error: fieldsOf(error) } satisfies Opened));
 }

@@ -10,7 +10,6 @@ import { spawnThread } from "../../../runtime/io/thread.js";
 import { openFolder } from "../embedded/folder.js";
 import { nameOf } from "../embedded/processes.js";
 import type { Driver, DriverRow } from "./driver.js";
-import { requireInstalled } from "./installed.js";
 import { openPglite } from "./pglite.js";
 
 const sql = (text: string) => ({ name: text, text });
@@ -255,8 +254,4 @@ describe("PGlite in a folder", () => {
     await expect(driver.query(sql("select 1"))).rejects.toMatchObject({ code: "closed" });
     await (await openPglite(folder)).close();
   });
-});
-
-it("names a driver that is not installed", () => {
-  expect(() => requireInstalled("@electric-sql/no-such-thing")).toThrow("Run npm install @electric-sql/no-such-thing");
 });

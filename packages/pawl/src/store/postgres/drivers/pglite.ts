@@ -4,22 +4,25 @@ import { MessageChannel, type MessagePort, type Worker } from "node:worker_threa
 import { pawlError } from "../../../core/values/error.js";
 import { spawnThread } from "../../../runtime/io/thread.js";
 import { DriverError, storeClosed } from "../connection/errors.js";
+import { findEmbedded } from "../embedded/package.js";
 import type { Driver, DriverRow, DriverTransaction, Statement } from "./driver.js";
 import { lockFolder } from "./folder-lock.js";
-import { requireInstalled } from "./installed.js";
 import { PgliteClient } from "./pglite-client.js";
 import { PgliteChannels } from "./pglite-listen.js";
-import type { Answer, Attach, Opened, Request } from "./pglite-protocol.js";
+import type { Answer, Attach, Opened, PgliteThreadData, Request } from "./pglite-protocol.js";
+
+const PGLITE = "@electric-sql/pglite";
 
 /**
  * Postgres in WASM, in a thread, for where the native one cannot run. In a folder it survives kill -9, not power loss
  * (it never fsyncs); without one it lives in memory.
  */
 export async function openPglite(folder?: string): Promise<Driver> {
-  requireInstalled("@electric-sql/pglite");
+  const file = findEmbedded(PGLITE);
+  if (file === undefined) throw pawlError("driver_missing", { package: PGLITE });
   const lock = folder === undefined ? undefined : await lockFolder(folder);
   try {
-    const worker = await startThread(lock?.folder.data);
+    const worker = await startThread({ file, folder: lock?.folder.data });
     return pgliteDriver(worker, async () => lock?.release());
   } catch (error) {
     await lock?.release();
@@ -27,8 +30,8 @@ export async function openPglite(folder?: string): Promise<Driver> {
   }
 }
 
-async function startThread(folder: string | undefined): Promise<Worker> {
-  const worker = spawnThread(import.meta.url, "./pglite-thread.js", { name: "pglite", workerData: { folder } });
+async function startThread(workerData: PgliteThreadData): Promise<Worker> {
+  const worker = spawnThread(import.meta.url, "./pglite-thread.js", { name: "pglite", workerData });
   const received = await Promise.race([once(worker, "message"), once(worker, "exit").then(() => [ended])]);
   const opened = received[0] as Opened;
   if (opened.opened) return worker;

@@ -1,11 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs";
-import { createRequire } from "node:module";
 import { homedir, tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { pawlError } from "../../../core/values/error.js";
 import type { Account } from "./account.js";
+import { findEmbedded } from "./package.js";
 
 export interface Binaries {
   /** the folder with bin, lib and share */
@@ -76,11 +76,9 @@ export function packageName({ platform, arch }: Pick<NodeJS.Process, "platform" 
 
 function packageFolder(): string {
   const name = packageName();
-  try {
-    return dirname(dirname(createRequire(import.meta.url).resolve(name)));
-  } catch {
-    throw pawlError("embedded_unavailable", { reason: `the package ${name} is not installed` });
-  }
+  const file = findEmbedded(name);
+  if (file === undefined) throw pawlError("embedded_unavailable", { reason: `the package ${name} is not installed` });
+  return dirname(dirname(file));
 }
 
 /** A whole copy and not just the missing links: it is found by relative paths alone, on every system. */

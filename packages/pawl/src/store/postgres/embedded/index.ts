@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
-import pg from "pg";
 import { isPawlError, type PawlError, pawlError } from "../../../core/values/error.js";
 import { atExit } from "../../../runtime/process/signals.js";
 import { hangUp } from "../drivers/pg-hang-up.js";
+import { loadPg } from "../drivers/pg-module.js";
 import { serverAccount } from "./account.js";
 import { findBinaries } from "./binaries.js";
 import { discardEndpoint, type Endpoint, prepareEndpoint } from "./endpoint.js";
@@ -212,7 +212,8 @@ async function probe(site: Site, endpoint: Endpoint, deadline: Deadline): Promis
 
 async function versionAt(endpoint: Endpoint): Promise<string | undefined> {
   const timeouts = { connectionTimeoutMillis: PROBE_TIMEOUT_MS, query_timeout: PROBE_TIMEOUT_MS };
-  const client = new pg.Client({ ...connectionTo(endpoint), ...timeouts, ssl: false });
+  const { Client } = loadPg();
+  const client = new Client({ ...connectionTo(endpoint), ...timeouts, ssl: false });
   client.on("error", () => {}); // a broken connection also rejects the calls below
   try {
     await client.connect();

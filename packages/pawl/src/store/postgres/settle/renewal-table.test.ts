@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { eventually } from "../../../../../../test/support/eventually.js";
 import type { LeaseId } from "../../../core/jobs/id.js";
 import type { Renewer } from "../../port/settle/leases.js";
+import { findPg } from "../drivers/pg-module.js";
 import { RENEW } from "./renew.js";
 import { type RenewalData, threadRenewer } from "./renewer.js";
 
@@ -28,7 +29,13 @@ test("a thread that cannot be started is tried again, and every failure told wit
 
 test("renewals that never reach the store are told, with what keeps them from it", async () => {
   const nowhere = { host: "127.0.0.1", port: 1, user: "nobody", database: "nothing" };
-  const troubles = renewing(async () => ({ link: { kind: "pg", config: nowhere }, statement: RENEW, worker: 1, duration: 300, every: 100 }));
+  const troubles = renewing(async () => ({
+    link: { kind: "pg", file: findPg(), config: nowhere },
+    statement: RENEW,
+    worker: 1,
+    duration: 300,
+    every: 100,
+  }));
   await renewer?.ready;
   expect(troubles).toEqual([]);
   renewer?.hold("1" as LeaseId, performance.now() + 60_000);

@@ -2,6 +2,7 @@ import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type pg from "pg";
 import type { LeaseId } from "../../../core/jobs/id.js";
 import { plainArray } from "../connection/arrays.js";
+import type { RenewalLink } from "../drivers/driver.js";
 import { PgliteClient } from "../drivers/pglite-client.js";
 import { RenewalTable } from "./renewal-table.js";
 import type { FromThread, ThreadData } from "./renewer.js";
@@ -15,7 +16,7 @@ const TICK = Math.max(20, Math.min(500, every / 4));
 const WRONG_PASSWORD = "28P01";
 
 type RunRenewal = (values: unknown[]) => Promise<readonly { id: LeaseId }[]>;
-const run: RunRenewal = link.kind === "pg" ? overPg(link.config, link.password) : overPort(link.port);
+const run: RunRenewal = link.kind === "pg" ? overPg(link) : overPort(link.port);
 
 function now(): number {
   return performance.timeOrigin + performance.now();
@@ -25,12 +26,12 @@ function now(): number {
  * A connection made when first needed and replaced when it fails: what is due stays due until it works. The driver too
  * is loaded when it is needed: most leases end before.
  */
-function overPg(config: Readonly<Record<string, unknown>>, password: string | undefined): RunRenewal {
+function overPg({ file, config, password }: Extract<RenewalLink, { kind: "pg" }>): RunRenewal {
   let client: pg.Client | undefined;
   return async (values) => {
     if (client === undefined) {
-      const { clientWith } = await import("../drivers/pg-client.js");
-      const Client = clientWith(password === undefined ? undefined : () => password);
+      const [{ clientWith }, { loadPg }] = await Promise.all([import("../drivers/pg-client.js"), import("../drivers/pg-module.js")]);
+      const Client = clientWith(loadPg(file), password === undefined ? undefined : () => password);
       const next = new Client({
         application_name: "pawl renewal",
         ...config,
