@@ -3,7 +3,7 @@ import { DAY, SECOND, type World } from "../../packages/pawl/conformance/world.j
 import { ChainCheck } from "../../packages/pawl/src/core/access/audit-entry.js";
 import { sha256 } from "../../packages/pawl/src/runtime/io/digest.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
-import { type StatementSplit, splitBefore } from "../support/races/racing-session.js";
+import type { StatementSplit } from "../support/races/racing-session.js";
 
 const [FIRST, SECOND_DIGEST, THIRD] = ["1", "2", "3"].map((digit) => digit.repeat(64)) as [string, string, string];
 const token = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
@@ -12,7 +12,7 @@ const create = (w: World) => w.store.apiKeys.create({ id: "a", name: "a", tenant
 const rotate = (digest: string) => async (w: World) => (await w.store.apiKeys.rotate("everyone", "a", { digest, keepOldFor: SECOND })).kind;
 const revoke = async (w: World) => (await w.store.apiKeys.revoke("everyone", "a")).kind;
 const CHANGE = { stops: ["lock_api_key", "rotate_api_key", "revoke_api_key", "commit"] };
-const UNLOCKED = { statement: "lock_api_key", from: "for update", to: "" };
+const UNLOCKED = { guard: "api-key-locked" };
 const goodOnes = async (w: World) => {
   const good = [];
   for (const digest of [FIRST, SECOND_DIGEST, THIRD]) if ((await w.store.apiKeys.check("a", digest)).secret !== undefined) good.push(digest[0]);
@@ -23,9 +23,8 @@ const note = (n: number) => ({ id: token(n), tenant: "acme", actor: `key:${n}`, 
 const record = (n: number) => async (w: World) => (await w.store.audit.record(note(n))).seq;
 /** Inside the statement, where its snapshot is taken and the head is not locked yet. */
 const RECORD_SNAPSHOT: StatementSplit = {
-  statement: "record_audit",
-  from: "values ($2, 1,",
-  to: (barrier) => `values (case when ${barrier} then $2::text else $2 end, 1,`,
+  at: "record-audit-snapshot",
+  to: (barrier, tenant) => `case when ${barrier} then ${tenant} else ${tenant} end`,
 };
 
 const REF = { tenant: "acme", credential: "a", key: "k" };
@@ -98,9 +97,8 @@ races((race) => {
         // As one who reads the head first and computes from what was read.
         without: [
           {
-            statement: "record_audit",
-            from: "prev = h.hash,",
-            to: "prev = (select hash from pawl.audit_head where tenant = $2),",
+            guard: "audit-head-after-lock",
+            becomes: "prev = (select hash from pawl.audit_head where tenant = $2),",
           },
         ],
         because: /expected|no order/,
@@ -151,7 +149,7 @@ races((race) => {
         w.clock.advance(30 * SECOND);
       },
       racers: [
-        { run: finish(1), splits: [splitBefore("finish_reply", "tenant = $2 and credential = $3")] },
+        { run: finish(1), splits: [{ at: "finish-reply-snapshot" }] },
         {
           async run(w) {
             const kind = await begin(2)(w);
@@ -168,7 +166,7 @@ races((race) => {
     [
       {
         clause: "FINISH asks for its own token",
-        without: [{ statement: "finish_reply", from: "and token = $5::uuid", to: "and $5::uuid is not null" }],
+        without: [{ guard: "reply-is-own", becomes: "and $5::uuid is not null" }],
         because: /no order|expected/,
       },
     ],

@@ -2,7 +2,7 @@ import { MINUTE, type World } from "../../packages/pawl/conformance/world.js";
 import { type BreakerRule, CHECKING_MS } from "../../packages/pawl/src/core/limits/breaker.js";
 import type { BreakerRef } from "../../packages/pawl/src/store/port/limits/breakers.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
-import { type StatementSplit, splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import type { StatementSplit, VerbPieces } from "../support/races/racing-session.js";
 
 const RULE: BreakerRule = { failureRate: 0.9, window: 5 * MINUTE, minOutcomes: 20, probeInterval: MINUTE };
 const A: BreakerRef = { tenant: "a", task: "work" };
@@ -11,11 +11,10 @@ const B: BreakerRef = { tenant: "b", task: "work" };
 const REPORT: VerbPieces = { stops: ["take_breakers", "commit"] };
 /** Between the rows of one report, as they are locked: before the one that comes last. */
 const BEFORE_LAST: StatementSplit = {
-  statement: "take_breakers",
-  from: "'[]', g.rule::json,",
-  to: (barrier) => `'[]', case when g.tenant = 'b' and ${barrier} then g.rule::json else g.rule::json end,`,
+  at: "between-breakers",
+  to: (barrier, rule) => `case when g.tenant = 'b' and ${barrier} then ${rule} else ${rule} end`,
 };
-const PROBE: VerbPieces = { stops: ["lock_breakers", "commit"], splits: [splitBefore("lock_breakers", "(b.tenant, b.task) in")] };
+const PROBE: VerbPieces = { stops: ["lock_breakers", "commit"], splits: [{ at: "lock-breakers-snapshot" }] };
 
 async function failed(w: World, count: number, ...refs: readonly BreakerRef[]): Promise<unknown> {
   const reports = refs.map((ref) => ({ ...ref, rule: RULE, samples: [{ succeeded: 0, failed: count, ago: 0 }] }));
@@ -32,9 +31,15 @@ const summary = async (w: World) =>
 
 /** Takes the rows it saw, whoever has changed them since. */
 const UNLOCKED = [
-  { statement: "take_breakers", from: "insert into pawl.breaker as b", to: "with made as (insert into pawl.breaker as b" },
-  { statement: "take_breakers", from: "do update set forced = b.forced\n   returning", to: "do nothing) select" },
-  { statement: "take_breakers", from: "as over", to: "as over from pawl.breaker b where b.tenant = any($2::text[])" },
+  {
+    guard: "found-breaker-locked",
+    becomes(clause: string) {
+      if (clause.startsWith("insert")) return `with made as (${clause}`;
+      return clause.startsWith("do update")
+        ? "do nothing)"
+        : `${clause.replace("returning", "select")} from pawl.breaker b where b.tenant = any($2::text[])`;
+    },
+  },
 ];
 
 races((race) => {
@@ -78,7 +83,7 @@ races((race) => {
     [
       {
         clause: "breakers are locked in sorted order",
-        without: [{ statement: "take_breakers", from: 'order by g.tenant collate "C", g.task collate "C"', to: "" }],
+        without: [{ guard: "breakers-in-order" }],
         because: /circle/,
       },
     ],
@@ -97,7 +102,7 @@ races((race) => {
     [
       {
         clause: "LOCK waits for whoever asks too, and reads after it (for update)",
-        without: [{ statement: "lock_breakers", from: "for update", to: "" }],
+        without: [{ guard: "breaker-locked" }],
         because: /no order/,
       },
     ],

@@ -15,7 +15,7 @@ const KEYED: VerbPieces = { stops: ["lock_keys", "commit"] };
 
 const KEY_LOCKED = {
   clause: "LOCK_KEYS locks the key it finds, and answers with its holder (do update)",
-  without: [{ statement: "lock_keys", from: "do update set job = k.job", to: "do update set job = excluded.job" }],
+  without: [{ guard: "holder-stays", becomes: "excluded.job" }],
   because: /no order/,
 } as const;
 
@@ -69,7 +69,7 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw",
-        without: [takeWithoutCheck("scheduled", "attempts, crashes, run_at")],
+        without: [takeWithoutCheck("scheduled")],
         because: /is in|no order/,
       },
     ],
@@ -90,7 +90,7 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw",
-        without: [takeWithoutCheck("ready", "attempts, crashes")],
+        without: [takeWithoutCheck("ready")],
         because: /is in history and lease/,
       },
     ],

@@ -58,7 +58,7 @@ races((race) => {
     [
       {
         clause: "LOCK_CHILDREN … for update, before STILL_WAITING counts",
-        without: [{ statement: "lock_children", from: "for update", to: "" }],
+        without: [{ guard: "child-locked" }],
         because: /is blocked by nothing/,
       },
     ],
@@ -72,7 +72,7 @@ races((race) => {
       setup: family,
       racers: [
         { run: (w, [first]) => w.settle(first, SUCCEEDED), ...RELEASE },
-        { run: (w, [, second]) => w.settle(second, KILLED), stops: ["dependents", "take", "commit"] },
+        { run: (w, [, second]) => w.settle(second, KILLED), stops: ["dependents", "take_waiting", "commit"] },
       ],
     },
     [],
@@ -90,7 +90,7 @@ races((race) => {
     [
       {
         clause: "the guard of settle looks for dependents",
-        without: [{ statement: "settle", from: "when exists (select from pawl.dependency) then", to: "when false then" }],
+        without: [{ guard: "dependents-need-steps", becomes: "when false" }],
         // A child that came before the claim: nobody watches the lease for its sake.
         instead: {
           async setup(w) {
@@ -103,12 +103,12 @@ races((race) => {
       },
       {
         clause: "unblock locks the holders of the parents (TOUCH_LEASES)",
-        without: [{ statement: "touch_leases", from: "where jobs &&", to: "where false and jobs &&" }],
+        without: [{ guard: "lease-is-touched", becomes: (clause) => clause.replace("where", "where false and") }],
         because: /waits for .*, which is succeeded/,
       },
       {
         clause: "settle is made again where somebody wrote to the lease after its snapshot (changed_by)",
-        without: [{ statement: "settle", from: "where o.changed_by is null or pg_visible_in_snapshot(o.changed_by, pg_current_snapshot())", to: "" }],
+        without: [{ guard: "changes-are-visible" }],
         because: /waits for .*, which is succeeded/,
       },
     ],
@@ -131,7 +131,7 @@ races((race) => {
     [
       {
         clause: "unblock locks the holders of the parents (TOUCH_LEASES)",
-        without: [{ statement: "touch_leases", from: "where jobs &&", to: "where false and jobs &&" }],
+        without: [{ guard: "lease-is-touched", becomes: (clause) => clause.replace("where", "where false and") }],
         because: /waits for .*, which is succeeded/,
       },
     ],
@@ -143,13 +143,13 @@ races((race) => {
       setup: (w) => w.add({ task: "parent" }),
       racers: [
         { run: kinds, ...ENQUEUE },
-        { run: (w, parent) => w.store.jobs.cancel("everyone", parent, "no need"), stops: ["take", "dependents"] },
+        { run: (w, parent) => w.store.jobs.cancel("everyone", parent, "no need"), stops: ["take_waiting", "dependents"] },
       ],
     },
     [
       {
         clause: "unblock locks the rows in which the parents wait (LOCK_WAITING)",
-        without: [{ statement: "lock_waiting", from: "for share", to: "" }],
+        without: [{ guard: "waiting-locked" }],
         because: /waits for .*, which is cancelled/,
       },
     ],
@@ -171,7 +171,7 @@ races((race) => {
     [
       {
         clause: "unblock locks no tie before the leases, as a settlement does not",
-        without: [{ statement: "unverified", from: "limit $1", to: "limit $1 for update skip locked" }],
+        without: [{ guard: "unverified-are-shared", becomes: (limit) => `${limit} for update skip locked` }],
         because: /circle/,
       },
     ],
@@ -194,10 +194,10 @@ races((race) => {
         clause: "release goes on with those children that are still blocked (LOCK_CHILDREN)",
         without: [
           {
-            statement: "lock_children",
-            from: "select id from pawl.blocked where id = any($1::uuid[]) order by id for update",
-            to: "select unnest($1::uuid[]) as id",
+            guard: "child-is-blocked",
+            becomes: "select unnest($1::uuid[]) as id",
           },
+          { guard: "child-locked" },
         ],
         because: /counts say/,
       },

@@ -4,9 +4,7 @@ import type { VerbPieces } from "../support/races/racing-session.js";
 
 /** Its number is drawn, and nobody can see the batch yet. */
 const APPEND: VerbPieces = {
-  splits: [
-    { statement: "append_events", from: "$3::json from turn", to: (barrier) => `case when ${barrier} then $3::json else $3::json end from turn` },
-  ],
+  splits: [{ at: "events-turn", to: (barrier, entries) => `case when ${barrier} then ${entries} else ${entries} end` }],
 };
 const READ: VerbPieces = { stops: ["read_events"] };
 
@@ -49,7 +47,7 @@ races((race) => {
     [
       {
         clause: "APPEND draws its number when it holds the lock, and holds it until all can see the batch",
-        without: [{ statement: "append_events", from: "select pg_advisory_xact_lock(hashtextextended('pawl.event', 0))", to: "select 1" }],
+        without: [{ guard: "events-take-turns", becomes: "select 1" }],
         because: /missed something/,
       },
     ],

@@ -32,12 +32,12 @@ races((race) => {
     [
       {
         clause: "a place that is settled is not settled again",
-        without: [{ statement: "settle", from: "and not r.settled && int4multirange(int4range(r.first, r.last, '[]'))", to: "" }],
+        without: [{ guard: "settled-once" }],
         because: /settled twice under lease|open jobs and has/,
       },
       {
         clause: "settled is read after the lock (own … for update)",
-        without: [{ statement: "settle", from: "l.worker = $2::int for update", to: "l.worker = $2::int" }],
+        without: [{ guard: "lease-locked" }],
         because: /settled twice under lease|open jobs and has/,
       },
     ],
@@ -56,7 +56,7 @@ races((race) => {
     [
       {
         clause: "the places of a run are added to those that were settled after the lock (lowered)",
-        without: [{ statement: "settle", from: "settled = d.settled + d.indexes", to: "settled = d.indexes" }],
+        without: [{ guard: "settled-adds-up" }],
         instead: { racers: [{ run: some(0, 2) }, { run: some(2, 4), splits: [SETTLE_SNAPSHOT] }] },
         because: /settled twice under lease|open jobs and has|not settled/,
       },
@@ -130,7 +130,7 @@ races((race) => {
     [
       {
         clause: "a settlement is made again where somebody wrote to the lease after its snapshot (changed_by)",
-        without: [{ statement: "settle", from: "where o.changed_by is null or pg_visible_in_snapshot(o.changed_by, pg_current_snapshot())", to: "" }],
+        without: [{ guard: "changes-are-visible" }],
         because: /waits for|no order/,
       },
     ],
@@ -154,7 +154,7 @@ races((race) => {
     [
       {
         clause: "what is kept takes its attempts along (TAKE_OUT in keepSome)",
-        without: [{ statement: "take_out_of_history", from: "where h.home <= a.home", to: "where false and h.home <= a.home" }],
+        without: [{ guard: "history-goes-along", becomes: "where false" }],
         because: /nowhere|open jobs and has|no order/,
       },
     ],
@@ -175,7 +175,7 @@ races((race) => {
     [
       {
         clause: "attempts of jobs below the floor are not written into their month",
-        without: [{ statement: "settle", from: "and r.jobs[1] >= (select floor from pawl.partition_range)", to: "" }],
+        without: [{ guard: "month-stays" }],
         instead: { deadlocks: "it is one, too, and the worse is to be seen: the detach gives up after 50 ms" },
         because: /nowhere|open jobs and has|no order/,
       },

@@ -16,11 +16,10 @@ const TAKE: VerbPieces = { stops: ["lock_ingest", "save_ingest", "commit"] };
 const FIRST_TAKE: VerbPieces = { stops: ["lock_ingest", "enter_ingest", "save_ingest", "commit"] };
 /** Between the two names that are entered, before the one that comes last. */
 const BEFORE_LAST: StatementSplit = {
-  statement: "enter_ingest",
-  from: "select * from",
-  to: (barrier) => `select case when g.kind = 'tenant' and ${barrier} then g.kind else g.kind end, g.name from`,
+  at: "between-ingest-limits",
+  to: (barrier, kind) => `case when g.kind = 'tenant' and ${barrier} then ${kind} else ${kind} end`,
 };
-const UNLOCKED = { statement: "lock_ingest", from: "order by i.kind, i.name for update", to: "order by i.kind, i.name" };
+const UNLOCKED = { guard: "ingest-limit-locked" };
 
 races((race) => {
   race(
@@ -73,7 +72,7 @@ races((race) => {
     [
       {
         clause: "limits are entered in the order of their names",
-        without: [{ statement: "enter_ingest", from: "order by g.kind, g.name", to: "" }],
+        without: [{ guard: "ingest-limits-in-order" }],
         because: /circle/,
       },
     ],

@@ -26,9 +26,8 @@ const cancel = (w: World, { job }: HeldJob) => w.store.jobs.cancel("everyone", j
 
 const SETTLE = { splits: [SETTLE_SNAPSHOT, SETTLE_LOCKED] };
 const INTENT_GUARD = {
-  statement: "settle",
-  from: "when exists (select from pawl.intent) then",
-  to: "when false then",
+  guard: "intents-need-steps",
+  becomes: "when false",
 };
 
 races((race) => {
@@ -105,7 +104,7 @@ races((race) => {
     [
       {
         clause: "a reap reads what was asked of its jobs",
-        without: [{ statement: "intents_of", from: "where job", to: "where false and job" }],
+        without: [{ guard: "intents-are-read", becomes: (clause) => clause.replace("where", "where false and") }],
         because: /in a row/,
       },
     ],
@@ -123,7 +122,7 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw; else cancel looks again",
-        without: [takeWithoutCheck("ready", "attempts, crashes")],
+        without: [takeWithoutCheck("ready")],
         because: /is in history and lease/,
       },
     ],
@@ -142,7 +141,7 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw; else cancel looks again",
-        without: [takeWithoutCheck("scheduled", "attempts, crashes, run_at")],
+        without: [takeWithoutCheck("scheduled")],
         because: /is in history and ready/,
       },
     ],
@@ -198,7 +197,7 @@ races((race) => {
         return { child, one: await w.hold({ lanes: [{ queue: "default", priority: 5, tenant: "acme", task: "parent" }] }) };
       },
       racers: [
-        { run: (w, { child }) => w.store.jobs.cancel("everyone", child, "no need"), stops: ["facts", "take", "commit"] },
+        { run: (w, { child }) => w.store.jobs.cancel("everyone", child, "no need"), stops: ["facts", "take_waiting", "commit"] },
         { run: (w, { one }) => w.settle(one, SUCCEEDED), stops: ["dependents", "lock_children", "commit"] },
       ],
     },

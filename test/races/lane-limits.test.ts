@@ -3,7 +3,7 @@ import { ANA, BOB, type HeldJob, LEASE, lane, SUCCEEDED, type World } from "../.
 import type { JobId } from "../../packages/pawl/src/core/jobs/id.js";
 import type { Limits } from "../../packages/pawl/src/core/sharing/policy.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
-import { splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import type { VerbPieces } from "../support/races/racing-session.js";
 import { SETTLE_SNAPSHOT } from "./statement-splits.js";
 
 const QUEUE = { kind: "queue", name: "default" } as const;
@@ -27,8 +27,8 @@ async function holdOne(w: World): Promise<HeldJob> {
   return { worker: ANA, claimed, job };
 }
 
-const CLAIM: VerbPieces = { stops: ["lock_limits", "count_lane_slots", "commit"], splits: [splitBefore("lock_limits", "(l.kind, l.name) in")] };
-const UNLOCKED = { statement: "lock_limits", from: "for update", to: "" };
+const CLAIM: VerbPieces = { stops: ["lock_limits", "count_lane_slots", "commit"], splits: [{ at: "lock-limits-snapshot" }] };
+const UNLOCKED = { guard: "lane-limit-locked" };
 
 async function together(most: number, answers: readonly unknown[]): Promise<void> {
   const ids = answers.flatMap((answer) => (Array.isArray(answer) ? (answer as JobId[]) : []));

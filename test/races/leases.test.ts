@@ -1,6 +1,5 @@
 import { BOB, FAILED, type HeldJob, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
-import { splitBefore } from "../support/races/racing-session.js";
 import { CLAIM_SNAPSHOT, REAP, SETTLE_GUARDED, SETTLE_SNAPSHOT } from "./statement-splits.js";
 
 /** Two jobs under one lease. */
@@ -30,14 +29,12 @@ races((race) => {
     [
       {
         clause: "a reap takes the settled places as they are after the lock (LOCK_EXPIRED)",
-        without: [
-          { statement: "lock_expired", from: "settled::text", to: "(select s.settled::text from pawl.lease s where s.id = lease.id) as settled" },
-        ],
+        without: [{ guard: "settled-after-lock", becomes: "(select s.settled::text from pawl.lease s where s.id = lease.id) as settled" }],
         because: /settled twice|went on after|nowhere|in a row/,
       },
       {
         clause: "settle locks its leases (own … for update)",
-        without: [{ statement: "settle", from: "l.worker = $2::int for update", to: "l.worker = $2::int" }],
+        without: [{ guard: "lease-locked" }],
         because: /circle|settled twice|went on after|open jobs|in a row/,
       },
     ],
@@ -52,7 +49,7 @@ races((race) => {
         { run: (w) => w.store.leases.reap(10), ...REAP },
         {
           run: async (w, [first]) => (await w.store.leases.renew(first.worker, [first.claimed.lease], LEASE)).held.length,
-          splits: [splitBefore("renew", "id = any($4::bigint[]) and worker = $2")],
+          splits: [{ at: "renew-snapshot" }],
         },
       ],
     },
@@ -60,8 +57,8 @@ races((race) => {
       {
         clause: "LOCK_EXPIRED judges `until` in the statement that locks, so it is judged again under the lock",
         without: [
-          { statement: "lock_expired", from: "until <=", to: "id in (select id from pawl.lease where until <=" },
-          { statement: "lock_expired", from: "order by until limit $2", to: "order by until limit $2)" },
+          { guard: "lease-is-expired", becomes: (clause) => clause.replace("and", "and id in (select id from pawl.lease where") },
+          { guard: "first-expired-first", becomes: (clause) => `${clause})` },
         ],
         because: /no order of the whole verbs/,
       },
@@ -82,7 +79,7 @@ races((race) => {
     [
       {
         clause: "LOCK_EXPIRED … for update skip locked",
-        without: [{ statement: "lock_expired", from: "for update skip locked", to: "" }],
+        without: [{ guard: "expired-lease-locked" }],
         because: /settled twice|no order/,
       },
     ],
@@ -102,7 +99,7 @@ races((race) => {
     [
       {
         clause: "pick … for update skip locked",
-        without: [{ statement: "claim", from: "for update skip locked", to: "" }],
+        without: [{ guard: "claimed-row-locked" }],
         because: /is in lease \d+ and lease/,
       },
     ],
@@ -121,17 +118,17 @@ races((race) => {
         }
       },
       racers: [
-        { run: async (w) => (await w.claimSuspect())?.jobs.map(({ id }) => id), splits: [splitBefore("claim_suspect", "u.task = o.task")] },
+        { run: async (w) => (await w.claimSuspect())?.jobs.map(({ id }) => id), splits: [{ at: "claim-suspect-snapshot" }] },
         {
           run: async (w) => (await w.claimSuspect({ worker: BOB }))?.jobs.map(({ id }) => id),
-          splits: [splitBefore("claim_suspect", "u.task = o.task")],
+          splits: [{ at: "claim-suspect-snapshot" }],
         },
       ],
     },
     [
       {
         clause: "pick … for update skip locked",
-        without: [{ statement: "claim_suspect", from: "for update skip locked", to: "" }],
+        without: [{ guard: "suspect-locked" }],
         because: /no order/,
       },
     ],
@@ -149,7 +146,7 @@ races((race) => {
     [
       {
         clause: "a place that is settled is not settled again",
-        without: [{ statement: "settle", from: "and not r.settled && int4multirange(int4range(r.first, r.last, '[]'))", to: "" }],
+        without: [{ guard: "settled-once" }],
         instead: {
           racers: [
             { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
@@ -176,9 +173,8 @@ races((race) => {
         clause: "locked_lease returns unsettled as it is after the lock",
         without: [
           {
-            statement: "settle",
-            from: "l.id, l.unsettled, l.changed_by",
-            to: "l.id, (select s.unsettled from pawl.lease s where s.id = l.id) as unsettled, l.changed_by",
+            guard: "unsettled-after-lock",
+            becomes: "(select s.unsettled from pawl.lease s where s.id = l.id) as unsettled",
           },
         ],
         because: /open jobs/,
@@ -203,7 +199,7 @@ races((race) => {
     [
       {
         clause: "LOCK_LEASES … for update, before APPEND lowers open",
-        without: [{ statement: "lock_leases", from: "for update", to: "" }],
+        without: [{ guard: "leases-locked-for-steps" }],
         because: /open jobs|not settled/,
       },
     ],

@@ -6,7 +6,7 @@ import type { JobOptions } from "../../packages/pawl/src/core/jobs/job.js";
 import type { UniqueRule } from "../../packages/pawl/src/core/jobs/unique-key.js";
 import type { LimitRule } from "../../packages/pawl/src/core/limits/limit-rule.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
-import { splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import type { VerbPieces } from "../support/races/racing-session.js";
 import { PASS_ON_DRAWN, PASS_ON_SNAPSHOT, REAP, TAKE_ANYWHERE, TAKE_SNAPSHOT } from "./statement-splits.js";
 
 const RULE: LimitRule = { concurrency: 1 };
@@ -19,7 +19,7 @@ const ONLY: UniqueRule = { key: "only", hold: "unstarted", onConflict: "replace"
 const KEEP = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 
 /** When it is stored, and when it was read how the limit key stands. */
-const ENQUEUE: VerbPieces = { stops: ["put", "read_limit_keys"] };
+const ENQUEUE: VerbPieces = { stops: ["put_waiting", "read_limit_keys"] };
 const SETTLE: VerbPieces = { stops: ["settle_limited", "read_limit_keys"] };
 
 /** It has another limit key to pass as well: no slot is passed on to such a job. */
@@ -52,11 +52,10 @@ const LOCKED = {
   clause: "LOCK_LIMIT_KEYS locks the limit key before anybody counts who is inside",
   // Two that delete the same limit checks wait for each other as well.
   without: [
-    { statement: "lock_limit_keys", from: "order by key for update", to: "order by key" },
+    { guard: "limit-key-locked" },
     {
-      statement: "read_limit_keys",
-      from: "delete from pawl.limit_check where key = any($2::text[])",
-      to: "delete from pawl.limit_check where id in (select id from pawl.limit_check where key = any($2::text[]) for update skip locked)",
+      guard: "limit-checks-are-waited-for",
+      becomes: "delete from pawl.limit_check where id in (select id from pawl.limit_check where key = any($2::text[]) for update skip locked)",
     },
   ],
   because: /exceeded|no order/,
@@ -64,13 +63,12 @@ const LOCKED = {
 
 /** As if a settlement believed what it saw of a queue, whoever had left it meanwhile. */
 const BELIEVING = [
-  { statement: "settle_limited", from: "limit p.count for update skip locked", to: "limit p.count" },
+  { guard: "next-in-queue-locked" },
   {
-    statement: "settle_limited",
-    from: "from passed_on order by rank, seq",
-    to: "from (select p.*, n.key from next n join pawl.parked p on p.id = n.id) n order by rank, seq",
+    guard: "passed-on-were-deleted",
+    becomes: "(select p.*, n.key from next n join pawl.parked p on p.id = n.id) n",
   },
-  { statement: "settle_limited", from: "select 'key', key, id from passed_on", to: "select 'key', key, id from next on conflict do nothing" },
+  { guard: "slots-of-passed-on", becomes: "select 'key', key, id from next on conflict do nothing" },
 ];
 
 races((race) => {
@@ -109,7 +107,7 @@ races((race) => {
       LOCKED,
       {
         clause: "a settlement adds a limit check for what it frees (and whoever adds one, looks)",
-        without: [{ statement: "settle_limited", from: "where kind in ('key', 'serial', 'rate')", to: "where false" }],
+        without: [{ guard: "freed-slots-are-passed-on", becomes: "where false" }],
         because: /waits before an open limit key|no order/,
       },
     ],
@@ -134,7 +132,7 @@ races((race) => {
     [
       {
         clause: "no more are admitted than slots are freed",
-        without: [{ statement: "settle_limited", from: "limit p.count for update", to: "limit p.count + 1 for update" }],
+        without: [{ guard: "as-many-as-freed", becomes: "limit p.count + 1" }],
         because: /exceeded/,
       },
     ],
@@ -162,7 +160,7 @@ races((race) => {
     [
       {
         clause: "no job that found the limit key open goes to the admitted section (closed)",
-        without: [{ statement: "settle_limited", from: "where g.closed and", to: "where" }],
+        without: [{ guard: "limit-key-was-closed" }],
         because: /no order/,
       },
     ],
@@ -189,7 +187,7 @@ races((race) => {
     [
       {
         clause: "the rule of a limit check is in the limit key before anybody is let in",
-        without: [{ statement: "settle_limited", from: "(k.rule::text <> g.rule::text or", to: "(" }],
+        without: [{ guard: "limit-check-has-same-rule" }],
         because: /exceeded/,
       },
     ],
@@ -237,7 +235,11 @@ races((race) => {
           stops: ["settle_limited", "heads_of_limit_queues"],
           splits: [PASS_ON_SNAPSHOT, PASS_ON_DRAWN],
         },
-        { run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
+        {
+          run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind,
+          stops: ["take_waiting"],
+          splits: [TAKE_SNAPSHOT],
+        },
       ],
       afterwards: async (w) => {
         w.clock.advance(1_000);
@@ -267,7 +269,11 @@ races((race) => {
       },
       racers: [
         { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_limit_queues"] },
-        { run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
+        {
+          run: async (w, { next }) => (await w.store.jobs.cancel("everyone", next, "why not")).kind,
+          stops: ["take_waiting"],
+          splits: [TAKE_SNAPSHOT],
+        },
       ],
       afterwards: async (w) => {
         w.clock.advance(1_000);
@@ -278,7 +284,7 @@ races((race) => {
     [
       {
         clause: "HEADS locks those it is about to let in",
-        without: [{ statement: "heads_of_limit_queues", from: "limit k.room for update skip locked", to: "limit k.room" }],
+        without: [{ guard: "queue-head-locked" }],
         because: /leaked|open limit key|no order/,
       },
     ],
@@ -302,7 +308,7 @@ races((race) => {
     [
       {
         clause: "a reap gives back what its jobs hold (VACATE)",
-        without: [{ statement: "vacate", from: "($3::bool or kind <> 'serial')", to: "$3::bool" }],
+        without: [{ guard: "serial-slot-is-kept", becomes: "and $3::bool" }],
         because: /no order|without a slot|open limit key/,
       },
     ],
@@ -354,7 +360,7 @@ races((race) => {
         {
           run: (w) => w.store.duties.prune(KEEP).then(() => undefined),
           stops: ["forget_limit_keys"],
-          splits: [splitBefore("idle_limit_keys", "not exists (select from pawl.limit_check")],
+          splits: [{ at: "idle-limit-keys-snapshot" }],
         },
         { run: (w) => w.enqueue({ options }, { options }).then(() => undefined), stops: ["make_limit_keys"] },
       ],
@@ -370,12 +376,12 @@ races((race) => {
     [
       {
         clause: "FORGET_LIMIT_KEYS judges them again, when they are locked",
-        without: [{ statement: "forget_limit_keys", from: "g.key = any($2::text[]) and", to: "g.key = any($2::text[]) or" }],
+        without: [{ guard: "idle-is-judged-again", becomes: "or" }],
         because: /no order/,
       },
       {
         clause: "an enqueue that finds a limit key gone makes it again (GONE_LIMIT_KEYS)",
-        without: [{ statement: "gone_limit_keys", from: "k.rule is not null", to: "false" }],
+        without: [{ guard: "limit-key-can-be-made", becomes: "and false" }],
         because: /no order/,
       },
     ],
@@ -412,7 +418,7 @@ races((race) => {
     [
       {
         clause: "HEADS tells of those that it passes by",
-        without: [{ statement: "heads_of_limit_queues", from: "where h.limit_key = k.key) < k.room", to: "where h.limit_key = k.key) < 0" }],
+        without: [{ guard: "room-left-is-seen", becomes: "< 0" }],
         because: /waits before an open limit key/,
       },
     ],
@@ -460,7 +466,7 @@ races((race) => {
       },
       racers: [
         { run: (w, { held }) => w.settle(held, SUCCEEDED), stops: ["settle_limited", "heads_of_limit_queues"] },
-        { run: async (w, { next }) => (await w.store.jobs.pause("everyone", next)).kind, stops: ["take"], splits: [TAKE_SNAPSHOT] },
+        { run: async (w, { next }) => (await w.store.jobs.pause("everyone", next)).kind, stops: ["take_waiting"], splits: [TAKE_SNAPSHOT] },
       ],
       afterwards: async (w) => {
         w.clock.advance(1_000);

@@ -1,14 +1,13 @@
 import { type HeldJob, HOUR, KILLED, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
-import { type StatementSplit, splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import type { StatementSplit, VerbPieces } from "../support/races/racing-session.js";
 import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, SETTLE_SNAPSHOT, TAKE_SNAPSHOT } from "./statement-splits.js";
 
-const FOLD_SNAPSHOT = splitBefore("fold", "id >= $2");
+const FOLD_SNAPSHOT = { at: "fold-snapshot" };
 /** Between the counters of one fold, as they are locked: before that of this task. */
 const beforeCounter = (task: string): StatementSplit => ({
-  statement: "fold",
-  from: "select queue, task, starts,",
-  to: (barrier) => `select queue, task, case when task = '${task}' and ${barrier} then starts else starts end,`,
+  at: "between-counters",
+  to: (barrier, starts) => `case when task = '${task}' and ${barrier} then ${starts} else ${starts} end`,
 });
 const CONTROL: VerbPieces = { stops: ["facts", "commit"] };
 const DAY = 24 * HOUR;
@@ -29,9 +28,8 @@ const redrive = (w: World, id: Awaited<ReturnType<typeof dead>>) => w.store.jobs
 const drop = (w: World, id: Awaited<ReturnType<typeof dead>>) => w.store.jobs.delete("everyone", id);
 
 const RAISE_BELIEVING = {
-  statement: "raise_dead",
-  from: "delete from pawl.dead where id = $1::uuid returning id",
-  to: "select id from pawl.dead where id = $1::uuid",
+  guard: "dead-was-deleted",
+  becomes: "select id from pawl.dead where id = $1::uuid",
 };
 
 races((race) => {
@@ -73,9 +71,8 @@ races((race) => {
         clause: "dropJobs answers with what it deleted",
         without: [
           {
-            statement: "drop_job",
-            from: "delete from pawl.job where id = any($1::uuid[]) returning id",
-            to: "with gone as (delete from pawl.job where id = any($1::uuid[])) select unnest($1::uuid[]) as id",
+            guard: "facts-were-deleted",
+            becomes: (deletion) => `with gone as (${deletion}) select unnest($1::uuid[]) as id`,
           },
         ],
         because: /counts say -1 succeeded/,
@@ -100,7 +97,7 @@ races((race) => {
     [
       {
         clause: "a place that is settled is not settled again, whatever became of its job",
-        without: [{ statement: "settle", from: "and not r.settled && int4multirange(int4range(r.first, r.last, '[]'))", to: "" }],
+        without: [{ guard: "settled-once" }],
         because: /open jobs and has|counts say|no row|no order/,
       },
     ],
@@ -125,7 +122,7 @@ races((race) => {
     [
       {
         clause: "what is dropped is locked before it is judged (LOCK_DEAD)",
-        without: [{ statement: "lock_dead", from: "for update", to: "" }],
+        without: [{ guard: "dead-locked" }],
         because: /has no row/,
       },
     ],
@@ -146,7 +143,7 @@ races((race) => {
     [
       {
         clause: "due … for update skip locked",
-        without: [{ statement: "promote", from: "for update skip locked", to: "" }],
+        without: [{ guard: "due-job-locked" }],
         because: /no order/,
       },
     ],
@@ -167,10 +164,7 @@ races((race) => {
     [
       {
         clause: "what is folded is what was deleted, of what nobody else has locked",
-        without: [
-          { statement: "fold", from: "for update skip locked", to: "" },
-          { statement: "fold", from: "from gone group by", to: "from pawl.counter_delta where id in (select id from batch) group by" },
-        ],
+        without: [{ guard: "deltas-locked" }, { guard: "counted-were-deleted", becomes: "pawl.counter_delta where id in (select id from batch)" }],
         because: /counts say/,
       },
     ],
@@ -193,9 +187,8 @@ races((race) => {
         clause: "FOLD writes the counters in their order, not in that of the deltas",
         without: [
           {
-            statement: "fold",
-            from: ") g\n    order by queue, task",
-            to: ") g\n    order by (select min(d.id) from gone d where d.queue = g.queue and d.task = g.task)",
+            guard: "counters-in-order",
+            becomes: "order by (select min(d.id) from gone d where d.queue = g.queue and d.task = g.task)",
           },
         ],
         because: /circle/,
@@ -221,7 +214,7 @@ races((race) => {
     [
       {
         clause: "expire looks again at what it could not take",
-        without: [{ statement: "timer_again", from: "as g(job)", to: "as g(job) where false" }],
+        without: [{ guard: "running-is-looked-at-again", becomes: (jobs) => `${jobs} where false` }],
         because: /no order/,
       },
     ],
@@ -251,7 +244,7 @@ races((race) => {
     [
       {
         clause: "expire looks again at what it could not take",
-        without: [{ statement: "timer_again", from: "as g(job)", to: "as g(job) where false" }],
+        without: [{ guard: "running-is-looked-at-again", becomes: (jobs) => `${jobs} where false` }],
         because: /no order/,
       },
     ],

@@ -13,16 +13,12 @@ const prune = async (w: World) => void (await w.store.duties.prune(RULES));
 const PRUNE: VerbPieces = { stops: ["raise_floor", "lock_duty", "counter_2026_01"] };
 
 /** A settlement is not told that its job was moved. */
-const UNWATCHED: StatementMutation = { statement: "touch_leases", from: "set changed_by = pg_current_xact_id()", to: "set changed_by = null" };
+const UNWATCHED: StatementMutation = { guard: "change-is-noted", becomes: "set changed_by = null" };
 const UNWATCHED_CIRCLE = "it is one, too, and the worse is to be seen: the detach gives up after 50 ms";
 /** What was written into the month after its jobs were moved goes with it. */
-const ORPHANS_GO: StatementMutation = {
-  statement: "unfinished_2026_01",
-  from: "and exists (select from pawl.history_2026_01",
-  to: "and false and exists (select from pawl.history_2026_01",
-};
+const ORPHANS_GO: StatementMutation = { guard: "late-history-is-kept", becomes: "and false" };
 /** Others write into the month while it is looked through for the last time. */
-const UNLOCKED: StatementMutation = { statement: "", from: "in share mode", to: "in access share mode" };
+const UNLOCKED: StatementMutation = { guard: "month-locked", becomes: "in access share mode" };
 /** The second of them is counted, and lowers the lease, like the first. */
 const SETTLED_TWICE = /was settled twice|open jobs and has|counts say/;
 
@@ -64,7 +60,7 @@ races((race) => {
     [
       {
         clause: "a duty that somebody holds is not taken (TAKE of exclusive-duty.ts)",
-        without: [{ statement: "take_duty", from: "where d.holder is null or", to: "where true or" }],
+        without: [{ guard: "duty-is-free" }],
         because: /exported/,
       },
     ],
@@ -128,7 +124,7 @@ races((race) => {
     [
       {
         clause: "a place that is settled is not settled again, wherever its attempt was moved to",
-        without: [{ statement: "settle", from: "and not r.settled && int4multirange(int4range(r.first, r.last, '[]'))", to: "" }],
+        without: [{ guard: "settled-once" }],
         because: SETTLED_TWICE,
       },
     ],

@@ -49,12 +49,12 @@ races((race) => {
     [
       {
         clause: "a row is locked before its jobs are taken",
-        without: [{ statement: "claim", from: "for update skip locked", to: "" }],
+        without: [{ guard: "claimed-row-locked" }],
         because: /is in lease \d+ and lease|to contain .threw./,
       },
       {
         clause: "what is put back is what was not taken",
-        without: [{ statement: "claim", from: "jobs[taken_count + 1 :]", to: "jobs" }],
+        without: [{ guard: "remainder-is-untaken" }],
         because: /is in lease .* and ready row/,
       },
     ],
@@ -84,7 +84,7 @@ races((race) => {
         { run: (w) => w.claimIds({ limit: 5 }), splits: [CLAIM_SNAPSHOT] },
         {
           run: (w, ids) => w.store.jobs.cancel("everyone", ids[10] as JobId, "no need"),
-          stops: ["facts", "split_rows", "take", "commit"],
+          stops: ["facts", "split_rows", "take_waiting", "commit"],
           splits: [SPLIT_SNAPSHOT],
         },
       ],
@@ -96,9 +96,8 @@ races((race) => {
         clause: "what becomes ready is what was really deleted",
         without: [
           {
-            statement: "split_rows",
-            from: "from split s\n    cross join lateral",
-            to: "from (select r.* from pawl.ready r where r.ctid = any(array(select address from found))) s\n    cross join lateral",
+            guard: "split-rows-were-deleted",
+            becomes: "(select r.* from pawl.ready r where r.ctid = any(array(select address from found)))",
           },
         ],
         because: /is in lease \d+ and ready|duplicate|to contain .threw./,
@@ -130,7 +129,7 @@ races((race) => {
     [
       {
         clause: "a lane of which another holds a row of several jobs may have more, and no other",
-        without: [{ statement: "claim", from: "and r.size > 1", to: "and false" }],
+        without: [{ guard: "locked-row-of-several", becomes: "and false" }],
         because: /nobody is told/,
       },
     ],
@@ -155,7 +154,7 @@ races((race) => {
     [
       {
         clause: "no more rows are pulled than hold the jobs asked for",
-        without: [{ statement: "claim", from: "generate_series(1, r.size) as nth", to: "1 as nth" }],
+        without: [{ guard: "rows-for-quota", becomes: "1" }],
         because: /does not say what it holds/,
       },
     ],

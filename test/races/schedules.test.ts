@@ -1,7 +1,7 @@
 import { HOUR, lane, MINUTE, SECOND, START, type World } from "../../packages/pawl/conformance/world.js";
 import type { Definition } from "../../packages/pawl/src/core/schedules/schedule.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
-import { splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import type { VerbPieces } from "../support/races/racing-session.js";
 
 const REF = { tenant: "acme", name: "s" };
 const minutely = (overlap: Definition["overlap"] = "allow", every = MINUTE): Definition => ({
@@ -27,14 +27,13 @@ async function ending(w: World): Promise<unknown> {
   return [{ revision, app, next, looksAt, pausedSince }, ticks.map((entry) => ("at" in entry ? { at: entry.at, way: entry.way } : entry))];
 }
 
-const TICK: VerbPieces = { stops: ["due_schedules", "record_ticks"], splits: [splitBefore("due_schedules", "due_at >= to_timestamp($3")] };
+const TICK: VerbPieces = { stops: ["due_schedules", "record_ticks"], splits: [{ at: "due-schedules-snapshot" }] };
 const BY_NAME: VerbPieces = { stops: ["lock_schedule", "commit"] };
-const UNLOCKED_DUE = { statement: "due_schedules", from: "for update skip locked", to: "" };
+const UNLOCKED_DUE = { guard: "due-schedule-locked" };
 /** A second job for a tick goes unnoticed. */
 const UNPROVEN = {
-  statement: "record_ticks",
-  from: "as g(schedule, at, way, merged, job)",
-  to: "as g(schedule, at, way, merged, job) on conflict do nothing",
+  guard: "one-tick-each",
+  becomes: (rows: string) => `${rows} on conflict do nothing`,
 };
 
 races((race) => {
@@ -123,12 +122,12 @@ races((race) => {
     [
       {
         clause: "a backfill locks its schedule",
-        without: [{ statement: "lock_schedule", from: "for update", to: "" }],
+        without: [{ guard: "schedule-locked" }],
         because: /no order/,
       },
       {
         clause: "a tick that was backfilled before is looked up when the index refuses it",
-        without: [{ statement: "backfilled_ticks", from: "limit 1) t", to: "limit 1) t where false" }],
+        without: [{ guard: "backfilled-are-passed-by", becomes: ") t where false" }],
         because: /duplicate key/,
       },
     ],
@@ -147,7 +146,7 @@ races((race) => {
     [
       {
         clause: "one deploy after the other",
-        without: [{ statement: "lock_puts", from: "pg_advisory_xact_lock(hashtext('pawl.schedules'))", to: "1" }],
+        without: [{ guard: "puts-take-turns", becomes: "1" }],
         because: /no order/,
       },
     ],

@@ -1,9 +1,9 @@
 import type { World } from "../../packages/pawl/conformance/world.js";
 import { races } from "../support/races/race.js";
-import { splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import type { VerbPieces } from "../support/races/racing-session.js";
 
 /** Between its snapshot and its locks. */
-const FOLD: VerbPieces = { splits: [splitBefore("fold", "id >= $2::float8::bigint")] };
+const FOLD: VerbPieces = { splits: [{ at: "fold-snapshot" }] };
 const fold = async (w: World) => {
   await w.store.duties.fold(100);
   return "folded";
@@ -31,11 +31,11 @@ races((race) => {
       {
         clause: "FOLD counts the rows that it has locked and deleted, and no others",
         without: [
-          { statement: "fold", from: "order by id limit $1 for update skip locked", to: "order by id limit $1" },
+          { guard: "deltas-locked" },
           {
-            statement: "fold",
-            from: "gone as (delete from pawl.counter_delta d using batch where d.id = batch.id returning d.*)",
-            to: "emptied as (delete from pawl.counter_delta d using batch where d.id = batch.id), gone as (select d.* from pawl.counter_delta d join batch on d.id = batch.id)",
+            guard: "folded-were-deleted",
+            becomes:
+              "select d.* from pawl.counter_delta d join batch on d.id = batch.id), emptied as (delete from pawl.counter_delta d using batch where d.id = batch.id",
           },
         ],
         because: /counts say 6 ready/,

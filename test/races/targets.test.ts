@@ -10,9 +10,8 @@ const summary = async (w: World) => (await w.store.targets.open(10)).targets.map
 const STOPS = ["raise_policy_version", "get_target", "create_target", "rotate_target", "commit"];
 /** As one that only reads would be. */
 const UNLOCKED = {
-  statement: "raise_policy_version",
-  from: "insert into pawl.policy_version as m (version) values (1) on conflict (only_one) do update set version = m.version + 1 returning version::float8",
-  to: "select 0::float8 as version",
+  guard: "policy-version-is-a-lock",
+  becomes: "select 0::float8 as version",
 };
 
 races((race) => {

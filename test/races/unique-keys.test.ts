@@ -1,7 +1,7 @@
 import { DAY, HOUR, type World } from "../../packages/pawl/conformance/world.js";
 import type { UniqueRule } from "../../packages/pawl/src/core/jobs/unique-key.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
-import { type StatementSplit, splitBefore, type VerbPieces } from "../support/races/racing-session.js";
+import type { StatementSplit, VerbPieces } from "../support/races/racing-session.js";
 import { CLAIM_SNAPSHOT, PROMOTE_SNAPSHOT, TAKE_SNAPSHOT, takeWithoutCheck } from "./statement-splits.js";
 
 const key = (name: string, onConflict: UniqueRule["onConflict"], hold: UniqueRule["hold"] = "unfinished") => ({
@@ -11,14 +11,13 @@ const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 
 /** Between the keys of one batch, as they are locked: before the one that comes last. */
 const BEFORE_LAST_KEY: StatementSplit = {
-  statement: "lock_keys",
-  from: "g.job, g.hold,",
-  to: (barrier) => `g.job, case when g.key = 'l' and ${barrier} then g.hold else g.hold end,`,
+  at: "between-unique-keys",
+  to: (barrier, hold) => `case when g.key = 'l' and ${barrier} then ${hold} else ${hold} end`,
 };
 const KEYED: VerbPieces = { stops: ["lock_keys", "commit"] };
 const REPLACE: VerbPieces = { stops: ["lock_keys", "facts", "commit"], splits: [TAKE_SNAPSHOT] };
 
-const FORGETTING_KEYS: StatementSplit = splitBefore("forgettable_keys", "(k.until is null or");
+const FORGETTING_KEYS: StatementSplit = { at: "forgettable-keys-snapshot" };
 
 async function finishedHolder(w: World): Promise<void> {
   await w.run(await w.add(key("k", "reject")));
@@ -38,7 +37,7 @@ races((race) => {
       [
         {
           clause: "LOCK_KEYS locks the key it finds, and answers with its holder (do update)",
-          without: [{ statement: "lock_keys", from: "do update set job = k.job", to: "do update set job = excluded.job" }],
+          without: [{ guard: "holder-stays", becomes: "excluded.job" }],
           because: /no order/,
         },
       ],
@@ -58,7 +57,7 @@ races((race) => {
     [
       {
         clause: "keys are locked in sorted order",
-        without: [{ statement: "lock_keys", from: 'order by g.tenant collate "C", g.task collate "C", g.key collate "C"', to: "" }],
+        without: [{ guard: "unique-keys-in-order" }],
         because: /circle/,
       },
     ],
@@ -77,7 +76,7 @@ races((race) => {
     [
       {
         clause: "take answers with what it deleted, not with what it saw",
-        without: [takeWithoutCheck("ready", "attempts, crashes")],
+        without: [takeWithoutCheck("ready")],
         because: /is in history and lease/,
       },
     ],
@@ -111,7 +110,7 @@ races((race) => {
     [
       {
         clause: "LOCK_REQUESTS locks the request it finds, and answers with its first job",
-        without: [{ statement: "lock_requests", from: "then r.job else excluded.job", to: "then excluded.job else excluded.job" }],
+        without: [{ guard: "first-job-stays", becomes: "excluded.job" }],
         because: /no order/,
       },
     ],
@@ -130,7 +129,7 @@ races((race) => {
     [
       {
         clause: "LOCK_REQUESTS keeps the digest of the first job",
-        without: [{ statement: "lock_requests", from: "then r.digest else excluded.digest", to: "then excluded.digest else excluded.digest" }],
+        without: [{ guard: "first-digest-stays", becomes: "excluded.digest" }],
         because: /no order/,
       },
     ],
@@ -149,7 +148,7 @@ races((race) => {
     [
       {
         clause: "requests are locked in sorted order",
-        without: [{ statement: "lock_requests", from: 'order by g.tenant collate "C", g.id collate "C"', to: "" }],
+        without: [{ guard: "idempotency-keys-in-order" }],
         because: /circle/,
       },
     ],
@@ -169,7 +168,7 @@ races((race) => {
     [
       {
         clause: "keys are locked and then judged again (FORGETTABLE_KEYS, FORGET_KEYS)",
-        without: [{ statement: "forgettable_keys", from: "for update skip locked", to: "" }],
+        without: [{ guard: "forgettable-key-locked" }],
         because: /no order/,
       },
     ],
@@ -184,14 +183,14 @@ races((race) => {
       },
       racers: [
         { run: (w) => w.enqueue({ idempotencyKey: "r" }), stops: ["lock_requests", "commit"] },
-        { run: async (w) => void (await w.store.duties.prune(RULES)), splits: [splitBefore("forget_idempotency_keys", "until <=")] },
+        { run: async (w) => void (await w.store.duties.prune(RULES)), splits: [{ at: "forget-idempotency-keys-snapshot" }] },
       ],
       afterwards: (w) => w.enqueue({ idempotencyKey: "r" }),
     },
     [
       {
         clause: "requests are locked where their time is judged (for update skip locked)",
-        without: [{ statement: "forget_idempotency_keys", from: "for update skip locked", to: "" }],
+        without: [{ guard: "forgotten-idempotency-keys-locked" }],
         because: /no order/,
       },
     ],
@@ -200,8 +199,7 @@ races((race) => {
 
 function beforeLastRequest(): StatementSplit {
   return {
-    statement: "lock_requests",
-    from: "g.id, g.job, g.digest",
-    to: (barrier) => `case when g.id <> 'l' or ${barrier} then g.id end, g.job, g.digest`,
+    at: "between-idempotency-keys",
+    to: (barrier, id) => `case when g.id <> 'l' or ${barrier} then ${id} end`,
   };
 }

@@ -16,7 +16,7 @@ async function look(w: World): Promise<void> {
 
 const BOUND = {
   clause: "a bound waits for the transactions that may still write below it (pg_snapshot_xmin)",
-  without: [{ statement: "live", from: "pg_snapshot_xmin(s)", to: "pg_snapshot_xmax(s)" }],
+  without: [{ guard: "horizon-is-xmin", becomes: "pg_snapshot_xmax(s)::text," }],
   because: /no order/,
 };
 
@@ -40,7 +40,7 @@ races((race) => {
     {
       setup: async () => ({ claimer: undefined as World | undefined }),
       racers: [
-        { run: (w) => w.enqueue({ idempotencyKey: "slow" }), stops: ["put"] },
+        { run: (w) => w.enqueue({ idempotencyKey: "slow" }), stops: ["put_waiting"] },
         {
           async run(w, context) {
             context.claimer = w;

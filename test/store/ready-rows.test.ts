@@ -4,13 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { idSuffixSource } from "../../packages/pawl/src/core/jobs/id.js";
 import type { Lane } from "../../packages/pawl/src/core/jobs/lane.js";
 import type { Store } from "../../packages/pawl/src/store/port/index.js";
-import { CLAIM } from "../../packages/pawl/src/store/postgres/claim/claim-statements.js";
-import { ADMITTED_SECTION_START } from "../../packages/pawl/src/store/postgres/claim/lane-starts.js";
+import { laneColumns } from "../../packages/pawl/src/store/postgres/connection/lane-numbers.js";
+import { ADMITTED_SECTION_START } from "../../packages/pawl/src/store/postgres/connection/sql-constants.js";
+import { sqlFile } from "../../packages/pawl/src/store/postgres/connection/sql-statement.js";
 import { pgDriver } from "../../packages/pawl/src/store/postgres/drivers/pg.js";
 import { JOBS_PER_ROW } from "../../packages/pawl/src/store/postgres/enqueue/ready-rows.js";
 import { finish } from "../../packages/pawl/src/store/postgres/open.js";
 import { type Database, describeOn, migratedDatabase } from "../support/servers/servers.js";
 
+const CLAIM = sqlFile("claim/claim.sql");
 const idSuffix = idSuffixSource((size) => randomBytes(size));
 /** How the connections of claims are set (drivers/pg.ts). */
 const PLANNED = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off";
@@ -51,14 +53,8 @@ for (const server of ["embedded18", "debian15"] as const) {
         now: null,
         worker: 1,
         duration: 60_000,
-        limits_checked: false,
-        queue: of("default"),
-        priority: of(5),
-        tenant: tenants,
-        task: of("work"),
-        admitted_section: of(admittedSection),
-        bound: of(0),
-        quota: of(quota),
+        limitsChecked: false,
+        offer: { ...laneColumns(tenants.map(lane)), admittedSection: of(admittedSection), bound: of(0), quota: of(quota) },
       });
       const { rows } = await claimer.query<{ jobs: string }>({ name: "claim", text: CLAIM.statement.text, values: [...values] });
       const after = await rowsOf(tenants);

@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Driver } from "../../../packages/pawl/src/store/postgres/drivers/driver.js";
 import type { Database } from "../servers/servers.js";
-import { RacingSession, type StatementMutation, type VerbPieces } from "./racing-session.js";
+import { type LabelUse, RacingSession, type StatementMutation, type VerbPieces } from "./racing-session.js";
 
 /** ms between looks at who waits for whom: looking without a pause takes the time away from those looked at */
 const LOOK_PAUSE_MS = 8;
@@ -32,9 +32,13 @@ export class Interleaver {
   readonly sessions: readonly RacingSession[];
   readonly #control: pg.Client;
   #hear: () => void = () => {};
+  readonly labels: LabelUse = { found: new Set(), unusable: new Set() };
 
   private constructor(config: pg.PoolConfig, count: number, control: pg.Client) {
-    this.sessions = Array.from({ length: count }, (_, index) => new RacingSession(`race ${"abcd"[index]}`, index + 1, config, () => this.#hear()));
+    this.sessions = Array.from(
+      { length: count },
+      (_, index) => new RacingSession(`race ${"abcd"[index]}`, index + 1, config, () => this.#hear(), this.labels),
+    );
     this.#control = control;
   }
 

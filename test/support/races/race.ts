@@ -102,6 +102,7 @@ export class RaceRunner {
   async holdsInEveryOrder<C>(race: Race<C>): Promise<void> {
     const { failures, runs, overlaps } = await this.#explore(race, []);
     expect(failures.map(describeFailure).join("\n"), "an order that broke something").toBe("");
+    this.#expectLabels(race.racers.flatMap(({ splits = [] }) => splits.map(({ at }) => `stop: ${at}`)));
     expect(overlaps, "orders in which the verbs overlap").toBeGreaterThan(0);
     expect(runs).toBeGreaterThan(race.racers.length);
   }
@@ -109,6 +110,7 @@ export class RaceRunner {
   /** The same race, with the clause taken out: some order breaks something, for the reason expected. */
   async failsWithout<C>(race: Race<C>, mutations: readonly StatementMutation[], because: RegExp): Promise<void> {
     const { failures } = await this.#explore(race, mutations);
+    this.#expectLabels(mutations.map(({ guard }) => `guard: ${guard}`));
     expect(failures.map(describeFailure).join("\n"), "the clause was taken out, and something broke").toMatch(because);
   }
 
@@ -125,6 +127,9 @@ export class RaceRunner {
     mutations: readonly StatementMutation[],
   ): Promise<{ failures: readonly RaceFailure[]; runs: number; overlaps: number }> {
     const expected = await serialEnds(race);
+    const { found, unusable } = this.interleaver.labels;
+    found.clear();
+    unusable.clear();
     const failures: RaceFailure[] = [];
     let overlaps = 0;
     const runs = await everyOrder(race.limit ?? 150, async (choose) => {
@@ -133,7 +138,17 @@ export class RaceRunner {
       if (problems.length > 0) failures.push({ story: result.story, message: problems.join("; ") });
       return failures.length > 0 ? "stop" : "go on";
     });
+    expect([...unusable], "statements that lost a parameter").toEqual([]);
     return { failures, runs, overlaps };
+  }
+
+  /** A label that no statement has any more must be looked for, not passed over. */
+  #expectLabels(labels: readonly string[]): void {
+    const { found } = this.interleaver.labels;
+    expect(
+      labels.filter((label) => !found.has(label)),
+      "labels that no statement of the race has",
+    ).toEqual([]);
   }
 
   async #once<C>(race: Race<C>, mutations: readonly StatementMutation[], choose: (runnable: number) => number, expected: readonly SerialEnd[]) {

@@ -12,24 +12,28 @@ export interface VerbPieces {
   readonly splits?: readonly StatementSplit[];
 }
 
-/** Stops inside a statement: a barrier, which is a condition that is true once it is let through, is put into its text. */
+/**
+ * Stops inside the statements that have this label: a barrier, which is a condition that is true once it is let through, is put into
+ * their text. `-- stop: label` at the end of a line with a condition puts it before that: between the snapshot and the lock on what is
+ * found. On a line of its own, it becomes the condition of what stands above it. `to` says it for any other line.
+ */
 export interface StatementSplit {
-  readonly statement: string;
-  readonly from: string;
-  readonly to: (barrier: string) => string;
+  readonly at: string;
+  readonly to?: (barrier: string, clause: string) => string;
 }
 
-/** As the first of the conditions that begin with that text: between the snapshot and the lock on what they find. */
-export function splitBefore(statement: string, condition: string): StatementSplit {
-  return { statement, from: condition, to: (barrier) => `${barrier} and ${condition}` };
-}
-
-/** A statement with a clause taken out of its text or exchanged for another. */
+/** A clause that is taken out of its statement, or exchanged for another: the line that ends with `-- guard: label`. */
 export interface StatementMutation {
-  /** its name; "" for those that have none */
-  readonly statement: string;
-  readonly from: string;
-  readonly to: string;
+  readonly guard: string;
+  readonly becomes?: string | ((clause: string) => string);
+}
+
+/** Labels that a race names, as far as they were used. */
+export interface LabelUse {
+  /** those in the statements that ran */
+  readonly found: Set<string>;
+  /** statements that lost a parameter with a clause: the server refuses them, whatever the clause was for */
+  readonly unusable: Set<string>;
 }
 
 type SessionState = "idle" | "running" | "stopped" | "parked" | "waiting" | "done";
@@ -53,6 +57,7 @@ export class RacingSession {
     config: pg.PoolConfig,
     /** it has stopped, or is done */
     readonly onRest: () => void,
+    readonly labels: LabelUse,
   ) {
     // One statement after the other is all a verb ever does.
     this.#inner = pgDriver({ config: { ...config, max: 2, application_name: name }, prepare: "auto", statementTimeout: 20_000 });
@@ -74,7 +79,7 @@ export class RacingSession {
   park(barrier: number): void {
     this.state = "parked";
     this.#parkedAt = barrier;
-    this.at = `inside ${this.#pieces.splits?.[barrier % 100]?.statement}`;
+    this.at = `inside at ${this.#pieces.splits?.[barrier % 100]?.at}`;
   }
 
   start(work: () => Promise<unknown>): void {
@@ -133,12 +138,6 @@ export class RacingSession {
     };
   }
 
-  /** Statements without a name are told by their text. */
-  #changedText(text: string): string {
-    const nameless = this.#mutations.filter((one) => one.statement === "" && text.includes(one.from));
-    return nameless.reduce((changed, { from, to }) => changed.replaceAll(from, to), text);
-  }
-
   async #stop(name: string): Promise<void> {
     const plain = plainName(name);
     if (this.state !== "running" && this.state !== "waiting") return;
@@ -154,15 +153,48 @@ export class RacingSession {
   }
 
   #changed(statement: Statement): Statement {
-    const name = plainName(statement.name);
-    let { text } = statement;
-    for (const { from, to } of this.#mutations.filter((one) => one.statement === name)) text = exchange(text, name, from, to);
-    (this.#pieces.splits ?? []).forEach((split, index) => {
-      if (split.statement !== name) return;
-      text = exchange(text, name, split.from, split.to(`pg_advisory_xact_lock_shared(${this.#barrier(index)})::text = ''`));
-    });
+    const text = this.#changedText(statement.text);
     return { name: nameOf(text), text };
   }
+
+  #changedText(text: string): string {
+    let changed = text;
+    for (const { guard, becomes = "" } of this.#mutations) {
+      changed = this.#exchange(changed, `guard: ${guard}`, (clause) => (typeof becomes === "string" ? becomes : becomes(clause)));
+    }
+    (this.#pieces.splits ?? []).forEach(({ at, to = withBarrier }, index) => {
+      const barrier = `pg_advisory_xact_lock_shared(${this.#barrier(index)})::text = ''`;
+      changed = this.#exchange(changed, `stop: ${at}`, (clause) => to(barrier, clause));
+    });
+    if (parametersOf(changed) !== parametersOf(text)) this.labels.unusable.add(changed);
+    return changed;
+  }
+
+  /** The lines with that label, exchanged. They keep the label. */
+  #exchange(text: string, label: string, to: (clause: string) => string): string {
+    if (!text.includes(`-- ${label}`)) return text;
+    return text
+      .split("\n")
+      .map((line) => {
+        const [clause = "", ...labels] = line.split("-- ");
+        if (!labels.some((one) => one.trim() === label)) return line;
+        this.labels.found.add(label);
+        return `${to(clause.trim())} -- ${labels.join("-- ")}`;
+      })
+      .join("\n");
+  }
+}
+
+/** Which parameters there are. */
+function parametersOf(text: string): string {
+  return [...new Set(text.match(/\$\d+/g))].sort().join();
+}
+
+/** As the first of the conditions in the clause. */
+function withBarrier(barrier: string, clause: string): string {
+  if (clause === "") return `where ${barrier}`;
+  const [, word = "", condition = ""] = /^((?:where|and|when)\s+)?(.*)$/s.exec(clause) ?? [];
+  return `${word}${barrier} and ${condition}`;
 }
 
 /** A text is planned once per connection, however it was changed: so each that differs has a name of its own. */
@@ -176,12 +208,6 @@ function nameOf(text: string): string {
 /** The facts of one job are read by a statement of their own, which is the same to a race. */
 function plainName(name: string): string {
   return name.replace(/^pawl_/, "").replace(/^facts_one$/, "facts");
-}
-
-/** A clause that is not there any more must be looked for, not passed over. */
-function exchange(text: string, name: string, from: string, to: string): string {
-  if (!text.includes(from)) throw new Error(`the statement ${name} has no "${from}" any more: the race test must follow it`);
-  return text.replaceAll(from, to);
 }
 
 function describe(error: unknown): string {

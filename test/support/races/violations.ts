@@ -1,7 +1,8 @@
 import type pg from "pg";
 import { JOB_STATES } from "../../../packages/pawl/src/core/jobs/job.js";
 import { outcomeCode, stateCode } from "../../../packages/pawl/src/store/postgres/connection/codes.js";
-import { JOBS_PER_ROW, SEPARATOR } from "../../../packages/pawl/src/store/postgres/enqueue/ready-rows.js";
+import { RECORD_SEPARATOR } from "../../../packages/pawl/src/store/postgres/connection/sql-constants.js";
+import { JOBS_PER_ROW } from "../../../packages/pawl/src/store/postgres/enqueue/ready-rows.js";
 
 const SUCCEEDED = stateCode("succeeded");
 const DEAD = stateCode("dead");
@@ -39,12 +40,12 @@ const STRUCTURE = `
   union all select 'jobs ' || string_agg(id::text, ' and ') || ' have one number' from pawl.any_job group by home having count(*) > 1
   union all select 'ready row ' || seq || ' does not say what it holds' from pawl.ready
     where (id is null) = (jobs is null) or size <> coalesce(cardinality(jobs), 1) or (jobs is not null and size not between 2 and ${JOBS_PER_ROW})
-      or (inputs is not null and cardinality(string_to_array(inputs, E'${SEPARATOR}')) <> size)
-      or (options is not null and (inputs is null or cardinality(string_to_array(options || ' ', E'${SEPARATOR}')) <> size))
+      or (inputs is not null and cardinality(string_to_array(inputs, E'${RECORD_SEPARATOR}')) <> size)
+      or (options is not null and (inputs is null or cardinality(string_to_array(options || ' ', E'${RECORD_SEPARATOR}')) <> size))
   union all select 'job ' || u.id || ' does not stand at its number' from pawl.ready r cross join lateral unnest(coalesce(r.jobs, array[r.id])) with ordinality as u(id, place)
     join pawl.any_job j on j.id = u.id where (r.jobs is not null or r.inputs is not null) and j.home <> r.seq + u.place - 1
   union all select 'job ' || u.id || ' is not carried as it is' from pawl.ready r
-    cross join lateral unnest(coalesce(r.jobs, array[r.id]), string_to_array(r.inputs, E'${SEPARATOR}'), string_to_array(r.options, E'${SEPARATOR}')) as u(id, input, options)
+    cross join lateral unnest(coalesce(r.jobs, array[r.id]), string_to_array(r.inputs, E'${RECORD_SEPARATOR}'), string_to_array(r.options, E'${RECORD_SEPARATOR}')) as u(id, input, options)
     join pawl.any_job j on j.id = u.id where u.input <> j.input::text or (r.inputs is not null and coalesce(u.options, '') <> coalesce(j.options::text, ''))
   union all select 'job ' || job || ' was settled twice under lease ' || lease from pawl.any_attempt group by job, lease having count(*) > 1
   union all select 'job ' || u.job || ' is settled in lease ' || l.id || ' and not in history' from pawl.lease l cross join lateral unnest(l.jobs) with ordinality as u(job, place)

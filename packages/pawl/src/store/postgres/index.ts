@@ -58,7 +58,8 @@ import { readTenantCounts, TenantCounts } from "./observe/tenant-counts.js";
 import { postgresSchedules } from "./schedules/schedules.js";
 import { carryOutIntents } from "./settle/carry-out-intents.js";
 import { reap } from "./settle/reap.js";
-import { intents, RENEW, renew } from "./settle/renew.js";
+import { intents, renew } from "./settle/renew.js";
+import { RENEW } from "./settle/renew-statement.js";
 import { type RenewalData, threadRenewer } from "./settle/renewer.js";
 import { settle } from "./settle/settle.js";
 import { Wakeups } from "./wakeups/wakeups.js";
@@ -344,7 +345,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
   async function renewalData(worker: Parameters<WorkerIds["id"]>[0], duration: number, every: number): Promise<RenewalData> {
     const link = await db.driver.renewalLink();
     if (link === undefined) throw pawlError("store_failed", { operation: "renewal", reason: "the driver has no link for a thread" });
-    return { link, statement: db.inSchema(RENEW), worker: await workers.id(worker), duration, every };
+    return { link, statement: db.inSchema(RENEW.statement), worker: await workers.id(worker), duration, every };
   }
 }
 

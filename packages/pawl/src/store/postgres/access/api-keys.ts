@@ -38,7 +38,8 @@ const LIST = statement(
 );
 const LOCK = statement(
   "lock_api_key",
-  `select k.revoked_at is not null as revoked from pawl.api_key k where k.id = $1 and ${IN_SCOPE("$2")} for update`,
+  `select k.revoked_at is not null as revoked from pawl.api_key k where k.id = $1 and ${IN_SCOPE("$2")}
+   for update  -- guard: api-key-locked`,
 );
 /** All but the newest secret go; that one is good until its time; the new one takes its place. */
 const ROTATE = statement(

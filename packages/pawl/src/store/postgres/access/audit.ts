@@ -20,8 +20,12 @@ const LATER = "greatest(h.at, excluded.at)";
 const RECORD = statement(
   "record_audit",
   `with moved as (
-     insert into pawl.audit_head as h (tenant, seq, at, prev, hash) values ($2, 1, ${AT}, '${GENESIS}', ${hashOf(`'${GENESIS}'`, "1", AT)})
-     on conflict (tenant) do update set seq = h.seq + 1, at = ${LATER}, prev = h.hash, hash = ${hashOf("h.hash", "(h.seq + 1)", LATER)}
+     insert into pawl.audit_head as h (tenant, seq, at, prev, hash) values (
+       $2::text  -- stop: record-audit-snapshot
+       , 1, ${AT}, '${GENESIS}', ${hashOf(`'${GENESIS}'`, "1", AT)})
+     on conflict (tenant) do update set seq = h.seq + 1, at = ${LATER},
+       prev = h.hash,  -- guard: audit-head-after-lock
+       hash = ${hashOf("h.hash", "(h.seq + 1)", LATER)}
      returning seq, at, prev, hash
    )
    insert into pawl.audit (tenant, seq, at, id, body, prev, hash) select $2, m.seq, m.at, $3::uuid, $4, m.prev, m.hash from moved m

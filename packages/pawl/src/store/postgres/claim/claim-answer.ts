@@ -3,12 +3,8 @@ import type { Intent, JobOptions } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import type { Quota } from "../../../core/sharing/claim-plan.js";
 import type { ClaimedJob } from "../../port/settle/leases.js";
-import { SEPARATOR } from "../enqueue/ready-rows.js";
+import { FIELD_SEPARATOR, RECORD_SEPARATOR } from "../connection/sql-constants.js";
 import type { JobDetails } from "./job-details.js";
-
-/** Between the facts of two jobs, and between those of one: JSON cannot hold these characters anywhere. */
-export const RECORD_SEPARATOR = SEPARATOR;
-export const FIELD_SEPARATOR = "\u001f";
 
 /** The one row that a claim answers with: texts of entries in the order of the claim, by row or by job. */
 export interface AnswerRow {
@@ -59,7 +55,7 @@ export function decodeClaim(row: AnswerRow | undefined, quotas: readonly Quota[]
   if (row?.lease == null || row.seqs === null) return undefined;
   const ids = row.jobs.split(",") as JobId[];
   const [counts, lanes, attempts, crashes] = [row.counts, row.lanes, row.attempts, row.crashes].map((text) => text?.split(","));
-  const [inputs, options] = [row.inputs, row.options].map((text) => text?.split(SEPARATOR));
+  const [inputs, options] = [row.inputs, row.options].map((text) => text?.split(RECORD_SEPARATOR));
   const intents = row.intents === null ? undefined : (JSON.parse(row.intents) as Record<JobId, Intent>);
   const details = readDetails(row.details);
   const dueOf = dueTimes();

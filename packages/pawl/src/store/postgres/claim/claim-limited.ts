@@ -19,7 +19,9 @@ const COLUMNS = "l.kind, l.name, l.concurrency, l.rate_limit, l.rate_per, l.rate
 const LOCK_LIMITS = statement(
   "lock_limits",
   `select ${COLUMNS}, ${ms(NOW)} as now from pawl.lane_limit l
-   where (l.kind, l.name) in (select * from unnest($2::text[], $3::text[])) order by l.kind, l.name for update`,
+   where (l.kind, l.name) in (select * from unnest($2::text[], $3::text[]))  -- stop: lock-limits-snapshot
+   order by l.kind, l.name
+   for update  -- guard: lane-limit-locked`,
 );
 /** Those that the suspects asked for are under. */
 const LOCK_FOR_SUSPECTS = statement(

@@ -3,15 +3,17 @@ import type { Intent } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import type { PolicyRef } from "../../../core/sharing/policy.js";
 import type { Claimed, ClaimedJob, ClaimRequest, SuspectRequest } from "../../port/settle/leases.js";
-import { plainArray, textArray } from "../connection/arrays.js";
 import type { Db } from "../connection/db.js";
-import { laneParameters } from "../connection/lane-numbers.js";
+import { laneColumns } from "../connection/lane-numbers.js";
+import { sqlFile } from "../connection/sql-statement.js";
 import { laneOf } from "../jobs/waiting-jobs.js";
 import { type AnswerRow, type ClaimAnswer, decodeClaim, emptyOffer, lockedLanes, withDetails } from "./claim-answer.js";
-import { CLAIM, CLAIM_SUSPECT } from "./claim-statements.js";
 import { readJobDetails } from "./job-details.js";
 import type { ClaimStart, LaneStarts } from "./lane-starts.js";
 import type { WorkerIds } from "./worker-ids.js";
+
+const CLAIM = sqlFile("claim/claim.sql", { hot: "claim" });
+const CLAIM_SUSPECT = sqlFile("claim/claim-suspect.sql");
 
 /** Others may hold the only rows there are: what they put back is there a moment later. */
 const MAX_TRIES_WHEN_LOCKED_OUT = 4;
@@ -59,23 +61,18 @@ function runClaim(
   from: readonly ClaimStart[],
   limitsChecked: boolean,
 ): Promise<readonly AnswerRow[]> {
-  const [queue, priority, tenant, task] = laneParameters(quotas.map(({ lane }) => lane));
-  return db.query<AnswerRow>(
-    CLAIM.statement,
-    CLAIM.values({
-      now: db.now(),
-      worker,
-      duration,
-      limits_checked: limitsChecked,
-      queue,
-      priority,
-      tenant,
-      task,
-      admitted_section: plainArray(from.map(({ admittedFrom }) => admittedFrom)),
-      bound: plainArray(from.map(({ seq }) => seq)),
-      quota: plainArray(quotas.map(({ quota }) => quota)),
-    }),
-  );
+  return CLAIM.query<AnswerRow>(db, {
+    now: db.now(),
+    worker,
+    duration,
+    limitsChecked,
+    offer: {
+      ...laneColumns(quotas.map(({ lane }) => lane)),
+      admittedSection: from.map(({ admittedFrom }) => admittedFrom),
+      bound: from.map(({ seq }) => seq),
+      quota: quotas.map(({ quota }) => quota),
+    },
+  });
 }
 
 interface SuspectRow extends Lane {
@@ -95,17 +92,16 @@ export async function claimSuspect(
   openLimits: readonly PolicyRef[] = [],
 ): Promise<Claimed | undefined> {
   const worker = await workers.id(request.worker);
-  const [row] = await db.query<SuspectRow>(CLAIM_SUSPECT, [
-    db.now(),
+  const [row] = await CLAIM_SUSPECT.query<SuspectRow>(db, {
+    now: db.now(),
     worker,
-    request.duration,
-    textArray(tasks),
-    queues === undefined ? null : textArray(queues),
-    priorities === undefined ? null : plainArray(priorities),
-    tenants === undefined ? null : textArray(tenants),
-    textArray(openLimits.map(({ kind }) => kind)),
-    textArray(openLimits.map(({ name }) => name)),
-  ]);
+    duration: request.duration,
+    tasks,
+    queues: queues ?? null,
+    priorities: priorities ?? null,
+    tenants: tenants ?? null,
+    openLimit: { kind: openLimits.map(({ kind }) => kind), name: openLimits.map(({ name }) => name) },
+  });
   if (row === undefined) return undefined;
   const { lease, now, job: id, attempts, crashes, intent } = row;
   const job: ClaimedJob = { id, lane: laneOf(row), input: undefined, options: undefined, dueAt: dueTimeOf(id), attempts, crashes };

@@ -1,11 +1,6 @@
 import { compareLanes, type Lane, type LaneKey, laneKey } from "../../../core/jobs/lane.js";
+import { ADMITTED_SECTION_START } from "../connection/sql-constants.js";
 import { SafeSequence, type SnapshotHorizon } from "./safe-sequence.js";
-
-/**
- * Numbers of the admitted section of a lane, where jobs are that waited at a limit key, begin here and stay below zero; those of all others
- * are above it. Both are drawn from one sequence, so that one safe sequence serves both.
- */
-export const ADMITTED_SECTION_START = -(2 ** 52);
 
 /** What this process knows of one lane. */
 interface LaneStart {

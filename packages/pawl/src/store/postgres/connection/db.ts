@@ -51,8 +51,8 @@ export const SERVER = "extract(epoch from pg_postmaster_start_time())::text";
 
 export const NOW = "coalesce(to_timestamp($1::float8 / 1000), statement_timestamp())";
 /** An instant as JavaScript's ms. */
-export function ms(instant: string): string {
-  return `(extract(epoch from ${instant}) * 1000)::float8`;
+export function ms<const Instant extends string>(instant: Instant) {
+  return `(extract(epoch from ${instant}) * 1000)::float8` as const;
 }
 
 export function openDb(driver: Driver, options: { schema?: string; now?: () => number; location: string }): Db {

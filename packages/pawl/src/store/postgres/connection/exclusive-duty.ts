@@ -19,7 +19,8 @@ const DURATION_MS = 60_000;
 const TAKE = statement(
   "take_duty",
   `insert into pawl.duty as d (name, holder, until) values ($2, $3::uuid, ${NOW} + ${DURATION_MS} * interval '1 millisecond')
-   on conflict (name) do update set holder = excluded.holder, until = excluded.until where d.holder is null or d.until <= ${NOW}
+   on conflict (name) do update set holder = excluded.holder, until = excluded.until
+     where d.holder is null or d.until <= ${NOW}  -- guard: duty-is-free
    returning progress`,
 );
 const RENEW = statement(

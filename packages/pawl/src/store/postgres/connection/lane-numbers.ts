@@ -1,8 +1,7 @@
 import { type Lane, laneKey } from "../../../core/jobs/lane.js";
-import { plainArray, textArray } from "./arrays.js";
 
 /**
- * The lanes of a batch, each once, as four array parameters; rows refer to them by number (from 1). Most batches
+ * The lanes of a batch, each once, as the columns of a record set; rows refer to them by number (from 1). Most batches
  * have one lane, so this keeps names off the wire.
  */
 export class LaneNumbers {
@@ -28,24 +27,24 @@ export class LaneNumbers {
     return number;
   }
 
-  parameters(): readonly string[] {
-    return laneParameters(this.#lanes);
+  columns(): LaneSet {
+    return laneColumns(this.#lanes);
   }
 }
 
-/** queue, priority, tenant, task: an array of each */
-export function laneParameters(lanes: readonly Lane[]): readonly string[] {
-  return [
-    textArray(lanes.map((lane) => lane.queue)),
-    plainArray(lanes.map((lane) => lane.priority)),
-    textArray(lanes.map((lane) => lane.tenant)),
-    textArray(lanes.map((lane) => lane.task)),
-  ];
+/** Lanes as a record set. */
+export interface LaneSet {
+  readonly queue: readonly string[];
+  readonly priority: readonly Lane["priority"][];
+  readonly tenant: readonly string[];
+  readonly task: readonly string[];
 }
 
-/** The same as a CTE named `lane`, for the four parameters that begin at `$first`. */
-export function laneCte(first: number): string {
-  return `lane as materialized (
-    select * from unnest($${first}::text[], $${first + 1}::int2[], $${first + 2}::text[], $${first + 3}::text[]) with ordinality as l(queue, priority, tenant, task, no)
-  )`;
+export function laneColumns(lanes: readonly Lane[]): LaneSet {
+  return {
+    queue: lanes.map((lane) => lane.queue),
+    priority: lanes.map((lane) => lane.priority),
+    tenant: lanes.map((lane) => lane.tenant),
+    task: lanes.map((lane) => lane.task),
+  };
 }

@@ -17,7 +17,8 @@ const DUE_TIMERS = statement(
 );
 const LOOK_AGAIN = statement(
   "timer_again",
-  `insert into pawl.timer (at, job, kind) select ${NOW}, g.job, 'deadline' from unnest($2::uuid[]) as g(job) on conflict do nothing`,
+  `insert into pawl.timer (at, job, kind) select ${NOW}, g.job, 'deadline' from unnest($2::uuid[]) as g(job)  -- guard: running-is-looked-at-again
+   on conflict do nothing`,
 );
 
 interface Expired {

@@ -32,28 +32,40 @@ function forgetting(name: string, deletion: string): Statement {
 
 /** Whoever renews one meanwhile has it locked, or has made it young again by the time it is locked here. */
 const PAST_THEIR_TIME = [
-  pastTheirTime("idempotency_keys", "idempotency_key", "tenant, id"),
-  pastTheirTime("idempotent_batches", "idempotent_batch", "tenant, id"),
+  pastTheirTime("idempotency-keys", "idempotency_key", "tenant, id"),
+  pastTheirTime("idempotent-batches", "idempotent_batch", "tenant, id"),
   pastTheirTime("effects", "effect", "job, name"),
   pastTheirTime("breakers", "breaker", "tenant, task"),
-  pastTheirTime("idle_workers", "idle_worker", "id"),
+  pastTheirTime("idle-workers", "idle_worker", "id"),
   pastTheirTime("replies", "reply", "tenant, credential, key"),
 ];
 
 function pastTheirTime(what: string, table: string, key: string): Statement {
-  const old = `select ${key} from pawl.${table} where until <= ${NOW} limit $2 for update skip locked`;
-  return forgetting(`forget_${what}`, `delete from pawl.${table} where (${key}) in (${old})`);
+  const old = `select ${key} from pawl.${table}
+     where until <= ${NOW}  -- stop: forget-${what}-snapshot
+     limit $2
+     for update skip locked  -- guard: forgotten-${what}-locked
+    `;
+  return forgetting(`forget_${what.replaceAll("-", "_")}`, `delete from pawl.${table} where (${key}) in (${old})`);
 }
 
 /** Nobody is there, waits or will come. */
-const IS_IDLE = `coalesce(g.full_at, ${NOW}) <= ${NOW} and coalesce(g.paused_until, ${NOW}) <= ${NOW}
+const HAS_ALL_TOKENS = `coalesce(g.full_at, ${NOW}) <= ${NOW}`;
+const IS_IDLE = `coalesce(g.paused_until, ${NOW}) <= ${NOW}
   and not exists (select from pawl.slot s where s.kind in ('key', 'serial', 'rate') and s.key = g.key) and not exists (select from pawl.parked p where p.limit_key = g.key)
   and not exists (select from pawl.limit_check k where k.key = g.key)
   and g.key not in (select u.limit_key from pawl.job_limits t cross join lateral unnest(t.limit_keys) as u(limit_key))`;
-const IDLE_LIMIT_KEYS = statement("idle_limit_keys", `select g.key from pawl.limit_key g where ${IS_IDLE} limit $2 for update skip locked`);
+const IDLE_LIMIT_KEYS = statement(
+  "idle_limit_keys",
+  `select g.key from pawl.limit_key g
+   where ${HAS_ALL_TOKENS}  -- stop: idle-limit-keys-snapshot
+     and ${IS_IDLE} limit $2 for update skip locked`,
+);
 const FORGET_LIMIT_KEYS = statement(
   "forget_limit_keys",
-  `delete from pawl.limit_key g where g.key = any($2::text[]) and ${IS_IDLE} returning 1 as one`,
+  `delete from pawl.limit_key g where g.key = any($2::text[])
+   and  -- guard: idle-is-judged-again
+   ${HAS_ALL_TOKENS} and ${IS_IDLE} returning 1 as one`,
 );
 
 /**
@@ -68,17 +80,20 @@ function forgetLimitKeys(db: Db, limit: number): Promise<number> {
 }
 
 /** A key whose job is finished (or gone) holds nothing, unless its period is not over. */
-const HOLDS_NOTHING = `(k.until is null or k.until <= ${NOW})
-  and ${["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `not exists (select from pawl.${table} w where w.id = k.job)`).join(" and ")}
+const PERIOD_IS_OVER = `(k.until is null or k.until <= ${NOW})`;
+const HOLDS_NOTHING = `${["ready", "suspect", "scheduled", "parked", "blocked"].map((table) => `not exists (select from pawl.${table} w where w.id = k.job)`).join(" and ")}
   and not exists (select from pawl.lease l where k.job = any(l.jobs))`;
 const FORGETTABLE_KEYS = statement(
   "forgettable_keys",
-  `select k.tenant, k.task, k.key from pawl.unique_key k where ${HOLDS_NOTHING} limit $2 for update skip locked`,
+  `select k.tenant, k.task, k.key from pawl.unique_key k
+   where ${PERIOD_IS_OVER}  -- stop: forgettable-keys-snapshot
+     and ${HOLDS_NOTHING} limit $2
+   for update skip locked  -- guard: forgettable-key-locked`,
 );
 const FORGET_KEYS = statement(
   "forget_keys",
   `delete from pawl.unique_key k using unnest($2::text[], $3::text[], $4::text[]) as g(tenant, task, key)
-   where k.tenant = g.tenant and k.task = g.task and k.key = g.key and ${HOLDS_NOTHING} returning 1 as one`,
+   where k.tenant = g.tenant and k.task = g.task and k.key = g.key and ${PERIOD_IS_OVER} and ${HOLDS_NOTHING} returning 1 as one`,
 );
 
 /** Locked first, then judged by a statement of its own: a job that took the key meanwhile is seen only by that. */

@@ -1,27 +1,9 @@
 import type { Poll } from "../../port/duties/duties.js";
-import { LAST_SEQ } from "../claim/live-lanes.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
-import { type Db, ms, NOW, SERVER, statement } from "../connection/db.js";
+import type { Db } from "../connection/db.js";
+import { sqlFile } from "../connection/sql-statement.js";
 
-const POLL = statement(
-  "poll",
-  `
-  select ${ms(NOW)} as now,
-    (select ${ms("run_at")} from pawl.scheduled where run_at >= to_timestamp($2::float8 / 1000) order by run_at limit 1) as scheduled,
-    (select ${ms("until")} from pawl.lease where until >= to_timestamp($3::float8 / 1000) order by until limit 1) as lease,
-    (select ${ms("at")} from pawl.timer where at >= to_timestamp($4::float8 / 1000) order by at limit 1) as timer,
-    (select ${ms("due_at")} from pawl.schedule where due_at >= to_timestamp($6::float8 / 1000) order by due_at limit 1) as tick,
-    (select ${ms("at")} from pawl.limit_check where at >= to_timestamp($7::float8 / 1000) order by at limit 1) as limit_check,
-    (select id::float8 from pawl.counter_delta where id >= $5::float8::bigint order by id limit 1) as delta,
-    (select last_value::float8 from pawl.counter_delta_id_seq) as last_delta,
-    ${LAST_SEQ}::float8 as last_ready,
-    ${ms("statement_timestamp()")} - ${ms("pg_postmaster_start_time()")} as up_for,
-    exists (select from pawl.intent) as intents,
-    exists (select from pawl.dependency where not verified) as unverified,
-    w.epoch, ${ms("w.until")} - ${ms(NOW)} as watched_for,
-    ${SERVER} as server, pg_snapshot_xmin(s)::text as xmin, case when $8::bool then pg_current_xact_id()::text end as xact
-  from pg_current_snapshot() s left join pawl.event_watch w on w.until > ${NOW}`,
-);
+const POLL = sqlFile("duties/poll.sql");
 
 interface PollRow {
   readonly now: number;
@@ -52,17 +34,16 @@ export interface MaintenancePollListener {
 }
 
 export async function poll(db: Db, watermarks: LowWatermarks, listener: MaintenancePollListener): Promise<Poll> {
-  const drawsTransactionId = watermarks.drawsTransactionId();
-  const [found] = await db.query<PollRow>(POLL, [
-    db.now(),
-    watermarks.scheduled.value,
-    watermarks.lease.value,
-    watermarks.timer.value,
-    watermarks.delta.value,
-    watermarks.tick.value,
-    watermarks.limitCheck.value,
-    drawsTransactionId,
-  ]);
+  const [found] = await POLL.query<PollRow>(db, {
+    now: db.now(),
+    scheduledFrom: watermarks.scheduled.value,
+    leaseFrom: watermarks.lease.value,
+    timerFrom: watermarks.timer.value,
+    tickFrom: watermarks.tick.value,
+    limitCheckFrom: watermarks.limitCheck.value,
+    deltaFrom: watermarks.delta.value,
+    drawsTransaction: watermarks.drawsTransactionId(),
+  });
   const row = found as PollRow;
   listener.server(row.server);
   const horizon = { xmin: Number(row.xmin), xact: row.xact === null ? undefined : Number(row.xact) };

@@ -87,7 +87,9 @@ async function keepSome(tx: DriverTransaction, { name, limit, since }: Keep): Pr
       where ${waits} or coalesce(a.next, ${stateCode("running")}) not in (${stateCode("succeeded")}, ${stateCode("cancelled")}) or a.finished_at > to_timestamp($2::float8 / 1000)
         or exists (select from pawl.history_kept k where k.first = j.id)
       limit $1)
-     union (select j.id from pawl.job_kept j where j.id >= $3::uuid and j.id < $4::uuid and exists (select from pawl.history_${name} h where ${holding("h")}) limit $1)
+     union (select j.id from pawl.job_kept j where j.id >= $3::uuid and j.id < $4::uuid
+       and exists (select from pawl.history_${name} h where ${holding("h")})  -- guard: late-history-is-kept
+       limit $1)
      union select l.job from pawl.log_${name} l where not exists (select from pawl.job_${name} j where j.id = l.job)
      limit $1`,
   );
@@ -152,7 +154,13 @@ async function detach(db: Db, keep: Keep, duty: HeldDuty): Promise<number | unde
       await duty.lock(tx);
       await tx.run(`set local lock_timeout = ${LOCK_PATIENCE}`);
       // From here on nobody writes into the month; whoever did since the last look, unaware of the floor, is looked after.
-      await tx.run(renameSchema(`lock table ${PARTITIONED.map((table) => `pawl.${table}_${name}`).join(", ")} in share mode`, db.schema));
+      await tx.run(
+        renameSchema(
+          `lock table ${PARTITIONED.map((table) => `pawl.${table}_${name}`).join(", ")}
+        in share mode  -- guard: month-locked`,
+          db.schema,
+        ),
+      );
       while ((await keepSome(tx, keep)) === keep.limit);
       const [row] = await tx.query<{ jobs: number }>(size);
       await tx.query(counter);
@@ -192,7 +200,11 @@ function dropDead(db: Db, rules: PruneRules, duty: HeldDuty): Promise<number> {
   return dropInBatches(db, rules, duty, () => db.query<{ id: JobId }>(OLD_DEAD, [db.now(), rules.dead, rules.limit]));
 }
 
-const LOCK_DEAD = statement("lock_dead", "select id from pawl.dead where id = any($1::uuid[]) order by id for update");
+const LOCK_DEAD = statement(
+  "lock_dead",
+  `select id from pawl.dead where id = any($1::uuid[]) order by id
+  for update  -- guard: dead-locked`,
+);
 
 async function dropInBatches(db: Db, rules: PruneRules, duty: HeldDuty, next: () => Promise<readonly { id: JobId }[]>): Promise<number> {
   let dropped = 0;

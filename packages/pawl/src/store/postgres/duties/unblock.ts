@@ -7,11 +7,19 @@ import { readFacts } from "../jobs/job-state.js";
 import { releaseDependents } from "../settle/release-dependents.js";
 import { touchLeases } from "../settle/touch-leases.js";
 
-const UNVERIFIED = statement("unverified", "select parent, child from pawl.dependency where not verified order by child, parent limit $1");
+const UNVERIFIED = statement(
+  "unverified",
+  `select parent, child from pawl.dependency where not verified order by child, parent
+  limit $1  -- guard: unverified-are-shared`,
+);
 const LOCK_WAITING = statement(
   "lock_waiting",
   ["ready", "suspect", "scheduled", "parked", "blocked"]
-    .map((table) => `select id from (select id from pawl.${table} where id = any($1::uuid[]) order by id for share) ${table}`)
+    .map(
+      (table) => `select id from (select id from pawl.${table} where id = any($1::uuid[]) order by id
+      for share  -- guard: waiting-locked
+    ) ${table}`,
+    )
     .join(" union all "),
 );
 const VERIFY = statement(

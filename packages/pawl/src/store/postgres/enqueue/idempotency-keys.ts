@@ -1,20 +1,29 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import { DEFAULTS } from "../../../core/values/defaults.js";
-import { plainArray, textArray } from "../connection/arrays.js";
 import { statement } from "../connection/db.js";
+import { sqlText } from "../connection/sql-statement.js";
 import type { Queryable } from "../drivers/driver.js";
 import type { PartitionRange } from "../schema/partition-range.js";
 import type { Candidate } from "./candidate.js";
 
 /** Inserting locks a name that is new and one that is old alike; sorted, so that two batches never wait in a circle. */
-const LOCK_REQUESTS = statement(
+const LOCK_REQUESTS = sqlText(
   "lock_requests",
   `insert into pawl.idempotency_key as r (tenant, id, job, digest, until)
-   select g.tenant, g.id, g.job, g.digest, to_timestamp($4::float8 / 1000) from unnest($1::text[], $2::text[], $3::uuid[], $6::text[]) as g(tenant, id, job, digest) order by g.tenant collate "C", g.id collate "C"
-   on conflict (tenant, id) do update set job = case when r.until > to_timestamp($5::float8 / 1000) then r.job else excluded.job end,
-     digest = case when r.until > to_timestamp($5::float8 / 1000) then r.digest else excluded.digest end,
-     until = case when r.until > to_timestamp($5::float8 / 1000) then r.until else excluded.until end
+   select g.tenant,
+     g.id  -- stop: between-idempotency-keys
+     , g.job, g.digest, to_timestamp(:until::float8 / 1000)
+   from unnest(:request.tenant::text[], :request.id::text[], :request.job::uuid[], :request.digest::text[]) as g(tenant, id, job, digest)
+   order by g.tenant collate "C", g.id collate "C"  -- guard: idempotency-keys-in-order
+   on conflict (tenant, id) do update set
+     job = case when r.until > to_timestamp(:now::float8 / 1000) then
+       r.job  -- guard: first-job-stays
+       else excluded.job end,
+     digest = case when r.until > to_timestamp(:now::float8 / 1000) then
+       r.digest  -- guard: first-digest-stays
+       else excluded.digest end,
+     until = case when r.until > to_timestamp(:now::float8 / 1000) then r.until else excluded.until end
    returning tenant, id, job, digest`,
 );
 
@@ -33,14 +42,16 @@ export async function lockIdempotencyKeys(
 ): Promise<ReadonlyMap<string, StoredIdempotencyKey>> {
   const withKey = candidates.filter(({ job }) => job.idempotencyKey !== undefined);
   if (withKey.length === 0) return new Map();
-  const rows = await tx.query<{ tenant: string; id: string } & StoredIdempotencyKey>(LOCK_REQUESTS, [
-    textArray(withKey.map(({ job }) => job.lane.tenant)),
-    textArray(withKey.map(({ job }) => job.idempotencyKey?.id)),
-    plainArray(withKey.map(({ id }) => id)),
-    range.now + DEFAULTS.keep.idempotencyKey,
-    range.now,
-    textArray(withKey.map(({ job }) => job.idempotencyKey?.digest)),
-  ]);
+  const rows = await LOCK_REQUESTS.query<{ tenant: string; id: string } & StoredIdempotencyKey>(tx, {
+    now: range.now,
+    until: range.now + DEFAULTS.keep.idempotencyKey,
+    request: {
+      tenant: withKey.map(({ job }) => job.lane.tenant),
+      id: withKey.map(({ job }) => job.idempotencyKey?.id),
+      job: withKey.map(({ id }) => id),
+      digest: withKey.map(({ job }) => job.idempotencyKey?.digest),
+    },
+  });
   const own = new Set(withKey.map(({ id }) => id));
   return new Map(rows.filter((row) => !own.has(row.job)).map((row) => [`${row.tenant}\u0001${row.id}`, row]));
 }

@@ -13,7 +13,7 @@ const BEGIN_BATCH = statement(
   "begin_batch",
   `insert into pawl.idempotent_batch as b (tenant, id, digest, note, until) values ($2, $3, $4, $5, ${NOW} + $6::float8 * interval '1 millisecond')
    on conflict (tenant, id) do update set digest = excluded.digest, note = excluded.note, until = excluded.until, jobs = null, kinds = null, replaced = null
-     where b.until <= ${NOW}
+     where b.until <= ${NOW}  -- guard: batch-key-is-over
    returning 1 as one`,
 );
 const SAVE_BATCH = statement(

@@ -47,12 +47,19 @@ const LOCK = statement(
   `
   with lazily as materialized (select set_config('synchronous_commit', case when $2 then 'off' else current_setting('synchronous_commit') end, true))
   select ${ms(NOW)} as now, ${COLUMNS} from lazily cross join (
-    select i.* from pawl.ingest i where (i.kind, i.name) in (select * from unnest($3::text[], $4::text[])) order by i.kind, i.name for update
+    select i.* from pawl.ingest i where (i.kind, i.name) in (select * from unnest($3::text[], $4::text[])) order by i.kind, i.name
+    for update  -- guard: ingest-limit-locked
   ) i`,
 );
 const ENTER = statement(
   "enter_ingest",
-  "insert into pawl.ingest (kind, name) select * from unnest($1::text[], $2::text[]) as g(kind, name) order by g.kind, g.name on conflict do nothing",
+  `insert into pawl.ingest (kind, name)
+   select
+     g.kind  -- stop: between-ingest-limits
+     , g.name
+   from unnest($1::text[], $2::text[]) as g(kind, name)
+   order by g.kind, g.name  -- guard: ingest-limits-in-order
+   on conflict do nothing`,
 );
 const SAVE = statement(
   "save_ingest",

@@ -1,9 +1,10 @@
 import { dependencyMeaning, failureOfParent } from "../../../core/jobs/dependency.js";
 import type { JobId } from "../../../core/jobs/id.js";
 import type { JobState } from "../../../core/jobs/job.js";
-import { ALL_NULL, plainArray, textArray } from "../connection/arrays.js";
+import { plainArray, textArray } from "../connection/arrays.js";
 import { type Db, statement } from "../connection/db.js";
-import { LaneNumbers, laneCte } from "../connection/lane-numbers.js";
+import { LaneNumbers } from "../connection/lane-numbers.js";
+import { sqlFile } from "../connection/sql-statement.js";
 import type { DriverTransaction, Queryable } from "../drivers/driver.js";
 import { count } from "../jobs/counters.js";
 import { type Facts, readFacts } from "../jobs/job-state.js";
@@ -12,40 +13,25 @@ import type { PartitionRange } from "../schema/partition-range.js";
 import type { Candidate } from "./candidate.js";
 import { optionsText } from "./job-options.js";
 
-const STORE = statement(
-  "store_jobs",
-  `
-  with ${laneCte(2)},
-  items as materialized (
-    select l.queue, l.priority, l.tenant, l.task, g.* from unnest($6::uuid[], $7::int[], $8::text[], $9::text[], $10::float8[], $11::float8[], $12::float8[]) as g(id, lane, input, options, due, expire, deadline)
-    join lane l on l.no = g.lane
-  ),
-  stored as (
-    insert into pawl.job (created_at, due_at, id, priority, queue, tenant, task, input, options, home)
-    select to_timestamp($1::float8 / 1000), to_timestamp(due / 1000), id, priority, queue, tenant, task, input::json, options::json, nextval('pawl.ready_seq') from items
-    where pg_current_xact_id() is not null
-  )
-  insert into pawl.timer (at, job, kind)
-  select to_timestamp((g.due + t.after) / 1000), g.id, t.kind
-  from items g cross join lateral (values ('expire', g.expire), ('deadline', g.deadline)) as t(kind, after) where t.after is not null`,
-);
+const STORE_JOBS = sqlFile("enqueue/store-jobs.sql");
 
 export async function storeJobs(tx: Queryable, created: readonly Candidate[], range: PartitionRange): Promise<void> {
   if (created.length === 0) return;
   const lanes = new LaneNumbers();
   const numbers = created.map(({ job }) => lanes.number(job.lane));
-  const timed = created.some(({ job }) => job.options?.startWithin !== undefined || job.options?.finishWithin !== undefined);
-  await tx.query(STORE, [
-    range.now,
-    ...lanes.parameters(),
-    plainArray(created.map(({ id }) => id)),
-    plainArray(numbers),
-    textArray(created.map(({ job }) => job.input)),
-    textArray(created.map(({ job }) => optionsText(job))),
-    plainArray(created.map(({ due }) => due)),
-    timed ? plainArray(created.map(({ job }) => job.options?.startWithin)) : ALL_NULL,
-    timed ? plainArray(created.map(({ job }) => job.options?.finishWithin)) : ALL_NULL,
-  ]);
+  await STORE_JOBS.query(tx, {
+    now: range.now,
+    lane: lanes.columns(),
+    job: {
+      id: created.map(({ id }) => id),
+      lane: numbers,
+      input: created.map(({ job }) => job.input),
+      options: created.map(({ job }) => optionsText(job)),
+      due: created.map(({ due }) => due),
+      expire: created.map(({ job }) => job.options?.startWithin),
+      deadline: created.map(({ job }) => job.options?.finishWithin),
+    },
+  });
 }
 
 export async function readParents(tx: Queryable, candidates: readonly Candidate[]): Promise<ReadonlyMap<JobId, Facts>> {

@@ -1,8 +1,8 @@
 import { type JobId, jobId } from "../../../core/jobs/id.js";
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import { debouncedUntil, judgeKey, type UniqueKeyHolder, type UniqueRule } from "../../../core/jobs/unique-key.js";
-import { plainArray, textArray } from "../connection/arrays.js";
-import { type Db, ms, statement } from "../connection/db.js";
+import { type Db, ms } from "../connection/db.js";
+import { sqlText } from "../connection/sql-statement.js";
 import type { DriverTransaction } from "../drivers/driver.js";
 import { endWaiting, MAX_TRIES } from "../jobs/control.js";
 import { type Facts, readFacts } from "../jobs/job-state.js";
@@ -10,18 +10,24 @@ import { takeWaiting } from "../jobs/waiting-jobs.js";
 import { clampDue, type PartitionRange } from "../schema/partition-range.js";
 import { type Candidate, uniqueKey } from "./candidate.js";
 
-const LOCK_KEYS = statement(
+/** Takes keys that nobody holds, and locks all of them: sorted, so that two batches never wait in a circle. */
+const LOCK_KEYS = sqlText(
   "lock_keys",
   `insert into pawl.unique_key as k (tenant, task, key, job, hold, until, since)
-   select g.tenant, g.task, g.key, g.job, g.hold, to_timestamp(g.until / 1000), to_timestamp($7::float8 / 1000)
-   from unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::float8[]) as g(tenant, task, key, job, hold, until)
-   order by g.tenant collate "C", g.task collate "C", g.key collate "C"
-   on conflict (tenant, task, key) do update set job = k.job
+   select g.tenant, g.task, g.key, g.job,
+     g.hold  -- stop: between-unique-keys
+     , to_timestamp(g.until / 1000), to_timestamp(:now::float8 / 1000)
+   from unnest(:key.tenant::text[], :key.task::text[], :key.key::text[], :key.job::uuid[], :key.hold::text[], :key.until::float8[])
+     as g(tenant, task, key, job, hold, until)
+   order by g.tenant collate "C", g.task collate "C", g.key collate "C"  -- guard: unique-keys-in-order
+   on conflict (tenant, task, key) do update set job =
+     k.job  -- guard: holder-stays
    returning tenant, task, key, job, hold, ${ms("until")} as until, ${ms("since")} as since`,
 );
-const MOVE_KEY = statement(
+const MOVE_KEY = sqlText(
   "move_key",
-  "update pawl.unique_key set job = $4::uuid, hold = $5, until = to_timestamp($6::float8 / 1000), since = to_timestamp($7::float8 / 1000) where tenant = $1 and task = $2 and key = $3",
+  `update pawl.unique_key set job = :job::uuid, hold = :hold::text, until = to_timestamp(:until::float8 / 1000), since = to_timestamp(:since::float8 / 1000)
+   where tenant = :tenant::text and task = :task::text and key = :key::text`,
 );
 
 interface KeyRow {
@@ -45,15 +51,17 @@ export async function checkUniqueKeys(
   const redated = new Map<NewJob, Candidate>();
   const keyed = candidates.filter(({ job }) => job.unique !== undefined);
   if (keyed.length === 0) return redated;
-  const rows = await tx.query<KeyRow>(LOCK_KEYS, [
-    textArray(keyed.map(({ job }) => job.lane.tenant)),
-    textArray(keyed.map(({ job }) => job.lane.task)),
-    textArray(keyed.map(({ job }) => job.unique?.key)),
-    plainArray(keyed.map(({ id }) => id)),
-    textArray(keyed.map(({ job }) => holdText(job.unique as UniqueRule))),
-    plainArray(keyed.map(({ job }) => holdUntil(job.unique as UniqueRule, range))),
-    range.now,
-  ]);
+  const rows = await LOCK_KEYS.query<KeyRow>(tx, {
+    now: range.now,
+    key: {
+      tenant: keyed.map(({ job }) => job.lane.tenant),
+      task: keyed.map(({ job }) => job.lane.task),
+      key: keyed.map(({ job }) => job.unique?.key),
+      job: keyed.map(({ id }) => id),
+      hold: keyed.map(({ job }) => holdText(job.unique as UniqueRule)),
+      until: keyed.map(({ job }) => holdUntil(job.unique as UniqueRule, range)),
+    },
+  });
   const keyRows = new Map(rows.map((row) => [`${row.tenant}\u0001${row.task}\u0001${row.key}`, row]));
   const contested = keyed.filter(({ job, id }) => keyRows.get(uniqueKey(job))?.job !== id);
   const holders = new Map(
@@ -100,7 +108,8 @@ async function checkUniqueKey(
   }
   const { job, id } = verdict.kind === "replace" ? candidate.later : candidate.now;
   const since = verdict.kind === "replace" ? (row.since ?? range.now) : range.now;
-  await tx.query(MOVE_KEY, [job.lane.tenant, job.lane.task, rule.key, id, holdText(rule), holdUntil(rule, range) ?? null, since]);
+  const { tenant, task } = job.lane;
+  await MOVE_KEY.query(tx, { tenant, task, key: rule.key, job: id, hold: holdText(rule), until: holdUntil(rule, range) ?? null, since });
   return { kind: "created", id, ...(verdict.kind === "replace" ? { replaced: row.job } : {}) };
 }
 

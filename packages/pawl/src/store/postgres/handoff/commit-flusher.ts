@@ -1,17 +1,9 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { pawlError } from "../../../core/values/error.js";
-import { plainArray } from "../connection/arrays.js";
-import { type Db, statement } from "../connection/db.js";
+import type { Db } from "../connection/db.js";
+import { sqlFile } from "../connection/sql-statement.js";
 
-/**
- * All that was committed before it is on disk by the time it is answered; it leaves nothing behind but a note in the log. It asks for
- * the jobs as well: the server may have crashed since, and come back without them.
- */
-const FLUSH = statement(
-  "flush",
-  `with noted as materialized (select pg_logical_emit_message(true, 'pawl', 'enqueued')::text as at)
-   select j.id from noted cross join pawl.job j where j.id = any($1::uuid[])`,
-);
+const FLUSH = sqlFile("handoff/flush.sql");
 
 interface FlushWaiter {
   readonly id: JobId;
@@ -42,7 +34,7 @@ export class CommitFlusher {
     while (this.#waiting.length > 0) {
       const these = this.#waiting;
       this.#waiting = [];
-      await this.db.query<{ id: JobId }>(FLUSH, [plainArray(these.map(({ id }) => id))]).then(
+      await FLUSH.query<{ id: JobId }>(this.db, { jobs: these.map(({ id }) => id) }).then(
         (rows) => {
           const found = new Set(rows.map(({ id }) => id));
           for (const { id, resolve, reject } of these) found.has(id) ? resolve() : reject(pawlError("enqueue_uncertain", { count: 1 }));

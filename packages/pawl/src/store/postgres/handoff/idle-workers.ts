@@ -4,24 +4,21 @@ import type { Clock } from "../../../runtime/time/clock.js";
 import { type Loop, loop } from "../../../runtime/time/loop.js";
 import type { DirectHandoff, Handoff, IdleWorker, IdleWorkerOptions } from "../../port/claim/direct-handoff.js";
 import type { ClaimedJob } from "../../port/settle/leases.js";
-import { FIELD_SEPARATOR } from "../claim/claim-answer.js";
 import { readJobDetails } from "../claim/job-details.js";
 import type { LaneStarts } from "../claim/lane-starts.js";
 import type { WorkerIds } from "../claim/worker-ids.js";
-import { textArray } from "../connection/arrays.js";
 import type { Db } from "../connection/db.js";
+import { FIELD_SEPARATOR } from "../connection/sql-constants.js";
+import { sqlFile } from "../connection/sql-statement.js";
 import { laneOf } from "../jobs/waiting-jobs.js";
 import { renew } from "../settle/renew.js";
 import type { Wakeups } from "../wakeups/wakeups.js";
-import {
-  DRAW_NUMBERS,
-  type HandoffMessage,
-  type HandoffRow,
-  READ_HANDOFF,
-  REGISTER_IDLE_WORKER,
-  type RegisteredRow,
-  UNREGISTER_IDLE_WORKER,
-} from "./handoff-statements.js";
+import type { HandoffMessage, HandoffRow, RegisteredRow } from "./handoff-rows.js";
+
+const DRAW_LEASE_NUMBERS = sqlFile("handoff/draw-lease-numbers.sql");
+const REGISTER_IDLE_WORKER = sqlFile("handoff/register-idle-worker.sql", { hot: "claim" });
+const UNREGISTER_IDLE_WORKER = sqlFile("handoff/unregister-idle-worker.sql", { hot: "claim" });
+const READ_HANDOFF = sqlFile("handoff/read-handoff.sql");
 
 /** ms a registration is good for */
 const REGISTERED_FOR_MS = 15_000;
@@ -80,8 +77,7 @@ class LeaseNumbers {
   }
 
   #draw(): Promise<void> {
-    this.#drawing ??= this.db
-      .query<{ numbers: readonly string[]; server: string }>(DRAW_NUMBERS, [NUMBERS_PER_DRAW])
+    this.#drawing ??= DRAW_LEASE_NUMBERS.query<{ numbers: readonly string[]; server: string }>(this.db, { count: NUMBERS_PER_DRAW })
       .then((rows) => {
         for (const { numbers, server } of rows) this.#left.push(...numbers.map((number) => ({ number, server })));
       })
@@ -200,23 +196,21 @@ class PostgresIdleWorker implements IdleWorker {
     // Until it is known not to be: whoever hears no answer may have a row with it.
     this.#unusedNumber = undefined;
     const sentAt = clock.monotonic();
-    const serves = [queues === undefined ? null : textArray(queues), textArray(tasks)];
-    const last = [...this.#reportedLeases].at(-1) ?? null;
-    const values = [
-      db.now(),
-      this.#registration,
-      REGISTERED_FOR_MS,
+    const [{ id, number, lease, now }] = (await REGISTER_IDLE_WORKER.query<RegisteredRow>(db, {
+      now: db.now(),
+      earlier: this.#registration,
+      registeredFor: REGISTERED_FOR_MS,
       worker,
       listener,
-      wakeups.handoffChannel,
+      channel: wakeups.handoffChannel,
       duration,
-      knownLanes.seenUpTo,
-      last,
-      ...serves,
-      next.number,
-      next.server,
-    ];
-    const [{ id, number, lease, now }] = (await db.query<RegisteredRow>(REGISTER_IDLE_WORKER, values)) as [RegisteredRow];
+      seenUpTo: knownLanes.seenUpTo,
+      knownLease: [...this.#reportedLeases].at(-1) ?? null,
+      queues: queues ?? null,
+      tasks,
+      number: next.number,
+      server: next.server,
+    })) as [RegisteredRow];
     this.#registration = id;
     if (id === null && lease === null) this.numbers.forget();
     else if (number !== next.number) this.#unusedNumber = next;
@@ -227,7 +221,8 @@ class PostgresIdleWorker implements IdleWorker {
 
   async #unregisterRow(): Promise<LeaseId | undefined> {
     if (this.#registration === null) return undefined;
-    const [row] = await this.deps.db.query<{ lease: LeaseId | null }>(UNREGISTER_IDLE_WORKER, [this.#registration, this.#worker]);
+    const values = { registration: this.#registration, worker: this.#worker as number };
+    const [row] = await UNREGISTER_IDLE_WORKER.query<{ lease: LeaseId | null }>(this.deps.db, values);
     this.#registration = null;
     return this.#unreported(row?.lease ?? null);
   }
@@ -237,7 +232,7 @@ class PostgresIdleWorker implements IdleWorker {
   }
 
   async #readHandoff(worker: number, lease: LeaseId): Promise<void> {
-    const [row] = await this.deps.db.query<HandoffRow>(READ_HANDOFF, [lease, worker]);
+    const [row] = await READ_HANDOFF.query<HandoffRow>(this.deps.db, { lease, worker });
     if (row === undefined) return;
     const { job, home, now, intent } = row;
     await this.onHandoffReceived({ worker, lease, now, job, home, lane: laneOf(row), ...(intent === null ? {} : { intent }) });

@@ -24,18 +24,25 @@ const COLUMNS = `b.tenant, b.task, b.state, b.forced, b.opening, ${ms("b.since")
  */
 const TAKE = statement(
   "take_breakers",
-  `insert into pawl.breaker as b (tenant, task, state, forced, opening, since, counts, rule, until)
-   select g.tenant, g.task, 'closed', false, 0, ${NOW}, '[]', g.rule::json, ${NOW} from unnest($2::text[], $3::text[], $4::text[]) as g(tenant, task, rule)
-   order by g.tenant collate "C", g.task collate "C"
-   on conflict (tenant, task) do update set forced = b.forced
-   returning ${COLUMNS}, b.until <= ${NOW} as over`,
+  `
+   insert into pawl.breaker as b (tenant, task, state, forced, opening, since, counts, rule, until)  -- guard: found-breaker-locked
+   select g.tenant, g.task, 'closed', false, 0, ${NOW}, '[]',
+     g.rule::json  -- stop: between-breakers
+     , ${NOW}
+   from unnest($2::text[], $3::text[], $4::text[]) as g(tenant, task, rule)
+   order by g.tenant collate "C", g.task collate "C"  -- guard: breakers-in-order
+   on conflict (tenant, task)
+   do update set forced = b.forced  -- guard: found-breaker-locked
+   returning ${COLUMNS}, b.until <= ${NOW} as over  -- guard: found-breaker-locked`,
 );
 
 /** The same without making any. */
 const LOCK = statement(
   "lock_breakers",
   `select ${COLUMNS}, b.until <= ${NOW} as over from pawl.breaker b
-   where (b.tenant, b.task) in (select * from unnest($2::text[], $3::text[])) order by b.tenant, b.task for update`,
+   where (b.tenant, b.task) in (select * from unnest($2::text[], $3::text[]))  -- stop: lock-breakers-snapshot
+   order by b.tenant, b.task
+   for update  -- guard: breaker-locked`,
 );
 
 const WRITE = statement(

@@ -152,7 +152,7 @@ function stateFor(to: "ready" | "scheduled", { limits }: JobOptions): JobState {
   return to === "ready" && limits !== undefined ? "parked" : to;
 }
 
-const REVIVE_DEAD = statement("raise_dead", "delete from pawl.dead where id = $1::uuid returning id");
+const REVIVE_DEAD = statement("raise_dead", `delete from pawl.dead where id = $1::uuid returning id  -- guard: dead-was-deleted`);
 /** The one change ever made to a job's facts, and only to those of a dead one. */
 const EDIT = ["job", "job_kept"].map((table) =>
   statement(`edit_${table}`, `update pawl.${table} set input = $2::json, options = $3::json where id = $1::uuid`),
@@ -204,7 +204,7 @@ const ROWS_OF: readonly [table: string, column: string][] = [
 ];
 const DELETE_ROWS = ROWS_OF.map(([table, column]) => statement(`drop_${table}`, `delete from pawl.${table} where ${column} = any($1::uuid[])`));
 const DROP_FACTS = ["job", "job_kept"].map((table) =>
-  statement(`drop_${table}`, `delete from pawl.${table} where id = any($1::uuid[]) returning id`),
+  statement(`drop_${table}`, `delete from pawl.${table} where id = any($1::uuid[]) returning id  -- guard: facts-were-deleted`),
 );
 
 /** Answers those that were there: two may drop the same job, and only one of them has. */

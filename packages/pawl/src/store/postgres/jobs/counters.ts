@@ -79,14 +79,25 @@ const WORTH = `exp(-greatest(0, extract(epoch from ${AT} - t.starts_at) * 1000 /
 const FOLD = statement(
   "fold",
   `
-  with batch as materialized (select id from pawl.counter_delta where id >= $2::float8::bigint order by id limit $1 for update skip locked),
-  gone as (delete from pawl.counter_delta d using batch where d.id = batch.id returning d.*),
+  with batch as materialized (
+    select id from pawl.counter_delta
+    where id >= $2::float8::bigint  -- stop: fold-snapshot
+    order by id limit $1
+    for update skip locked  -- guard: deltas-locked
+  ),
+  gone as (
+    delete from pawl.counter_delta d using batch where d.id = batch.id returning d.*  -- guard: folded-were-deleted
+  ),
   recorded as (${recorded("gone", AT)}),
   folded as (
     insert into pawl.counter as t (queue, task, starts, starts_at, starts_since, ${COLUMNS})
-    select queue, task, starts, case when starts > 0 then ${AT} end, case when starts > 0 then ${AT} - ${START_RATE_GATHERED_MS} * interval '1 millisecond' end, ${COLUMNS}
-    from (select queue, task, coalesce(sum(running) filter (where running > 0), 0) as starts, ${JOB_STATES.map((state) => `sum(${state}) as ${state}`).join(", ")} from gone group by queue, task) g
-    order by queue, task
+    select queue, task,
+      starts  -- stop: between-counters
+      , case when starts > 0 then ${AT} end, case when starts > 0 then ${AT} - ${START_RATE_GATHERED_MS} * interval '1 millisecond' end, ${COLUMNS}
+    from (select queue, task, coalesce(sum(running) filter (where running > 0), 0) as starts, ${JOB_STATES.map((state) => `sum(${state}) as ${state}`).join(", ")} from
+      gone  -- guard: counted-were-deleted
+      group by queue, task) g
+    order by queue, task  -- guard: counters-in-order
     on conflict (queue, task) do update set ${JOB_STATES.map((state) => `${state} = t.${state} + excluded.${state}`).join(", ")},
       starts = case when excluded.starts = 0 then t.starts when ${FORGOTTEN} then excluded.starts else t.starts * ${WORTH} + excluded.starts end,
       starts_at = greatest(t.starts_at, excluded.starts_at),

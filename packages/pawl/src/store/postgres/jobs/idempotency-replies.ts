@@ -20,7 +20,9 @@ const FINISH = statement(
   "finish_reply",
   `update pawl.reply set status = coalesce(status, $6::int), body = coalesce(body, $7), headers = coalesce(headers, $8::json),
      until = case when status is null then ${NOW} + $9::float8 * interval '1 millisecond' else until end
-   where ${OWN} and token = $5::uuid returning 1 as one`,
+   where ${OWN}  -- stop: finish-reply-snapshot
+     and token = $5::uuid  -- guard: reply-is-own
+   returning 1 as one`,
 );
 const ABANDON = statement(
   "abandon_reply",

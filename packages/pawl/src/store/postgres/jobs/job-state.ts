@@ -7,8 +7,8 @@ import { plainArray } from "../connection/arrays.js";
 import { stateOf } from "../connection/codes.js";
 import { ms, statement } from "../connection/db.js";
 import { bytesOf, withinBytes } from "../connection/pages.js";
+import { SEQ_STEP } from "../connection/sql-constants.js";
 import type { Queryable } from "../drivers/driver.js";
-import { SEQ_STEP } from "../enqueue/ready-rows.js";
 import { laneOf } from "./waiting-jobs.js";
 
 /**

@@ -1,6 +1,5 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { compareText, type Lane } from "../../../core/jobs/lane.js";
-import { SUSPECT_FROM } from "../../../core/jobs/outcome.js";
 import { type AdmissionRound, admitFromQueue, type LimitKeyState, type QueuedJob, slotsLeft, updateClosed } from "../../../core/limits/admission.js";
 import {
   type JobLimit,
@@ -10,9 +9,8 @@ import {
   requirementsOf,
   SERIAL_HOLDER_RANK,
 } from "../../../core/limits/limit-rule.js";
-import { ADMITTED_SECTION_START } from "../claim/lane-starts.js";
-import { plainArray, textArray } from "../connection/arrays.js";
-import { type Db, statement } from "../connection/db.js";
+import type { Db } from "../connection/db.js";
+import { sqlFile, sqlText } from "../connection/sql-statement.js";
 import type { DriverTransaction } from "../drivers/driver.js";
 import { laneOf } from "../jobs/waiting-jobs.js";
 import { takeLimitChecks } from "./limit-keys.js";
@@ -147,29 +145,7 @@ interface QueueHeads {
   readonly passedBy: boolean;
 }
 
-/**
- * In order, as many as could pass. What somebody is about to cancel or pause is passed by; where that leaves room, how many
- * there are in all is told in a row of its own, without a head. They are counted in order, too, which only the index has:
- * where nearly all wait at one limit key, another's limit queue of nobody would be looked for in the whole table.
- */
-const HEADS = statement(
-  "heads_of_limit_queues",
-  `
-  with head as materialized (
-    select k.key as limit_key, p.*, p.seq = f.seq as first from unnest($1::text[], $2::int[]) as k(key, room)
-    cross join lateral (select f.seq from pawl.parked f where f.limit_key = k.key order by f.rank, f.seq limit 1) f
-    cross join lateral (
-      select p.id, p.queue, p.priority, p.tenant, p.task, p.rank, p.seq from pawl.parked p where p.limit_key = k.key order by p.rank, p.seq limit k.room for update skip locked
-    ) p
-  )
-  select h.limit_key, 0 as waiting, h.id, h.queue, h.priority, h.tenant, h.task, t.limits::text,
-    t.serial and exists (select from pawl.slot s where s.kind = 'serial' and s.job = h.id) as keeps_turn, h.first, h.rank, h.seq::float8 as seq
-  from head h cross join lateral (select t.limits, t.serial from pawl.job_limits t where t.job = h.id limit 1) t
-  union all
-  select k.key, (select count(*)::int from (select from pawl.parked p where p.limit_key = k.key order by p.rank, p.seq limit k.room) p), null, null, null, null, null, null, null, null, null, null
-  from unnest($1::text[], $2::int[]) as k(key, room) where (select count(*) from head h where h.limit_key = k.key) < k.room
-  order by rank, seq`,
-);
+const HEADS_OF_LIMIT_QUEUES = sqlFile("limits/heads-of-limit-queues.sql");
 
 type HeadRow = Lane & { id: JobId; limits: string; keeps_turn: boolean; first: boolean; rank: number; seq: number };
 type QueueHeadRow = { limit_key: LimitKeyId; waiting: number } & (HeadRow | { id: null });
@@ -179,7 +155,9 @@ async function readHeads(tx: DriverTransaction, limitKeys: ReadonlyMap<LimitKeyI
     .map(([key, limitKey]) => [key, limitKey.rule.serial === true ? 1 : slotsLeft(limitKey, MAX_HEADS)] as const)
     .filter(([, room]) => room > 0);
   if (rooms.length === 0) return new Map();
-  const rows = await tx.query<QueueHeadRow>(HEADS, [textArray(rooms.map(([key]) => key)), plainArray(rooms.map(([, room]) => room))]);
+  const rows = await HEADS_OF_LIMIT_QUEUES.query<QueueHeadRow>(tx, {
+    limit: { key: rooms.map(([key]) => key), room: rooms.map(([, room]) => room) },
+  });
   const limitQueues = new Map<LimitKeyId, { waiting: number; readonly heads: HeadRow[] }>();
   for (const row of rows) {
     const limitQueue = limitQueues.get(row.limit_key) ?? { waiting: 0, heads: [] };
@@ -208,32 +186,7 @@ function queuedJob(row: HeadRow): QueuedJob<QueueHead> {
 
 const NOBODY: AdmittedReport = { count: 0, lanes: [], admittedLanes: [] };
 
-/** ready.seq is drawn after the delete, which has given the transaction its id (see SafeSequence). Those that waited go to the admitted section. */
-const APPLY = statement(
-  "admit",
-  `
-  with admitted as (
-    delete from pawl.parked p using unnest($1::uuid[], $13::bool[]) with ordinality as g(id, waited, ord) where p.id = g.id
-    returning p.id, p.priority, p.attempts, p.crashes, p.queue, p.tenant, p.task, g.ord, g.waited and p.crashes < ${SUSPECT_FROM} as admitted_section
-  ),
-  sorted as materialized (select * from admitted order by ord),
-  r as (insert into pawl.ready (seq, id, priority, attempts, crashes, queue, tenant, task)
-    select nextval('pawl.ready_seq') + case when admitted_section then ${ADMITTED_SECTION_START} else 0 end, id, priority, attempts, crashes, queue, tenant, task
-    from sorted where crashes < ${SUSPECT_FROM}),
-  u as (insert into pawl.suspect (id, priority, attempts, crashes, queue, tenant, task)
-    select id, priority, attempts, crashes, queue, tenant, task from sorted where crashes >= ${SUSPECT_FROM}),
-  held as (insert into pawl.slot (kind, key, job) select * from unnest($2::text[], $3::text[], $4::uuid[]) on conflict do nothing),
-  moved as (
-    update pawl.parked p set limit_key = m.limit_key, rank = m.rank, reason = m.reason
-    from unnest($5::uuid[], $6::text[], $7::int2[], $8::text[]) as m(id, limit_key, rank, reason)
-    where p.id = m.id and (p.limit_key, p.rank, p.reason) is distinct from (m.limit_key, m.rank, m.reason)
-  ),
-  left_as as (update pawl.limit_key g set full_at = to_timestamp(b.full_at / 1000), closed = b.closed
-    from unnest($9::text[], $10::float8[], $14::bool[]) as b(key, full_at, closed) where g.key = b.key),
-  counted as (insert into pawl.counter_delta (queue, task, parked, ready) select queue, task, -count(*), count(*) from admitted group by queue, task),
-  limit_checks as (insert into pawl.limit_check (at, key) select to_timestamp(k.at / 1000), k.key from unnest($11::float8[], $12::text[]) as k(at, key))
-  select queue, priority, tenant, task, bool_or(admitted_section) as admitted_section from admitted group by queue, priority, tenant, task`,
-);
+const ADMIT = sqlFile("limits/admit.sql");
 
 async function apply(
   tx: DriverTransaction,
@@ -249,34 +202,36 @@ async function apply(
     return NOBODY;
   }
   const slots = [...admitted, ...waiting].flatMap(({ job, slots: taken }) => taken.map((slot) => ({ ...slot, job: job.id })));
-  const rows = await tx.query<Lane & { readonly admitted_section: boolean }>(APPLY, [
-    plainArray(admitted.map(({ job }) => job.id)),
-    textArray(slots.map(({ kind }) => kind)),
-    textArray(slots.map(({ limitKey }) => limitKey)),
-    plainArray(slots.map(({ job }) => job)),
-    plainArray(waiting.map(({ job }) => job.id)),
-    textArray(waiting.map(({ at }) => at.limitKey)),
-    plainArray(waiting.map(({ job, at, hasSerialSlot }) => rankAt(at, job, hasSerialSlot))),
-    textArray(waiting.map(({ reason }) => reason)),
-    textArray(changed.map(([key]) => key)),
-    plainArray(changed.map(([, limitKey]) => limitKey.fullAt)),
-    ...limitChecksAt(later),
-    plainArray(admitted.map(({ waited }) => waited)),
-    plainArray(changed.map(([, limitKey]) => limitKey.closed)),
-  ]);
+  const rows = await ADMIT.query<Lane & { readonly admitted_section: boolean }>(tx, {
+    admitted: { id: admitted.map(({ job }) => job.id), waited: admitted.map(({ waited }) => waited) },
+    slot: { kind: slots.map(({ kind }) => kind), key: slots.map(({ limitKey }) => limitKey), job: slots.map(({ job }) => job) },
+    waiting: {
+      id: waiting.map(({ job }) => job.id),
+      limitKey: waiting.map(({ at }) => at.limitKey),
+      rank: waiting.map(({ job, at, hasSerialSlot }) => rankAt(at, job, hasSerialSlot)),
+      reason: waiting.map(({ reason }) => reason),
+    },
+    changed: {
+      key: changed.map(([key]) => key),
+      fullAt: changed.map(([, limitKey]) => limitKey.fullAt),
+      closed: changed.map(([, limitKey]) => limitKey.closed),
+    },
+    limitCheck: limitChecksAt(later),
+  });
   return { count: admitted.length, lanes: rows.map(laneOf), admittedLanes: rows.filter((row) => row.admitted_section).map(laneOf) };
 }
 
-const LIMIT_CHECK_AGAIN = statement(
+const LIMIT_CHECK_AGAIN = sqlText(
   "limit_check_again",
-  "insert into pawl.limit_check (at, key) select to_timestamp(g.at / 1000), g.key from unnest($1::float8[], $2::text[]) as g(at, key)",
+  `insert into pawl.limit_check (at, key)
+   select to_timestamp(g.at / 1000), g.key from unnest(:limit_check.at::float8[], :limit_check.key::text[]) as g(at, key)`,
 );
 
 async function addLimitChecks(tx: DriverTransaction, later: ReadonlyMap<LimitKeyId, number>): Promise<void> {
   if (later.size === 0) return;
-  await tx.query(LIMIT_CHECK_AGAIN, limitChecksAt(later));
+  await LIMIT_CHECK_AGAIN.query(tx, { limitCheck: limitChecksAt(later) });
 }
 
-function limitChecksAt(later: ReadonlyMap<LimitKeyId, number>): readonly string[] {
-  return [plainArray([...later.values()]), textArray([...later.keys()])];
+function limitChecksAt(later: ReadonlyMap<LimitKeyId, number>): { readonly at: readonly number[]; readonly key: readonly LimitKeyId[] } {
+  return { at: [...later.values()], key: [...later.keys()] };
 }

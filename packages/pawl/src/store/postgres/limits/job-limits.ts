@@ -51,7 +51,11 @@ export async function saveJobLimits(db: Db, on: Queryable, jobs: readonly Limite
 const RELEASE_SLOTS = statement(
   "vacate",
   `
-  with freed as (delete from pawl.slot where job = any($2::uuid[]) and ($3::bool or kind <> 'serial') returning kind, key),
+  with freed as (
+    delete from pawl.slot where job = any($2::uuid[])
+      and ($3::bool or kind <> 'serial')  -- guard: serial-slot-is-kept
+    returning kind, key
+  ),
   deleted_limits as (delete from pawl.job_limits where $3::bool and job = any($2::uuid[])),
   limit_keys as materialized (select distinct key from freed where kind in ('key', 'serial', 'rate')),
   limit_checks as (insert into pawl.limit_check (at, key) select ${NOW}, key from limit_keys)

@@ -15,9 +15,15 @@ const MAKE_LIMIT_KEYS = statement(
 /** Whoever forgot them held them when they were to be made. */
 const GONE_LIMIT_KEYS = statement(
   "gone_limit_keys",
-  "select from pawl.limit_check k where k.key = any($1::text[]) and k.rule is not null and not exists (select from pawl.limit_key g where g.key = k.key) limit 1",
+  `select from pawl.limit_check k where k.key = any($1::text[])
+     and k.rule is not null  -- guard: limit-key-can-be-made
+     and not exists (select from pawl.limit_key g where g.key = k.key) limit 1`,
 );
-const LOCK_LIMIT_KEYS = statement("lock_limit_keys", "select key from pawl.limit_key where key = any($1::text[]) order by key for update");
+const LOCK_LIMIT_KEYS = statement(
+  "lock_limit_keys",
+  `select key from pawl.limit_key where key = any($1::text[]) order by key
+  for update  -- guard: limit-key-locked`,
+);
 const CHANGE_LIMIT_KEYS = statement(
   "change_limit_keys",
   `update pawl.limit_key g set rule = c.rule::json, paused_until = to_timestamp(c.paused_until / 1000)
@@ -36,7 +42,10 @@ const FORGET_STARTED = statement(
 /** Takes away the limit checks of the limit keys. What each stands for was committed with it, so that the same snapshot has both. */
 const READ_LIMIT_KEYS = statement(
   "read_limit_keys",
-  `with gone as (delete from pawl.limit_check where key = any($2::text[]) returning id, key, rule, paused_until, at),
+  `with gone as (
+     delete from pawl.limit_check where key = any($2::text[])  -- guard: limit-checks-are-waited-for
+     returning id, key, rule, paused_until, at
+   ),
    told as materialized (
      select key, json_agg(json_build_object('rule', rule::text, 'pausedUntil', ${ms("paused_until")}, 'at', ${ms("at")}) order by id)::text as limit_checks
      from gone where rule is not null or paused_until is not null group by key

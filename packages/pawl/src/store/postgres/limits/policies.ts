@@ -8,7 +8,8 @@ import type { DriverTransaction } from "../drivers/driver.js";
 /** Also a lock: changes of policies, and of targets, come one after the other. */
 export const RAISE_POLICY_VERSION = statement(
   "raise_policy_version",
-  "insert into pawl.policy_version as m (version) values (1) on conflict (only_one) do update set version = m.version + 1 returning version::float8",
+  `insert into pawl.policy_version as m (version) values (1) on conflict (only_one) do update set version = m.version + 1 returning version::float8  -- guard: policy-version-is-a-lock
+  `,
 );
 const READ_POLICY_VERSION = statement("read_policy_version", "select version::text from pawl.policy_version");
 const COLUMNS = "kind, name, policy::text, version::float8";

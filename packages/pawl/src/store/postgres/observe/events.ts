@@ -26,8 +26,12 @@ const WATCHED = statement("watched_events", `select epoch, ${ms("until")} - ${ms
 const APPEND = statement(
   "append_events",
   `
-  with turn as materialized (select pg_advisory_xact_lock(hashtextextended('pawl.event', 0)))
-  insert into pawl.event (seq, at, size, entries) select nextval('pawl.event_seq'), ${NOW}, $2::int, $3::json from turn`,
+  with turn as materialized (
+    select pg_advisory_xact_lock(hashtextextended('pawl.event', 0))  -- guard: events-take-turns
+  )
+  insert into pawl.event (seq, at, size, entries) select nextval('pawl.event_seq'), ${NOW}, $2::int,
+    $3::json  -- stop: events-turn
+  from turn`,
 );
 
 const READ = statement(

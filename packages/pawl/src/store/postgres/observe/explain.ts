@@ -8,10 +8,10 @@ import { MAX_AHEAD, MAX_COUNTED, MAX_PARENTS } from "../../port/observe/explain.
 import type { LaneStarts } from "../claim/lane-starts.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { type Db, ms, NOW, statement } from "../connection/db.js";
+import { SEQ_STEP } from "../connection/sql-constants.js";
 import { readFor } from "../connection/tenant-role.js";
 import type { Queryable } from "../drivers/driver.js";
 import { countDepths } from "../enqueue/ingest-depth.js";
-import { SEQ_STEP } from "../enqueue/ready-rows.js";
 import { readFacts } from "../jobs/job-state.js";
 import { find } from "../jobs/read.js";
 import { type LaneLimitRow, limitStateOf } from "../limits/lane-limit-row.js";

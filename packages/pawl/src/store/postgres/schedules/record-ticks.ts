@@ -67,7 +67,8 @@ const RECORD = statement(
   with fired as (
     insert into pawl.tick (schedule, at, fired_at, way, merged, job)
     select g.schedule, to_timestamp(g.at / 1000), to_timestamp($1::float8 / 1000), g.way, g.merged, g.job
-    from unnest($2::bigint[], $3::float8[], $4::text[], $5::int[], $6::uuid[]) as g(schedule, at, way, merged, job)
+    from unnest($2::bigint[], $3::float8[], $4::text[], $5::int[], $6::uuid[])
+      as g(schedule, at, way, merged, job)  -- guard: one-tick-each
   ),
   gaps as (
     insert into pawl.tick_gap (schedule, from_at, to_at, seen_at, count, skipped, merged_into)

@@ -61,7 +61,11 @@ function rowOf(row: ScheduleTableRow): ScheduleRow {
 }
 
 const GET = statement("get_schedule", `select ${COLUMNS} from pawl.schedule s where tenant = $1 and name = $2`);
-const LOCK = statement("lock_schedule", `select ${COLUMNS} from pawl.schedule s where tenant = $1 and name = $2 for update`);
+const LOCK = statement(
+  "lock_schedule",
+  `select ${COLUMNS} from pawl.schedule s where tenant = $1 and name = $2
+  for update  -- guard: schedule-locked`,
+);
 
 export async function findSchedule(on: Queryable, { tenant, name }: ScheduleRef): Promise<ScheduleRow | undefined> {
   const [row] = await on.query<ScheduleTableRow>(GET, [tenant, name]);
@@ -98,7 +102,12 @@ export async function listSchedules(
 }
 
 /** One deploy after the other: of two processes that start at once, the second finds everything as it wants it. */
-const LOCK_PUTS = statement("lock_puts", "select pg_advisory_xact_lock(hashtext('pawl.schedules'))::text");
+const LOCK_PUTS = statement(
+  "lock_puts",
+  `select
+  pg_advisory_xact_lock(hashtext('pawl.schedules'))  -- guard: puts-take-turns
+  ::text`,
+);
 const LOCK_MANY = statement(
   "lock_schedules",
   `select ${COLUMNS} from pawl.schedule s join unnest($1::text[], $2::text[]) as g(tenant, name) on s.tenant = g.tenant and s.name = g.name

@@ -23,7 +23,12 @@ const DUE = statement(
   "due_schedules",
   `select s.id::text, s.tenant, s.name, s.definition::text, array_to_string(s.open, ',') as open, ${ms("s.next")} as next, ${ms("s.due_at")} as due_at, ${ms("c.now")} as now
    from (select ${NOW} as now) c
-   cross join lateral (select * from pawl.schedule where due_at >= to_timestamp($3::float8 / 1000) and due_at <= c.now order by due_at limit $2 for update skip locked) s`,
+   cross join lateral (
+     select * from pawl.schedule
+     where due_at >= to_timestamp($3::float8 / 1000)  -- stop: due-schedules-snapshot
+       and due_at <= c.now order by due_at limit $2
+     for update skip locked  -- guard: due-schedule-locked
+   ) s`,
 );
 const NEXT = statement(
   "next_tick",
@@ -129,7 +134,10 @@ function planOf(row: DueRow, definition: Definition, unfinished: number, failure
 const BACKFILLED = statement(
   "backfilled_ticks",
   `select g.schedule::text, g.at from unnest($1::bigint[], $2::float8[]) as g(schedule, at)
-   cross join lateral (select from pawl.tick t where t.schedule = g.schedule and t.at = to_timestamp(g.at / 1000) and (t.way = 'triggered') = false limit 1) t`,
+   cross join lateral (
+     select from pawl.tick t where t.schedule = g.schedule and t.at = to_timestamp(g.at / 1000) and (t.way = 'triggered') = false limit 1
+   ) t  -- guard: backfilled-are-passed-by
+   `,
 );
 const NONE: ReadonlySet<string> = new Set();
 

@@ -1,36 +1,12 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { plainArray } from "../connection/arrays.js";
-import { outcomeCode, stateCode } from "../connection/codes.js";
 import { statement } from "../connection/db.js";
+import { MAX_HOME_DISTANCE } from "../connection/sql-constants.js";
 import type { Queryable } from "../drivers/driver.js";
-
-/** How far the numbers of jobs in one row of history may be apart: a job's row is at most so far below its own number. */
-export const MAX_HOME_DISTANCE = 65_536;
-
 /** Rows of history with an attempt of the job `j`. */
 export function holding(history: string, j = "j"): string {
   return `${history}.home <= ${j}.home and ${history}.home > ${j}.home - ${MAX_HOME_DISTANCE} and ${history}.last >= ${j}.home and (${history}.first = ${j}.id or ${j}.id = any(${history}.jobs))`;
 }
-
-/** A first attempt that succeeded has no numbers of its own. */
-const OUTCOMES = `case when g.failure is not null or (g.outcome, g.next, g.attempts, g.crashes) <> (${outcomeCode("succeeded")}, ${stateCode("succeeded")}, 1, 0)
-      then array[1, g.outcome, g.next, g.attempts, g.crashes]::int[] end`;
-
-/**
- * In a statement with attempts as rows (`items`: job, lease, since, ended, worker, outcome, next, attempts, crashes, output and failure as
- * texts): appends each as a row of history. Those of jobs that outlived their month are kept apart.
- */
-export const APPEND_SINGLES = `
-  singles as materialized (
-    select coalesce(j.home, 0) as home, coalesce(j.home, 0) as last, g.lease, g.since, g.ended, g.job as first, g.worker, ${OUTCOMES} as outcomes,
-      case when ${OUTCOMES} is not null then array[g.failure::json] end as failures, case when g.output is not null then array[g.output::json] end as outputs,
-      g.job < (select floor from pawl.partition_range) as outlived
-    from items g left join lateral (select j.home from pawl.any_job j where j.id = g.job limit 1) j on true
-  ),
-  appended as (insert into pawl.history (home, last, lease, since, ended, first, worker, outcomes, failures, outputs)
-    select home, last, lease, since, ended, first, worker, outcomes, failures, outputs from singles where not outlived),
-  kept as (insert into pawl.history_kept (home, last, lease, since, ended, first, worker, outcomes, failures, outputs)
-    select home, last, lease, since, ended, first, worker, outcomes, failures, outputs from singles where outlived)`;
 
 /**
  * Takes the attempts of jobs out of the months: to where those are that outlived theirs, or away. Rows that hold attempts of other
@@ -44,7 +20,9 @@ const TAKE_OUT = statement(
   ),
   found as materialized (
     select distinct h.home, h.lease, h.first from wanted a cross join lateral (
-      select h.home, h.lease, h.first from pawl.history h where ${holding("h", "a")} offset 0
+      select h.home, h.lease, h.first from pawl.history h
+      where ${holding("h", "a")}  -- guard: history-goes-along
+      offset 0
     ) h order by h.home, h.lease
   ),
   gone as (

@@ -4,29 +4,26 @@ import type { Lane } from "../../../core/jobs/lane.js";
 import { attemptsSoFar, decide } from "../../../core/jobs/outcome.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, ms, NOW, statement } from "../connection/db.js";
+import { type Db, ms, statement } from "../connection/db.js";
+import { sqlFile, sqlText } from "../connection/sql-statement.js";
 import type { Queryable } from "../drivers/driver.js";
 import { laneOf } from "../jobs/waiting-jobs.js";
 import { applyPatches, type Unsettled } from "./settle-in-steps.js";
 import { SettledIndexes } from "./settled-indexes.js";
 
-const LOCK_EXPIRED = statement(
-  "lock_expired",
-  `select id::text, worker, alone, array_to_string(jobs, ',') as jobs, settled::text, ${ms("claimed_at")} as claimed_at, ${ms(NOW)} as now
-   from pawl.lease where until >= to_timestamp($3::float8 / 1000) and until <= ${NOW} order by until limit $2 for update skip locked`,
-);
+const LOCK_EXPIRED = sqlFile("settle/lock-expired.sql");
 
 /** In the order they were claimed in, whatever the plan: they become ready again in it. */
-const UNSETTLED = statement(
+const UNSETTLED = sqlText(
   "unsettled",
   `
-  select g.lease::text, g.index, g.job as id, j.queue, j.priority, j.tenant, j.task, j.options::text, ${ms("j.due_at")} as due_at, coalesce(a.attempts, 0) as attempts, coalesce(a.crashes, 0) as crashes
-  from unnest($1::bigint[], $2::uuid[], $3::int[]) with ordinality as g(lease, job, index, ord)
+  select g.lease::text, g.index, g.job as id, j.queue, j.priority, j.tenant, j.task, j.options::text, ${ms("j.due_at")} as due_at,
+    coalesce(a.attempts, 0) as attempts, coalesce(a.crashes, 0) as crashes
+  from unnest(:unsettled.lease::bigint[], :unsettled.job::uuid[], :unsettled.index::int[]) with ordinality as g(lease, job, index, ord)
   cross join lateral (select * from pawl.any_job j where j.id = g.job limit 1) j
   left join lateral (select a.attempts, a.crashes from pawl.any_attempt a where a.job = g.job order by a.lease desc limit 1) a on true
   order by g.ord`,
 );
-
 const CLOSE = statement("close_leases", "delete from pawl.lease where id = any($1::bigint[])");
 
 interface ExpiredLease {
@@ -56,7 +53,7 @@ export function reap(
   limit: number,
 ): Promise<{ readonly leases: number; readonly jobs: number; readonly lanes: readonly Lane[] }> {
   return db.transaction(async (tx) => {
-    const expired = await tx.query<ExpiredLease>(LOCK_EXPIRED, [db.now(), limit, watermarks.lease.value]);
+    const expired = await LOCK_EXPIRED.query<ExpiredLease>(tx, { now: db.now(), limit, from: watermarks.lease.value });
     if (expired.length === 0) return { leases: 0, jobs: 0, lanes: [] };
     const unsettled = await readUnsettled(tx, expired);
     const byLease = new Map(expired.map((lease) => [lease.id, lease]));
@@ -88,7 +85,7 @@ async function readUnsettled(on: Queryable, expired: readonly ExpiredLease[]): P
       indexes.push(index + 1);
     });
   }
-  return on.query<UnsettledRow>(UNSETTLED, [plainArray(leases), plainArray(jobs), plainArray(indexes)]);
+  return UNSETTLED.query<UnsettledRow>(on, { unsettled: { lease: leases, job: jobs, index: indexes } });
 }
 
 function crashed(row: UnsettledRow, lease: ExpiredLease): Unsettled {

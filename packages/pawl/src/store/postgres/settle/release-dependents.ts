@@ -20,7 +20,11 @@ const DEPENDENTS = statement(
   "select parent, child, on_dependency_death from pawl.dependency where parent = any($1::uuid[]) order by child, parent",
 );
 /** Two parents may end at once: each locks the child first and then counts what is left, so one of them sees zero. */
-const LOCK_CHILDREN = statement("lock_children", "select id from pawl.blocked where id = any($1::uuid[]) order by id for update");
+const LOCK_CHILDREN = statement(
+  "lock_children",
+  `select id from pawl.blocked where id = any($1::uuid[]) order by id  -- guard: child-is-blocked
+  for update  -- guard: child-locked`,
+);
 const SATISFY = statement(
   "satisfy",
   "delete from pawl.dependency d using unnest($1::uuid[], $2::uuid[]) as g(parent, child) where d.parent = g.parent and d.child = g.child",

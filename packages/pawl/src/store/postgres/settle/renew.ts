@@ -1,18 +1,12 @@
 import type { JobId, LeaseId } from "../../../core/jobs/id.js";
 import type { Intent } from "../../../core/jobs/job.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, NOW, statement } from "../connection/db.js";
-
-/** Also used by the renewal thread, which has no `Db`. Never shortens a lease: answers may overtake each other. */
-export const RENEW = statement(
-  "renew",
-  `update pawl.lease set until = greatest(until, ${NOW} + $3 * interval '1 millisecond')
-   where id in (select id from pawl.lease where id = any($4::bigint[]) and worker = $2 order by id for update) returning id::text`,
-);
+import { type Db, statement } from "../connection/db.js";
+import { RENEW } from "./renew-statement.js";
 
 export async function renew(db: Db, worker: number, leases: readonly LeaseId[], duration: number): Promise<{ readonly held: readonly LeaseId[] }> {
   if (leases.length === 0) return { held: [] };
-  const rows = await db.query<{ id: LeaseId }>(RENEW, [db.now(), worker, duration, plainArray(leases)]);
+  const rows = await RENEW.query<{ id: LeaseId }>(db, { now: db.now(), worker, duration, leases });
   return { held: rows.map((row) => row.id) };
 }
 

@@ -3,7 +3,7 @@ import { eventually } from "../../../../../../test/support/eventually.js";
 import type { LeaseId } from "../../../core/jobs/id.js";
 import type { Renewer } from "../../port/settle/leases.js";
 import { findPg } from "../drivers/pg-module.js";
-import { RENEW } from "./renew.js";
+import { RENEW } from "./renew-statement.js";
 import { type RenewalData, threadRenewer } from "./renewer.js";
 
 let renewer: Renewer | undefined;
@@ -31,7 +31,7 @@ test("renewals that never reach the store are told, with what keeps them from it
   const nowhere = { host: "127.0.0.1", port: 1, user: "nobody", database: "nothing" };
   const troubles = renewing(async () => ({
     link: { kind: "pg", file: findPg(), config: nowhere },
-    statement: RENEW,
+    statement: RENEW.statement,
     worker: 1,
     duration: 300,
     every: 100,

@@ -1,9 +1,9 @@
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import type pg from "pg";
 import type { LeaseId } from "../../../core/jobs/id.js";
-import { plainArray } from "../connection/arrays.js";
 import type { RenewalLink } from "../drivers/driver.js";
 import { PgliteClient } from "../drivers/pglite-client.js";
+import { RENEW } from "./renew-statement.js";
 import { RenewalTable } from "./renewal-table.js";
 import type { FromThread, ThreadData } from "./renewer.js";
 
@@ -75,7 +75,7 @@ async function renewDue(): Promise<void> {
     if (dueAt <= at) due.set(String(entry.lease) as LeaseId, index);
   }
   if (due.size === 0) return;
-  const rows = await run([null, worker, duration, plainArray([...due.keys()])]);
+  const rows = await run([...RENEW.values({ now: null, worker, duration, leases: [...due.keys()] })]);
   const renewed = rows.map((row) => row.id);
   const kept = new Set(renewed);
   for (const [lease, index] of due) next[index] = { lease: BigInt(lease), at: kept.has(lease) ? at + every : Number.POSITIVE_INFINITY };

@@ -4,27 +4,31 @@ import type { Lane } from "../../../core/jobs/lane.js";
 import { type Patch, withIntent } from "../../../core/jobs/outcome.js";
 import { limitKeyId } from "../../../core/limits/limit-rule.js";
 import type { Settlement } from "../../port/settle/leases.js";
-import { plainArray, textArray } from "../connection/arrays.js";
+import { plainArray } from "../connection/arrays.js";
 import { outcomeCode, stateCode } from "../connection/codes.js";
 import { type Db, statement } from "../connection/db.js";
+import { sqlFile } from "../connection/sql-statement.js";
 import type { Queryable } from "../drivers/driver.js";
 import { count } from "../jobs/counters.js";
 import { addDeath, type JobMove, putWaiting } from "../jobs/waiting-jobs.js";
 import { pauseLimitKeys, releaseSlots } from "../limits/job-limits.js";
 import { readPartitionRange } from "../schema/partition-range.js";
-import { APPEND_SINGLES } from "./history.js";
 import { releaseDependents } from "./release-dependents.js";
 import { SettledIndexes } from "./settled-indexes.js";
 
 const LOCK_LEASES = statement(
   "lock_leases",
-  "select id::text, array_to_string(jobs, ',') as jobs, settled::text from pawl.lease where id = any($1::bigint[]) and worker = $2 order by id for update",
+  `select id::text, array_to_string(jobs, ',') as jobs, settled::text from pawl.lease where id = any($1::bigint[]) and worker = $2 order by id
+   for update  -- guard: leases-locked-for-steps`,
 );
 const INTENTS = statement(
   "intents_of",
-  "select job, kind as intent, coalesce(reason, 'cancelled') as reason from pawl.intent where job = any($1::uuid[])",
+  `select job, kind as intent, coalesce(reason, 'cancelled') as reason from pawl.intent
+   where job = any($1::uuid[])  -- guard: intents-are-read`,
 );
 const FORGET_INTENTS = statement("forget_intents", "delete from pawl.intent where job = any($1::uuid[])");
+
+const APPEND_ATTEMPTS = sqlFile("settle/append-attempts.sql");
 
 /** What stands for an attempt among all others. */
 export function settlementKey({ lease, job }: Pick<Settlement, "lease" | "job">): string {
@@ -116,39 +120,25 @@ async function leaveLimitKeys(db: Db, on: Queryable, decided: readonly Settlemen
   );
 }
 
-const APPEND = statement(
-  "append_attempts",
-  `
-  with items as materialized (
-    select $1::int as worker, g.lease, g.job, g.index, g.outcome, g.next, g.attempts, g.crashes, to_timestamp(g.started / 1000) as since, to_timestamp(g.finished / 1000) as ended,
-      g.output, g.failure
-    from unnest($2::bigint[], $3::uuid[], $4::int[], $5::int2[], $6::int2[], $7::int2[], $8::int2[], $9::float8[], $10::float8[], $11::text[], $12::text[])
-      as g(lease, job, index, outcome, next, attempts, crashes, started, finished, output, failure)
-  ),
-  ${APPEND_SINGLES},
-  done as materialized (select lease, count(*)::int as n, range_agg(int4range(index, index, '[]')) as indexes from items group by lease),
-  closed as (delete from pawl.lease l using done d where l.id = d.lease and l.unsettled <= d.n),
-  lowered as (update pawl.lease l set unsettled = l.unsettled - d.n, settled = l.settled + d.indexes from done d where l.id = d.lease and l.unsettled > d.n)
-  select 1`,
-);
-
 /** The leases are locked by this transaction's earlier statement, so this one's snapshot has their true `unsettled`. */
 async function append(on: Queryable, worker: number, decided: readonly Unsettled[]): Promise<void> {
-  const column = (value: (item: Unsettled) => string | number | undefined): string => plainArray(decided.map(value));
-  await on.query(APPEND, [
+  const column = <T>(value: (item: Unsettled) => T): readonly T[] => decided.map(value);
+  await APPEND_ATTEMPTS.query(on, {
     worker,
-    column((item) => item.lease),
-    column((item) => item.job),
-    column((item) => item.index),
-    column((item) => outcomeCode(item.patch.outcome)),
-    column((item) => stateCode(item.patch.next)),
-    column((item) => item.patch.attempts),
-    column((item) => item.patch.crashes),
-    column((item) => item.startedAt),
-    column((item) => item.finishedAt),
-    textArray(decided.map((item) => item.patch.output)),
-    textArray(decided.map((item) => (item.patch.failure === undefined ? undefined : JSON.stringify(item.patch.failure)))),
-  ]);
+    attempt: {
+      lease: column((item) => item.lease),
+      job: column((item) => item.job),
+      index: column((item) => item.index),
+      outcome: column((item) => outcomeCode(item.patch.outcome)),
+      next: column((item) => stateCode(item.patch.next)),
+      attempts: column((item) => item.patch.attempts),
+      crashes: column((item) => item.patch.crashes),
+      started: column((item) => item.startedAt),
+      finished: column((item) => item.finishedAt),
+      output: column((item) => item.patch.output),
+      failure: column(({ patch }) => (patch.failure === undefined ? undefined : JSON.stringify(patch.failure))),
+    },
+  });
 }
 
 async function moveUnfinished(db: Db, on: Queryable, decided: readonly Settlement[]): Promise<void> {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { firstIdAt, type IdSuffix, type JobId, jobId, type LeaseId } from "../../../core/jobs/id.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import type { Patch } from "../../../core/jobs/outcome.js";
+import { sqlFile } from "../connection/sql-statement.js";
 import { type IndexedSettlement, planSettlement, settleParameters } from "./settle-plan.js";
 
 const START = Date.UTC(2026, 0, 15, 12);
@@ -90,8 +91,14 @@ describe("settlements of several leases", () => {
   });
 });
 
+const SETTLE = sqlFile("settle/settle.sql");
+
 describe("what is sent of settlements", () => {
-  const sent = (items: readonly IndexedSettlement[]) => settleParameters(planSettlement(items), null, 3);
+  /** By the names in the statement. */
+  const sent = (items: readonly IndexedSettlement[]) => {
+    const values = SETTLE.values(settleParameters(planSettlement(items), null, 3));
+    return Object.fromEntries(SETTLE.parameters.map(({ name }, index) => [name, values[index]]));
+  };
 
   it("is no more than times and indexes for first attempts that succeeded", () => {
     expect(sent(many(2))).toMatchObject({
@@ -102,14 +109,14 @@ describe("what is sent of settlements", () => {
       outputs: "{}",
       outcomes: "{}",
       failures: "{}",
-      run_first: "{1}",
-      run_last: "{2}",
-      run_home: "{1001}",
-      run_last_home: "{1002}",
-      run_outputs: "{}",
-      run_outcomes_from: "{}",
-      run_ready: "{}",
-      move_run: "{}",
+      "run.first": "{1}",
+      "run.last": "{2}",
+      "run.home": "{1001}",
+      "run.last_home": "{1002}",
+      "run.outputs": "{}",
+      "run.outcomes_from": "{}",
+      "run.ready": "{}",
+      "move.run": "{}",
     });
   });
 
@@ -117,21 +124,21 @@ describe("what is sent of settlements", () => {
     expect(sent([placed(1), placed(2, { patch: RETRIED }), placed(4)])).toMatchObject({
       outcomes: "{2,1,2,1,0}",
       failures: '{"{\\"kind\\":\\"error\\",\\"name\\":\\"Error\\",\\"message\\":\\"no\\"}"}',
-      run_outcomes_from: "{1,NULL}",
-      run_outcomes_to: "{1,NULL}",
-      run_ready: "{1,NULL}",
+      "run.outcomes_from": "{1,NULL}",
+      "run.outcomes_to": "{1,NULL}",
+      "run.ready": "{1,NULL}",
     });
   });
 
   it("has outputs by index, for runs that have any", () => {
     expect(sent([placed(1), placed(3), placed(4, { patch: { ...SUCCEEDED, output: "1" } })])).toMatchObject({
       outputs: '{NULL,"1"}',
-      run_outputs: "{NULL,1}",
+      "run.outputs": "{NULL,1}",
     });
   });
 
   it("has those that go back to their lane in the order in which they were given", () => {
     const [first, second] = [placed(5, { patch: RETRIED }), placed(2, { patch: RETRIED })];
-    expect(sent([first, second, placed(3)])).toMatchObject({ move_run: "{2,1}", move_nth: "{1,1}" });
+    expect(sent([first, second, placed(3)])).toMatchObject({ "move.run": "{2,1}", "move.nth": "{1,1}" });
   });
 });

@@ -2,12 +2,12 @@ import { dueTimeOf, type JobId, type LeaseId } from "../../../core/jobs/id.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import { isSuspect } from "../../../core/jobs/outcome.js";
 import type { LeaseIndex, Settlement } from "../../port/settle/leases.js";
-import { ALL_NULL, plainArray, textArray } from "../connection/arrays.js";
+import { numbersText, textArray } from "../connection/arrays.js";
 import { outcomeCode, stateCode } from "../connection/codes.js";
 import { LaneNumbers } from "../connection/lane-numbers.js";
+import { MAX_HOME_DISTANCE } from "../connection/sql-constants.js";
+import type { SqlParameters } from "../connection/sql-parameters.js";
 import { firstId, monthOf } from "../schema/partitions.js";
-import { MAX_HOME_DISTANCE } from "./history.js";
-import type { SettleParameter } from "./settle-statements.js";
 
 /** A settlement of a job whose index in its lease is known. */
 export type IndexedSettlement = Settlement & { readonly at: LeaseIndex };
@@ -169,15 +169,10 @@ function idsOfMonth(job: JobId): IdRange {
   return lastMonth;
 }
 
-type Column = (string | number | boolean | undefined)[];
-
-/** An array parameter with nothing but nulls is as good as an empty one. */
-function sparse(column: Column): string {
-  return column.some((value) => value !== undefined) ? plainArray(column) : ALL_NULL;
-}
+type NumberColumn = (number | undefined)[];
 
 /** What SETTLE is sent. What runs for every job is apart from what runs for a batch: small loops are compiled soon. */
-export function settleParameters({ leases, runs, items, since }: SettlePlan, now: number | null, worker: number): Record<SettleParameter, unknown> {
+export function settleParameters({ leases, runs, items, since }: SettlePlan, now: number | null, worker: number): SqlParameters["settle/settle.sql"] {
   const lanes = new LaneNumbers();
   const times = new Times(since * 1_000);
   const outcomes = new OutcomeColumn();
@@ -187,7 +182,7 @@ export function settleParameters({ leases, runs, items, since }: SettlePlan, now
   const homes: number[] = [];
   const lastHomes: number[] = [];
   const laneNumbers: number[] = [];
-  const counts = { ready: [] as Column, scheduled: [] as Column, dead: [] as Column, cancelled: [] as Column };
+  const counts = { ready: [] as NumberColumn, scheduled: [] as NumberColumn, dead: [] as NumberColumn, cancelled: [] as NumberColumn };
   runs.forEach((run, index) => {
     at.push(times.add(run));
     homes.push(run.leastHome);
@@ -198,37 +193,32 @@ export function settleParameters({ leases, runs, items, since }: SettlePlan, now
     const gone = move.add(run, index + 1);
     for (const state of ["ready", "scheduled", "dead", "cancelled"] as const) counts[state].push(gone?.[state]);
   });
-  const [queue, priority, tenant, task] = lanes.parameters();
+  const moves = move.columns(items);
   return {
     now,
     worker,
     since,
-    started: `{${times.started.join(",")}}`,
-    finished: `{${times.finished.join(",")}}`,
-    outputs: textArray(outputs.texts),
-    outcomes: plainArray(outcomes.numbers),
+    started: numbersText(times.started),
+    finished: numbersText(times.finished),
+    outputs: outputs.texts,
+    outcomes: outcomes.numbers,
+    // As many as there are outcomes, even if none of them failed: they are taken apart by their places.
     failures: textArray(outcomes.failures),
-    lease_ids: plainArray(leases.map(({ id }) => id)),
-    lease_from: plainArray(leases.map(({ from }) => from)),
-    lease_to: plainArray(leases.map(({ to }) => to)),
-    run_first: plainArray(runs.map(({ items: [first] }) => first.at.index)),
-    run_last: plainArray(runs.map((run) => (run.items[run.items.length - 1] as IndexedSettlement).at.index)),
-    run_home: plainArray(homes),
-    run_last_home: plainArray(lastHomes),
-    run_at: plainArray(at),
-    run_outputs: sparse(outputs.from),
-    run_outcomes_from: sparse(outcomes.from),
-    run_outcomes_to: sparse(outcomes.to),
-    run_lane: plainArray(laneNumbers),
-    run_ready: sparse(counts.ready),
-    run_scheduled: sparse(counts.scheduled),
-    run_dead: sparse(counts.dead),
-    run_cancelled: sparse(counts.cancelled),
-    queue,
-    priority,
-    tenant,
-    task,
-    ...move.parameters(items),
+    lease: { id: leases.map(({ id }) => id), runFrom: leases.map(({ from }) => from), runTo: leases.map(({ to }) => to) },
+    run: {
+      first: runs.map(({ items: [first] }) => first.at.index),
+      last: runs.map((run) => (run.items[run.items.length - 1] as IndexedSettlement).at.index),
+      home: homes,
+      lastHome: lastHomes,
+      at,
+      outputs: outputs.from,
+      outcomesFrom: outcomes.from,
+      outcomesTo: outcomes.to,
+      lane: laneNumbers,
+      ...counts,
+    },
+    lane: lanes.columns(),
+    move: moves,
   };
 }
 
@@ -255,8 +245,8 @@ class Times {
 class OutcomeColumn {
   readonly numbers: number[] = [];
   readonly failures: (string | undefined)[] = [];
-  readonly from: Column = [];
-  readonly to: Column = [];
+  readonly from: NumberColumn = [];
+  readonly to: NumberColumn = [];
 
   add({ items, isPlain: plain }: Run): void {
     const before = this.failures.length;
@@ -279,7 +269,7 @@ function isPlainSuccess({ outcome, next, attempts, crashes, failure }: Settlemen
 /** Outputs of runs that have any, one for each of their jobs. */
 class Outputs {
   readonly texts: (string | undefined)[] = [];
-  readonly from: Column = [];
+  readonly from: NumberColumn = [];
 
   add({ items, isPlain: plain }: Run): void {
     if (plain || !items.some(({ patch }) => patch.output !== undefined)) return void this.from.push(undefined);
@@ -319,7 +309,7 @@ class MoveColumns {
   }
 
   /** In the order in which they were given: those that go back to their lanes line up by it. */
-  parameters(given: readonly IndexedSettlement[]) {
+  columns(given: readonly IndexedSettlement[]): SqlParameters["settle/settle.sql"]["move"] {
     const jobs = this.#jobs;
     if (jobs.length > 1) {
       const turns = new Map(given.map((item, turn) => [item, turn]));
@@ -327,16 +317,16 @@ class MoveColumns {
     }
     const patches = jobs.map(({ item }) => item.patch);
     return {
-      move_run: plainArray(jobs.map(({ run }) => run)),
-      move_nth: plainArray(jobs.map(({ nth }) => nth)),
-      move_lane: plainArray(jobs.map(({ item }) => this.lanes.number(item.lane))),
-      move_next: plainArray(patches.map(({ next }) => stateCode(next))),
-      move_attempts: plainArray(patches.map(({ attempts }) => attempts)),
-      move_crashes: plainArray(patches.map(({ crashes }) => crashes)),
-      move_delay: plainArray(patches.map(({ delay }) => delay)),
-      move_suspect: plainArray(patches.map(({ crashes }) => isSuspect(crashes))),
-      move_kind: textArray(patches.map(({ failure }) => failure?.kind ?? "error")),
-      move_name: textArray(patches.map(({ failure }) => failure?.name ?? "error")),
+      run: jobs.map(({ run }) => run),
+      nth: jobs.map(({ nth }) => nth),
+      lane: jobs.map(({ item }) => this.lanes.number(item.lane)),
+      next: patches.map(({ next }) => stateCode(next)),
+      attempts: patches.map(({ attempts }) => attempts),
+      crashes: patches.map(({ crashes }) => crashes),
+      delay: patches.map(({ delay }) => delay),
+      suspect: patches.map(({ crashes }) => isSuspect(crashes)),
+      kind: patches.map(({ failure }) => failure?.kind ?? "error"),
+      name: patches.map(({ failure }) => failure?.name ?? "error"),
     };
   }
 }

@@ -5,12 +5,15 @@ import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
 import type { StoreTransaction } from "../../port/index.js";
 import type { Settled, Settlement } from "../../port/settle/leases.js";
 import type { WorkerIds } from "../claim/worker-ids.js";
-import { plainArray } from "../connection/arrays.js";
 import { type Db, insideTransaction } from "../connection/db.js";
+import { sqlFile } from "../connection/sql-statement.js";
 import type { Queryable } from "../drivers/driver.js";
 import { settleInSteps, settlementKey } from "./settle-in-steps.js";
 import { hasIndex, type IndexedSettlement, planSettlement, type Run, type SettlePlan, settleParameters } from "./settle-plan.js";
-import { CLASSIFY, SETTLE, SETTLE_LIMITED } from "./settle-statements.js";
+
+const SETTLE = sqlFile("settle/settle.sql", { hot: "settle", without: "limited" });
+const SETTLE_LIMITED = sqlFile("settle/settle.sql", { hot: "settle" });
+const CLASSIFY_SETTLED = sqlFile("settle/classify-settled.sql");
 
 /** The answers in order, and the lanes of dependents that became ready. */
 export interface SettleReport {
@@ -85,13 +88,14 @@ function firstOfEach(settlements: readonly Settlement[]): readonly Settlement[] 
   return [...first.values()];
 }
 
+/** The last row has the remainder. Of jobs under limits, the first has the others. */
 interface SettleRow {
   /** if it left something alone */
   readonly remainder: string | null;
   /** what was freed for others to pass */
-  readonly limit_keys?: string | null;
+  readonly limit_keys: string | null;
   /** lanes of the jobs that slots were passed on to */
-  readonly admitted_lanes?: string | null;
+  readonly admitted_lanes: string | null;
 }
 
 interface Remainder {
@@ -110,11 +114,13 @@ interface UnsettledItems {
 
 async function settleQuickly(db: Db, worker: number, items: readonly IndexedSettlement[]): Promise<UnsettledItems> {
   const plan = planSettlement(items);
-  const named = items.some((item) => item.limited === true) ? SETTLE_LIMITED : SETTLE;
-  const [row] = (await db.query<SettleRow>(named.statement, named.values(settleParameters(plan, db.now(), worker)))) as [SettleRow];
-  if (row.admitted_lanes) db.onAdmittedLanes?.(JSON.parse(row.admitted_lanes) as Lane[]);
-  if (row.limit_keys) await db.onLimitChecks?.(new Set(JSON.parse(row.limit_keys) as LimitKeyId[]), { made: true });
-  return row.remainder === null ? { retry: [], apart: [] } : leftOf(plan, JSON.parse(row.remainder) as Remainder);
+  const statement = items.some((item) => item.limited === true) ? SETTLE_LIMITED : SETTLE;
+  const rows = await statement.query<SettleRow>(db, settleParameters(plan, db.now(), worker));
+  const { remainder } = rows[rows.length - 1] as SettleRow;
+  const [{ admitted_lanes, limit_keys }] = rows as [SettleRow];
+  if (admitted_lanes !== null) db.onAdmittedLanes?.(JSON.parse(admitted_lanes) as Lane[]);
+  if (limit_keys !== null) await db.onLimitChecks?.(new Set(JSON.parse(limit_keys) as LimitKeyId[]), { made: true });
+  return remainder === null ? { retry: [], apart: [] } : leftOf(plan, JSON.parse(remainder) as Remainder);
 }
 
 /** A job that something was asked of is settled apart, and its neighbours again. Of other runs, all are settled apart. */
@@ -153,10 +159,7 @@ async function settleSlowly(db: Db, on: Queryable, worker: number, items: readon
 /** Which of them are not on record from before: their leases are gone. */
 async function staleOf(on: Queryable, worker: number, items: readonly Settlement[]): Promise<ReadonlySet<string>> {
   if (items.length === 0) return new Set();
-  const rows = await on.query<{ known: boolean }>(CLASSIFY, [
-    worker,
-    plainArray(items.map((item) => item.lease)),
-    plainArray(items.map((item) => item.job)),
-  ]);
+  const settlement = { lease: items.map((item) => item.lease), job: items.map((item) => item.job) };
+  const rows = await CLASSIFY_SETTLED.query<{ known: boolean }>(on, { worker, settlement });
   return new Set(items.filter((_, index) => rows[index]?.known !== true).map(settlementKey));
 }

@@ -5,8 +5,14 @@ import type { Queryable } from "../drivers/driver.js";
 
 const TOUCH_LEASES = statement(
   "touch_leases",
-  `with locked as (select id from pawl.lease where jobs && $1::uuid[] order by id for update)
-   update pawl.lease l set changed_by = pg_current_xact_id() from locked where l.id = locked.id`,
+  `with locked as (
+     select id from pawl.lease
+     where jobs && $1::uuid[]  -- guard: lease-is-touched
+     order by id for update
+   )
+   update pawl.lease l
+   set changed_by = pg_current_xact_id()  -- guard: change-is-noted
+   from locked where l.id = locked.id`,
 );
 
 /**
