@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import {
   ANA,
   BOB,
@@ -151,7 +152,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     const w = await world();
     const api: JobLimit = { limit: "api", key: "eu", rule: { rate: { limit: 1, per: 10 * SECOND, burst: 1 } } };
     const jobs = await ids(w, under(api), under(api), under(api));
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     w.clock.advance(SECOND);
     const next = await why(w, jobs[1] as JobId);
     expect(next.reasons[0]).toMatchObject({ kind: "limit_key", limit: "api", key: "eu", for: "rate", until: START + 10 * SECOND });
@@ -279,7 +280,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     for (let second = 0; second < 20; second++) {
       w.clock.advance(SECOND);
       await w.settleAll(await w.holdAll({ limit: 10 }), SUCCEEDED);
-      await w.store.duties.fold(1_000);
+      await dutiesOf(w.store).fold(1_000);
     }
     const { reasons, estimatedStart } = await why(w, last);
     expect(reasons).toEqual([{ kind: "queued_behind", ahead: 400 }]);
@@ -296,7 +297,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     for (let second = 0; second < 20; second++) {
       w.clock.advance(SECOND);
       for (const one of lanes) await w.settleAll(await w.holdAll({ lanes: [one], limit: 5 }), SUCCEEDED);
-      await w.store.duties.fold(1_000);
+      await dutiesOf(w.store).fold(1_000);
     }
     const { reasons, estimatedStart } = await why(w, last);
     expect(reasons).toEqual([{ kind: "queued_behind", ahead: 200 }]);

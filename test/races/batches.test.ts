@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { DAY, type Spec, type World } from "../../packages/pawl/conformance/world.js";
 import { DEFAULTS } from "../../packages/pawl/src/core/values/defaults.js";
 import type { BatchRequest } from "../../packages/pawl/src/store/port/enqueue/batches.js";
@@ -71,7 +72,7 @@ races((race) => {
       racers: [
         { run: (w) => few(w, {}, {}), ...STEPS },
         {
-          run: async (w) => void (await w.store.duties.prune({ finished: 30 * DAY, dead: 90 * DAY, limit: 10 })),
+          run: async (w) => void (await dutiesOf(w.store).prune({ finished: 30 * DAY, dead: 90 * DAY, limit: 10 })),
           stops: ["forget_idempotent_batches"],
         },
       ],

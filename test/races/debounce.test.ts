@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { MINUTE, SECOND, type World } from "../../packages/pawl/conformance/world.js";
 import type { UniqueRule } from "../../packages/pawl/src/core/jobs/unique-key.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
@@ -63,7 +64,7 @@ races((race) => {
       setup: due,
       racers: [
         { run: (w) => w.enqueue(debounced), ...REPLACE },
-        { run: async (w) => (await w.store.duties.promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
+        { run: async (w) => (await dutiesOf(w.store).promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
       ],
     },
     [
@@ -80,7 +81,7 @@ races((race) => {
     {
       async setup(w) {
         await due(w);
-        await w.store.duties.promote(10);
+        await dutiesOf(w.store).promote(10);
       },
       racers: [
         { run: (w) => w.enqueue(debounced), ...REPLACE },

@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { inTransaction } from "../../packages/pawl/conformance/transactions.js";
 import { type HeldJob, KILLED, lane, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import type { JobId } from "../../packages/pawl/src/core/jobs/id.js";
@@ -164,7 +165,7 @@ races((race) => {
         return one;
       },
       racers: [
-        { run: async (w) => void (await w.store.duties.unblock(10)), stops: ["unverified", "touch_leases", "commit"] },
+        { run: async (w) => void (await dutiesOf(w.store).unblock(10)), stops: ["unverified", "touch_leases", "commit"] },
         { run: (w, one) => w.settle(one, SUCCEEDED), stops: ["settle", "lock_leases", "dependents", "lock_children", "commit"] },
       ],
     },
@@ -185,8 +186,8 @@ races((race) => {
         await passingBy(w, one);
       },
       racers: [
-        { run: async (w) => void (await w.store.duties.unblock(10)), stops: ["unverified", "dependents", "commit"] },
-        { run: async (w) => void (await w.store.duties.unblock(10)), stops: ["unverified", "dependents", "commit"] },
+        { run: async (w) => void (await dutiesOf(w.store).unblock(10)), stops: ["unverified", "dependents", "commit"] },
+        { run: async (w) => void (await dutiesOf(w.store).unblock(10)), stops: ["unverified", "dependents", "commit"] },
       ],
     },
     [

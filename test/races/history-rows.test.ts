@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { DAY, FAILED, type HeldJob, LEASE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import type { JobId } from "../../packages/pawl/src/core/jobs/id.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
@@ -16,7 +17,7 @@ async function together(w: World): Promise<readonly HeldJob[]> {
   return w.holdAll();
 }
 
-const prune = async (w: World) => void (await w.store.duties.prune(RULES));
+const prune = async (w: World) => void (await dutiesOf(w.store).prune(RULES));
 const some = (from: number, to: number) => (w: World, held: readonly HeldJob[]) => w.settleAll(held.slice(from, to), SUCCEEDED);
 
 races((race) => {
@@ -90,7 +91,7 @@ races((race) => {
       },
       racers: [
         { run: some(0, 4), splits: [SETTLE_SNAPSHOT] },
-        { run: (w) => w.store.leases.reap(10), ...REAP },
+        { run: (w) => dutiesOf(w.store).reap(10), ...REAP },
       ],
     },
     [],

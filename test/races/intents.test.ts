@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { FAILED, type HeldJob, HOUR, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
 import {
@@ -98,7 +99,7 @@ races((race) => {
       },
       racers: [
         { run: cancel, ...ASK },
-        { run: (w) => w.store.leases.reap(10), stops: ["unsettled", "intents_of"] },
+        { run: (w) => dutiesOf(w.store).reap(10), stops: ["unsettled", "intents_of"] },
       ],
     },
     [
@@ -135,7 +136,7 @@ races((race) => {
       setup: due,
       racers: [
         { run: (w, id) => w.store.jobs.cancel("everyone", id, "no need"), ...CANCEL },
-        { run: async (w) => (await w.store.duties.promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
+        { run: async (w) => (await dutiesOf(w.store).promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
       ],
     },
     [

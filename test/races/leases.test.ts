@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { BOB, FAILED, type HeldJob, LEASE, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
 import { CLAIM_SNAPSHOT, REAP, SETTLE_GUARDED, SETTLE_SNAPSHOT } from "./statement-splits.js";
@@ -22,7 +23,7 @@ races((race) => {
     {
       setup: twoExpired,
       racers: [
-        { run: (w) => w.store.leases.reap(10), ...REAP },
+        { run: (w) => dutiesOf(w.store).reap(10), ...REAP },
         { run: (w, [first]) => w.settle(first, SUCCEEDED), splits: [SETTLE_SNAPSHOT] },
       ],
     },
@@ -46,7 +47,7 @@ races((race) => {
     {
       setup: twoExpired,
       racers: [
-        { run: (w) => w.store.leases.reap(10), ...REAP },
+        { run: (w) => dutiesOf(w.store).reap(10), ...REAP },
         {
           run: async (w, [first]) => (await w.store.leases.renew(first.worker, [first.claimed.lease], LEASE)).held.length,
           splits: [{ at: "renew-snapshot" }],
@@ -72,8 +73,8 @@ races((race) => {
     {
       setup: twoExpired,
       racers: [
-        { run: (w) => w.store.leases.reap(10), ...REAP, stops: ["lock_expired", "unsettled"] },
-        { run: (w) => w.store.leases.reap(10), ...REAP, stops: ["lock_expired", "unsettled"] },
+        { run: (w) => dutiesOf(w.store).reap(10), ...REAP, stops: ["lock_expired", "unsettled"] },
+        { run: (w) => dutiesOf(w.store).reap(10), ...REAP, stops: ["lock_expired", "unsettled"] },
       ],
     },
     [

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { everyJob } from "../../packages/pawl/conformance/invariants.js";
 import { inTransaction } from "../../packages/pawl/conformance/transactions.js";
 import { DAY, type HeldJob, HOUR, LEASE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
@@ -45,7 +46,10 @@ async function neitherExceededNorLeaked(w: World): Promise<void> {
   expect(slotless, "let in without a slot").toEqual([]);
 }
 /** A limit check that nobody answered is for the duty. */
-const afterwards = (w: World) => w.store.limits.admit(100).then(() => undefined);
+const afterwards = (w: World) =>
+  dutiesOf(w.store)
+    .admit(100)
+    .then(() => undefined);
 const holds = neitherExceededNorLeaked;
 
 const LOCKED = {
@@ -153,7 +157,7 @@ races((race) => {
         { run: (w) => w.enqueue({ options: two }), ...ENQUEUE },
       ],
       async afterwards(w) {
-        await w.store.limits.admit(100);
+        await dutiesOf(w.store).admit(100);
         return w.claimIds();
       },
     },
@@ -243,7 +247,7 @@ races((race) => {
       ],
       afterwards: async (w) => {
         w.clock.advance(1_000);
-        await w.store.limits.admit(100);
+        await dutiesOf(w.store).admit(100);
       },
       holds,
     },
@@ -277,7 +281,7 @@ races((race) => {
       ],
       afterwards: async (w) => {
         w.clock.advance(1_000);
-        await w.store.limits.admit(100);
+        await dutiesOf(w.store).admit(100);
       },
       holds,
     },
@@ -299,7 +303,7 @@ races((race) => {
         w.clock.advance(LEASE);
       },
       racers: [
-        { run: (w) => w.store.leases.reap(10), ...REAP },
+        { run: (w) => dutiesOf(w.store).reap(10), ...REAP },
         { run: (w) => w.enqueue({ options }), ...ENQUEUE },
       ],
       afterwards,
@@ -329,7 +333,7 @@ races((race) => {
         },
         racers: [
           { run: async (w, id) => (await w.store.jobs.promote("everyone", id)).kind, stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
-          { run: async (w) => void (await w.store.duties.promote(10)), stops: ["read_limit_keys"] },
+          { run: async (w) => void (await dutiesOf(w.store).promote(10)), stops: ["read_limit_keys"] },
         ],
         afterwards,
         async holds(w, id) {
@@ -358,7 +362,10 @@ races((race) => {
       setup: async (w) => w.run(await w.add({ options })),
       racers: [
         {
-          run: (w) => w.store.duties.prune(KEEP).then(() => undefined),
+          run: (w) =>
+            dutiesOf(w.store)
+              .prune(KEEP)
+              .then(() => undefined),
           stops: ["forget_limit_keys"],
           splits: [{ at: "idle-limit-keys-snapshot" }],
         },
@@ -366,7 +373,7 @@ races((race) => {
       ],
       async afterwards(w) {
         for (const held of await w.holdAll({ limit: 1 })) await w.settle(held, SUCCEEDED);
-        await w.store.limits.admit(100);
+        await dutiesOf(w.store).admit(100);
       },
       async holds(w) {
         await neitherExceededNorLeaked(w);
@@ -410,7 +417,7 @@ races((race) => {
       ],
       async afterwards(w) {
         w.clock.advance(1_000);
-        await w.store.limits.admit(100);
+        await dutiesOf(w.store).admit(100);
       },
       holds: async (w, { next }) => expect(await w.state(next), "waits before an open limit key").toBe("ready"),
       notSerial: "the oracle has no transactions",
@@ -470,7 +477,7 @@ races((race) => {
       ],
       afterwards: async (w) => {
         w.clock.advance(1_000);
-        await w.store.limits.admit(100);
+        await dutiesOf(w.store).admit(100);
       },
       holds,
     },

@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { type HeldJob, HOUR, KILLED, MINUTE, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
 import type { StatementSplit, VerbPieces } from "../support/races/racing-session.js";
@@ -114,7 +115,7 @@ races((race) => {
       racers: [
         { run: redrive, ...CONTROL },
         {
-          run: async (w) => void (await w.store.duties.prune({ finished: 300 * DAY, dead: 9 * DAY, limit: 10 })),
+          run: async (w) => void (await dutiesOf(w.store).prune({ finished: 300 * DAY, dead: 9 * DAY, limit: 10 })),
           stops: ["old_dead", "lock_dead"],
         },
       ],
@@ -136,8 +137,8 @@ races((race) => {
         w.clock.advance(HOUR);
       },
       racers: [
-        { run: async (w) => (await w.store.duties.promote(2)).count, splits: [PROMOTE_SNAPSHOT] },
-        { run: async (w) => (await w.store.duties.promote(2)).count, splits: [PROMOTE_SNAPSHOT] },
+        { run: async (w) => (await dutiesOf(w.store).promote(2)).count, splits: [PROMOTE_SNAPSHOT] },
+        { run: async (w) => (await dutiesOf(w.store).promote(2)).count, splits: [PROMOTE_SNAPSHOT] },
       ],
     },
     [
@@ -157,8 +158,8 @@ races((race) => {
         await w.hold();
       },
       racers: [
-        { run: async (w) => void (await w.store.duties.fold(10)), splits: [FOLD_SNAPSHOT] },
-        { run: async (w) => void (await w.store.duties.fold(10)), splits: [FOLD_SNAPSHOT] },
+        { run: async (w) => void (await dutiesOf(w.store).fold(10)), splits: [FOLD_SNAPSHOT] },
+        { run: async (w) => void (await dutiesOf(w.store).fold(10)), splits: [FOLD_SNAPSHOT] },
       ],
     },
     [
@@ -178,8 +179,8 @@ races((race) => {
         for (const task of ["x", "y", "y", "x"]) await w.add({ task });
       },
       racers: [
-        { run: async (w) => void (await w.store.duties.fold(2)), splits: [beforeCounter("y")] },
-        { run: async (w) => void (await w.store.duties.fold(2)), splits: [beforeCounter("x")] },
+        { run: async (w) => void (await dutiesOf(w.store).fold(2)), splits: [beforeCounter("y")] },
+        { run: async (w) => void (await dutiesOf(w.store).fold(2)), splits: [beforeCounter("x")] },
       ],
     },
     [
@@ -205,11 +206,11 @@ races((race) => {
         return id;
       },
       racers: [
-        { run: async (w) => void (await w.store.duties.expire(10)), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
-        { run: async (w) => void (await w.store.duties.promote(10)), splits: [PROMOTE_SNAPSHOT] },
+        { run: async (w) => void (await dutiesOf(w.store).expire(10)), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+        { run: async (w) => void (await dutiesOf(w.store).promote(10)), splits: [PROMOTE_SNAPSHOT] },
       ],
       // The next round gets what this one missed.
-      afterwards: async (w) => void (await w.store.duties.expire(10)),
+      afterwards: async (w) => void (await dutiesOf(w.store).expire(10)),
     },
     [
       {
@@ -229,7 +230,7 @@ races((race) => {
         return id;
       },
       racers: [
-        { run: async (w) => void (await w.store.duties.expire(10)), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
+        { run: async (w) => void (await dutiesOf(w.store).expire(10)), stops: ["facts", "commit"], splits: [TAKE_SNAPSHOT] },
         {
           run: async (w) => {
             const [held] = await w.holdAll();
@@ -239,7 +240,7 @@ races((race) => {
           splits: [CLAIM_SNAPSHOT],
         },
       ],
-      afterwards: async (w) => void (await w.store.duties.expire(10)),
+      afterwards: async (w) => void (await dutiesOf(w.store).expire(10)),
     },
     [
       {

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { DAY, FAILED, type HeldJob, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import type { ExportedJob } from "../../packages/pawl/src/store/port/duties/duties.js";
 import { races } from "../support/races/race.js";
@@ -8,7 +9,7 @@ import { SETTLE_LOCKED, SETTLE_SNAPSHOT } from "./statement-splits.js";
 const RULES = { finished: 30 * DAY, dead: 90 * DAY, limit: 100 };
 /** So that January, in which every test begins, is past its time, and February is not. */
 const SPRING = 55 * DAY;
-const prune = async (w: World) => void (await w.store.duties.prune(RULES));
+const prune = async (w: World) => void (await dutiesOf(w.store).prune(RULES));
 /** After `lock_duty` what is kept has moved, and the month is not locked yet. */
 const PRUNE: VerbPieces = { stops: ["raise_floor", "lock_duty", "counter_2026_01"] };
 
@@ -37,7 +38,7 @@ interface Archive {
 }
 const pruneInto = async (w: World, { seen }: Archive) => {
   const exportFinished = async (batch: readonly ExportedJob[]) => void seen.push(...batch.map(({ job }) => job.id));
-  await w.store.duties.prune({ ...RULES, exportFinished });
+  await dutiesOf(w.store).prune({ ...RULES, exportFinished });
 };
 const EXPORT: VerbPieces = { stops: ["take_duty", "export_2026_01"] };
 

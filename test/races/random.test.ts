@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { everyJob } from "../../packages/pawl/conformance/invariants.js";
 import {
   ANA,
@@ -79,7 +80,7 @@ async function act(w: World, shared: Shared, { do: verb, pick }: Step): Promise<
   const id = shared.jobs[pick % shared.jobs.length] as HeldJob["job"]["id"];
   const held = shared.held[pick % Math.max(1, shared.held.length)];
   const worker = WORKERS[pick % WORKERS.length] as (typeof WORKERS)[number];
-  const { jobs, leases, duties } = w.store;
+  const { jobs, leases } = w.store;
   const settle = async (outcome: Parameters<World["settle"]>[1]) => held && void (await w.settle(held, outcome, [0, MINUTE]));
   const enqueue = async (spec: Parameters<World["newJob"]>[0]) => {
     for (const answer of await w.enqueue(spec ?? {})) if (answer.kind === "created") shared.jobs.push(answer.id);
@@ -113,7 +114,7 @@ async function act(w: World, shared: Shared, { do: verb, pick }: Step): Promise<
     case "renew":
       return held && void (await leases.renew(held.worker, [held.claimed.lease], LEASE));
     case "reap":
-      return void (await leases.reap(1 + (pick % 3)));
+      return void (await dutiesOf(w.store).reap(1 + (pick % 3)));
     case "cancel":
       return void (await jobs.cancel("everyone", id, "no need"));
     case "redrive":
@@ -124,11 +125,11 @@ async function act(w: World, shared: Shared, { do: verb, pick }: Step): Promise<
     case "delete":
       return void (await jobs[verb]("everyone", id));
     case "prune":
-      return void (await duties.prune({ finished: 300 * DAY, dead: 300 * DAY, limit: 2 }));
+      return void (await dutiesOf(w.store).prune({ finished: 300 * DAY, dead: 300 * DAY, limit: 2 }));
     case "pass":
       return w.clock.advance(pick % 2 === 0 ? LEASE : MINUTE);
     default:
-      return void (await duties[verb](1 + (pick % 4)));
+      return void (await dutiesOf(w.store)[verb](1 + (pick % 4)));
   }
 }
 
@@ -136,11 +137,11 @@ async function act(w: World, shared: Shared, { do: verb, pick }: Step): Promise<
 async function drain(w: World): Promise<void> {
   for (let round = 0; round < 4; round++) {
     w.clock.advance(DAY);
-    await w.store.duties.unblock(1_000);
-    await w.store.duties.carryOut(1_000);
+    await dutiesOf(w.store).unblock(1_000);
+    await dutiesOf(w.store).carryOut(1_000);
     for (const job of await everyJob(w.store)) if (job.state === "parked") await w.store.jobs.resume("everyone", job.id);
-    await w.store.leases.reap(1_000);
-    await w.store.duties.promote(1_000);
+    await dutiesOf(w.store).reap(1_000);
+    await dutiesOf(w.store).promote(1_000);
     await w.store.lanes.live(undefined, TASKS);
     for (let held = await w.holdAll({ lanes: LANES }); held.length > 0; held = await w.holdAll({ lanes: LANES })) await w.settleAll(held, SUCCEEDED);
     for (let one = await w.claimSuspect({ tasks: TASKS }); one !== undefined; one = await w.claimSuspect({ tasks: TASKS })) {
@@ -184,8 +185,8 @@ describeOn("embedded18", () => {
         }),
       );
       expect(await violations(control, "now"), "between the verbs").toEqual([]);
-      await world.store.duties.unblock(1_000);
-      await world.store.duties.carryOut(1_000);
+      await dutiesOf(world.store).unblock(1_000);
+      await dutiesOf(world.store).carryOut(1_000);
       expect(await violations(control, "quiet"), "after the duties").toEqual([]);
       await drain(world);
       expect(await violations(control, "quiet"), "at the end").toEqual([]);

@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { HOUR, lane, MINUTE, SECOND, START, type World } from "../../packages/pawl/conformance/world.js";
 import type { Definition } from "../../packages/pawl/src/core/schedules/schedule.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
@@ -15,13 +16,13 @@ async function due(w: World, overlap?: Definition["overlap"]): Promise<void> {
   await w.store.schedules.put([{ ...REF, definition: minutely(overlap) }]);
   w.clock.advance(MINUTE);
 }
-const tick = async (w: World) => (await w.store.schedules.tick(10, () => w.idSuffix())).jobs;
+const tick = async (w: World) => (await dutiesOf(w.store).tick(10, () => w.idSuffix())).jobs;
 
 /** How the schedule ends up, beside its jobs. What was locked by another at its time is looked at again. */
 async function ending(w: World): Promise<unknown> {
   await tick(w);
-  await w.store.duties.unblock(100);
-  await w.store.duties.carryOut(100);
+  await dutiesOf(w.store).unblock(100);
+  await dutiesOf(w.store).carryOut(100);
   const ticks = await w.store.schedules.ticks(REF, { limit: 100 });
   const { revision, app, next, looksAt, pausedSince } = (await w.store.schedules.get(REF)) ?? {};
   return [{ revision, app, next, looksAt, pausedSince }, ticks.map((entry) => ("at" in entry ? { at: entry.at, way: entry.way } : entry))];

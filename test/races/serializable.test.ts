@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { BOB, FAILED, type HeldJob, KILLED, LEASE, MINUTE, RELEASED, SUCCEEDED, type World } from "../../packages/pawl/conformance/world.js";
 import { again } from "../support/again.js";
 import { RaceRunner } from "../support/races/race.js";
@@ -52,21 +53,28 @@ const onJob = (verb: (w: World, id: Id) => Promise<unknown>, of: (at: JobsByStat
 const cancel = (w: World, id: Id) => w.store.jobs.cancel("everyone", id, "no need");
 
 /** What passed each other, and what was locked when somebody looked for it. */
-async function afterwards({ store: { duties, leases } }: World): Promise<void> {
-  await leases.reap(10);
-  await duties.unblock(1_000);
-  await duties.carryOut(1_000);
+async function afterwards({ store }: World): Promise<void> {
+  await dutiesOf(store).reap(10);
+  await dutiesOf(store).unblock(1_000);
+  await dutiesOf(store).carryOut(1_000);
 }
 
 const VERBS: Readonly<Record<string, Verb>> = {
   claim: { run: (w) => w.claimIds({ worker: BOB, limit: 2 }), stops: "everywhere", splits: [CLAIM_SNAPSHOT] },
   // What it finds locked it leaves to the next one: how much it took is a matter of who was there, and what is left is reaped after all.
-  reap: { run: (w) => w.store.leases.reap(10).then(() => undefined), stops: "everywhere", splits: REAP.splits ?? [] },
+  reap: {
+    run: (w) =>
+      dutiesOf(w.store)
+        .reap(10)
+        .then(() => undefined),
+    stops: "everywhere",
+    splits: REAP.splits ?? [],
+  },
   renew: {
     run: async (w, { running: [{ worker, claimed }] }) => (await w.store.leases.renew(worker, [claimed.lease], LEASE)).held.length,
     stops: "everywhere",
   },
-  promote: { run: async (w) => (await w.store.duties.promote(10)).count, stops: "everywhere", splits: [PROMOTE_SNAPSHOT] },
+  promote: { run: async (w) => (await dutiesOf(w.store).promote(10)).count, stops: "everywhere", splits: [PROMOTE_SNAPSHOT] },
   "settle the parent as succeeded": settles(0, SUCCEEDED),
   "settle the parent as dead": settles(0, KILLED),
   "settle the parent to be retried": settles(0, FAILED),

@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import type { World } from "../../packages/pawl/conformance/world.js";
 import { races } from "../support/races/race.js";
 import type { VerbPieces } from "../support/races/racing-session.js";
@@ -5,7 +6,7 @@ import type { VerbPieces } from "../support/races/racing-session.js";
 /** Between its snapshot and its locks. */
 const FOLD: VerbPieces = { splits: [{ at: "fold-snapshot" }] };
 const fold = async (w: World) => {
-  await w.store.duties.fold(100);
+  await dutiesOf(w.store).fold(100);
   return "folded";
 };
 
@@ -21,7 +22,7 @@ races((race) => {
         { run: fold, ...FOLD },
       ],
       holds: async (w) => {
-        await w.store.duties.fold(100);
+        await dutiesOf(w.store).fold(100);
         const { series } = await w.store.series.read({ last: 60_000, step: 1, limit: 1 });
         const [counted, standing] = [series[0]?.sums[0]?.activities.enqueued, series[0]?.now.ready];
         if (counted !== 3 || standing !== 3) throw new Error(`not counted once: ${counted} enqueued, ${standing} ready`);

@@ -1,4 +1,5 @@
 import { test, vi } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { HOUR } from "../../packages/pawl/conformance/world.js";
 import { RaceRunner } from "../support/races/race.js";
 import { describeOn } from "../support/servers/servers.js";
@@ -21,7 +22,7 @@ describeOn("embedded18", () => {
           },
           racers: [
             { run: (w) => w.enqueue({ unique }), stops: ["lock_keys", "facts", "commit"], splits: [TAKE_SNAPSHOT] },
-            { run: async (w) => (await w.store.duties.promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
+            { run: async (w) => (await dutiesOf(w.store).promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
           ],
         },
         [],

@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { DAY, HOUR, type World } from "../../packages/pawl/conformance/world.js";
 import type { UniqueRule } from "../../packages/pawl/src/core/jobs/unique-key.js";
 import { ALL_SERVERS, races } from "../support/races/race.js";
@@ -91,7 +92,7 @@ races((race) => {
       },
       racers: [
         { run: (w) => w.enqueue(key("k", "replace")), ...REPLACE },
-        { run: async (w) => (await w.store.duties.promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
+        { run: async (w) => (await dutiesOf(w.store).promote(10)).count, splits: [PROMOTE_SNAPSHOT] },
       ],
     },
     // The clause is in judgeKeyed, which looks again: unique-keys-single-look.test.ts shows this race without it.
@@ -160,7 +161,7 @@ races((race) => {
       setup: finishedHolder,
       racers: [
         { run: (w) => w.enqueue(key("k", "reject")), stops: ["lock_keys", "commit"] },
-        { run: async (w) => void (await w.store.duties.prune(RULES)), stops: ["forget_effects", "commit"], splits: [FORGETTING_KEYS] },
+        { run: async (w) => void (await dutiesOf(w.store).prune(RULES)), stops: ["forget_effects", "commit"], splits: [FORGETTING_KEYS] },
       ],
       // Whoever comes later meets the job that took the key.
       afterwards: (w) => w.enqueue(key("k", "reject")),
@@ -183,7 +184,7 @@ races((race) => {
       },
       racers: [
         { run: (w) => w.enqueue({ idempotencyKey: "r" }), stops: ["lock_requests", "commit"] },
-        { run: async (w) => void (await w.store.duties.prune(RULES)), splits: [{ at: "forget-idempotency-keys-snapshot" }] },
+        { run: async (w) => void (await dutiesOf(w.store).prune(RULES)), splits: [{ at: "forget-idempotency-keys-snapshot" }] },
       ],
       afterwards: (w) => w.enqueue({ idempotencyKey: "r" }),
     },

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { pawlError } from "../../packages/pawl/src/core/values/error.js";
 import { open, task } from "../../packages/pawl/src/index.js";
 import { startPawl } from "../../packages/pawl/src/pawl.js";
@@ -42,14 +43,14 @@ describeOn("embedded18", () => {
   describe("a duty that fails for ever does not stop the rest", () => {
     const DUTIES: readonly Operation[] = [
       "duties.promote",
-      "leases.reap",
+      "duties.reap",
       "duties.expire",
       "duties.unblock",
-      "duties.carryOut",
-      "duties.fold",
+      "duties.carry out intents",
+      "duties.fold counts",
       "duties.prune",
       "duties.poll",
-      "schedules.tick",
+      "duties.tick",
     ];
     for (const broken of DUTIES) {
       it(`${broken} (B4)`, async () => {
@@ -75,8 +76,8 @@ describeOn("embedded18", () => {
 
         for (const job of await pawl.enqueueMany(quick, Array.from({ length: 20 }))) expect(await job.result(WAIT)).toBe("done");
         if (broken !== "duties.promote") expect(await delayed.result(WAIT)).toBe("done");
-        if (broken !== "leases.reap") expect(await child.result(WAIT)).toBe("done");
-        if (broken !== "leases.reap") expect(await pawl.jobs.wait(asked as string, WAIT)).toMatchObject({ state: "cancelled" });
+        if (broken !== "duties.reap") expect(await child.result(WAIT)).toBe("done");
+        if (broken !== "duties.reap") expect(await pawl.jobs.wait(asked as string, WAIT)).toMatchObject({ state: "cancelled" });
         if (broken !== "duties.expire") expect(await pawl.jobs.wait(expiring, WAIT)).toMatchObject({ state: "dead" });
         await eventually("its failure is told", () => failed.length > 0);
         expect(new Set(failed).size, "of that one alone").toBe(1);
@@ -96,14 +97,16 @@ describeOn("embedded18", () => {
       let broken = true;
       for (let k = 0; broken; k++) {
         const ids = await strandJobs(plain, `${how} at ${k}`, 5, { lease: 1 });
-        await eventually("their lease has run out", async () => ((await plain.duties.poll()).leaseIn ?? 1) <= 0);
+        await eventually("their lease has run out", async () => ((await plain.duties.poll()).due.get("reap") ?? 1) <= 0);
         faulty.breakAt(k, how);
-        broken = await store.leases.reap(10).then(
-          () => false,
-          () => true,
-        );
+        broken = await dutiesOf(store)
+          .reap(10)
+          .then(
+            () => false,
+            () => true,
+          );
         faulty.heal();
-        if (broken) expect(await store.leases.reap(10), `after ${how} at statement ${k}`).toEqual({ leases: 1, jobs: 5 });
+        if (broken) expect(await dutiesOf(store).reap(10), `after ${how} at statement ${k}`).toEqual({ leases: 1, jobs: 5 });
         for (const id of ids) {
           expect((await plain.jobs.history("everyone", id)).map(({ outcome }) => outcome)).toEqual(["crashed"]);
           expect((await plain.jobs.get("everyone", id))?.state).toBe("ready");

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { joined } from "../../packages/pawl/conformance/transactions.js";
 import type { InstanceId } from "../../packages/pawl/src/core/jobs/id.js";
 import type { Store } from "../../packages/pawl/src/store/port/index.js";
@@ -76,11 +77,11 @@ describe.skipIf(!native.ok)(`a transaction of the caller's on a quiet server${na
     // As far behind as a clock may be, and more: only then is what was due before taken for gone.
     const late = performance.now() + 7_000;
     await eventually("polls have seen nothing for long", async () => {
-      expect((await store.duties.poll()).scheduledIn).toBeUndefined();
+      expect((await store.duties.poll()).due.get("promote")).toBeUndefined();
       return performance.now() >= late;
     });
     await client.query("commit");
-    expect((await store.duties.poll()).scheduledIn).toBeLessThan(0);
-    expect((await store.duties.promote(10)).count).toBe(1);
+    expect((await store.duties.poll()).due.get("promote")).toBeLessThan(0);
+    expect((await dutiesOf(store).promote(10)).count).toBe(1);
   });
 });

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { checkInvariants } from "../../packages/pawl/conformance/index.js";
 import { DAY, KILLED, MINUTE } from "../../packages/pawl/conformance/world.js";
 import { onceOrAgain } from "../support/again.js";
@@ -65,7 +66,7 @@ describeOn("embedded18", () => {
 
         const again: string[] = [];
         const heir = () =>
-          world.store.duties.prune({ ...RULES, exportFinished: async (batch) => void again.push(...batch.map(({ job }) => job.id)) });
+          dutiesOf(world.store).prune({ ...RULES, exportFinished: async (batch) => void again.push(...batch.map(({ job }) => job.id)) });
         await heir();
         expect(again, "it is the other's for a minute").toEqual([]);
         clock.advance(MINUTE);

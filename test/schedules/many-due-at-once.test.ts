@@ -1,5 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { idSuffixSource } from "../../packages/pawl/src/core/jobs/id.js";
 import { open, schedule, task } from "../../packages/pawl/src/index.js";
 import { systemRandomBytes } from "../../packages/pawl/src/runtime/process/random.js";
@@ -57,7 +58,7 @@ describeOn("embedded18", () => {
         update pawl.schedule set due_at = now() - interval '1 second', next = now() - interval '1 second',
           definition = case when tenant = 'tenant 0' then regexp_replace(definition::text, '"zone":"[^"]*"', '"zone":"Mars/Olympus"')::json else definition end
         where tenant in ('tenant 0', 'tenant 1')`);
-      expect(await store.schedules.tick(10, idSuffixSource(systemRandomBytes))).toMatchObject({
+      expect(await dutiesOf(store).tick(10, idSuffixSource(systemRandomBytes))).toMatchObject({
         schedules: 2,
         failures: [{ code: "time_zone_unknown" }],
       });
@@ -74,7 +75,7 @@ describeOn("embedded18", () => {
       const asked = new Map<string, { readonly text: string; readonly values: readonly unknown[] }>();
       const store = await finish(noting(asked), { engine: "postgres", place: "test", durability: "process" }, { migrate: false });
       await store.duties.poll();
-      await store.schedules.tick(500, () => {
+      await dutiesOf(store).tick(500, () => {
         throw new Error("nothing is due");
       });
       const buffers = async () => {
@@ -106,7 +107,7 @@ describeOn("embedded18", () => {
       const store = await finish(noting(asked), { engine: "postgres", place: "test", durability: "process" }, { migrate: false });
       const due = "update pawl.schedule set due_at = now(), next = now() - interval '1 second', open = '{}' where tenant in ('tenant 2', 'tenant 3')";
       await client.query(due);
-      const step = () => store.schedules.tick(10, idSuffixSource(systemRandomBytes));
+      const step = () => dutiesOf(store).tick(10, idSuffixSource(systemRandomBytes));
       expect(await step()).toMatchObject({ schedules: 2, jobs: 2 });
       expect([...asked.keys()], "nobody asks whether a tick was backfilled").not.toContain("pawl_backfilled_ticks");
 

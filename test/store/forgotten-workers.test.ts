@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { ANA, BOB, DAY, FAILED, type World } from "../../packages/pawl/conformance/world.js";
 import { SimulatedProcesses } from "../support/processes/simulated-processes.js";
 import { describeOn } from "../support/servers/servers.js";
@@ -10,7 +11,7 @@ const NAMES = "select name from pawl.worker order by name";
 async function years(months: number, world: World): Promise<void> {
   for (let month = 0; month < months; month++) {
     world.clock.advance(31 * DAY);
-    await world.store.duties.prune(KEEP);
+    await dutiesOf(world.store).prune(KEEP);
   }
 }
 
@@ -62,15 +63,15 @@ describeOn("embedded18", () => {
     const counters = () => processes.column("select task from pawl.counter order by task");
     const job = await world.add({ task: "gone" });
     await world.add({ task: "stays" });
-    await world.store.duties.fold(100);
+    await dutiesOf(world.store).fold(100);
     await world.store.jobs.cancel("everyone", job, "no need");
     await world.store.jobs.delete("everyone", job);
-    await world.store.duties.fold(100);
+    await dutiesOf(world.store).fold(100);
     expect(await counters()).toEqual(["gone", "stays"]);
-    expect(await world.store.duties.prune(KEEP)).toMatchObject({ forgotten: 1 });
+    expect(await dutiesOf(world.store).prune(KEEP)).toMatchObject({ forgotten: 1 });
     expect(await counters()).toEqual(["stays"]);
     await world.add({ task: "gone" });
-    await world.store.duties.fold(100);
+    await dutiesOf(world.store).fold(100);
     expect((await world.store.records.counts()).map(({ task, counts }) => [task, counts.ready])).toEqual([
       ["gone", 1],
       ["stays", 1],

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { DAY, KILLED, MINUTE, type World } from "../../packages/pawl/conformance/world.js";
-import type { ExportedJob, PruneReport } from "../../packages/pawl/src/store/port/duties/duties.js";
+import type { ExportedJob } from "../../packages/pawl/src/store/port/duties/duties.js";
 import { barrier } from "../support/fixtures/memory-fixture.js";
 import { SimulatedProcesses } from "../support/processes/simulated-processes.js";
 import { describeOn, type ServerName } from "../support/servers/servers.js";
@@ -22,7 +23,7 @@ async function finishedJobs(fixture: World, count: number): Promise<readonly str
 function pruneThatStops(
   fixture: World,
   exported: string[],
-): { readonly stopped: Promise<void>; goOn(): void; readonly report: Promise<PruneReport> } {
+): { readonly stopped: Promise<void>; goOn(): void; readonly report: Promise<Readonly<Record<string, number>>> } {
   const stopped = barrier();
   const released = barrier();
   let batches = 0;
@@ -33,7 +34,7 @@ function pruneThatStops(
     }
     exported.push(...batch.map(({ job }) => job.id));
   };
-  return { stopped: stopped.opened, goOn: () => released.open(), report: fixture.store.duties.prune({ ...KEEP, exportFinished }) };
+  return { stopped: stopped.opened, goOn: () => released.open(), report: dutiesOf(fixture.store).prune({ ...KEEP, exportFinished }) };
 }
 const exporting = (exported: string[]) => ({
   ...KEEP,
@@ -51,7 +52,7 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
       const exported: string[] = [];
       const slow = pruneThatStops(one, exported);
       await slow.stopped;
-      expect(await other.store.duties.prune(exporting(exported))).toMatchObject({ dropped: 0, droppedPartitions: [] });
+      expect(await dutiesOf(other.store).prune(exporting(exported))).toMatchObject({ dropped: 0, droppedPartitions: 0 });
       expect(await other.state(ids[0] as never)).toBe("succeeded");
       slow.goOn();
       expect(await slow.report).toMatchObject({ dropped: 6 });
@@ -67,9 +68,9 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
       const exported: string[] = [];
       const killed = pruneThatStops(one, exported);
       await killed.stopped;
-      expect(await other.store.duties.prune(exporting(exported))).toMatchObject({ dropped: 0 });
+      expect(await dutiesOf(other.store).prune(exporting(exported))).toMatchObject({ dropped: 0 });
       clock.advance(MINUTE);
-      expect(await other.store.duties.prune(exporting(exported))).toMatchObject({ dropped: 6 });
+      expect(await dutiesOf(other.store).prune(exporting(exported))).toMatchObject({ dropped: 6 });
       expect(exported.sort(), "each of them once").toEqual([...ids].sort());
       killed.goOn();
       expect(await killed.report, "should it come back").toMatchObject({ dropped: 0 });
@@ -84,7 +85,7 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
       clock.advance(90 * DAY);
       const frozen = barrier();
       const exports = barrier();
-      const report = one.store.duties.prune({
+      const report = dutiesOf(one.store).prune({
         ...KEEP,
         async exportFinished() {
           exports.open();
@@ -95,7 +96,7 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
       clock.advance(MINUTE);
       const holds = barrier();
       const done = barrier();
-      const others = other.store.duties.prune({
+      const others = dutiesOf(other.store).prune({
         ...KEEP,
         async exportFinished() {
           holds.open();
@@ -124,8 +125,8 @@ for (const server of ["embedded18", "pgbouncer"] as const satisfies readonly Ser
           exported.push(...batch.map(({ job }) => job.id));
         },
       };
-      await expect(one.store.duties.prune(failing)).rejects.toThrow("the archive is full");
-      expect(await one.store.duties.prune(exporting(exported))).toMatchObject({ dropped: 6 });
+      await expect(dutiesOf(one.store).prune(failing)).rejects.toThrow("the archive is full");
+      expect(await dutiesOf(one.store).prune(exporting(exported))).toMatchObject({ dropped: 6 });
       expect(exported).toEqual(ids);
     });
   });

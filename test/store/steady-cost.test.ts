@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import pg from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { dutiesOf } from "../../packages/pawl/conformance/duties.js";
 import { type InstanceId, idSuffixSource } from "../../packages/pawl/src/core/jobs/id.js";
 import type { Store } from "../../packages/pawl/src/store/port/index.js";
 import type { Driver } from "../../packages/pawl/src/store/postgres/drivers/driver.js";
@@ -144,10 +145,10 @@ describeOn("embedded18", () => {
   test("E2: seeing what is due and promoting it costs the same beside a thousand delayed jobs and beside fifty thousand", async () => {
     const promotion = async () => {
       await delay(FEW, 1);
-      await eventually("they are due", async () => ((await store.duties.poll()).scheduledIn ?? 1) <= -1);
+      await eventually("they are due", async () => ((await store.duties.poll()).due.get("promote") ?? 1) <= -1);
       return costOf(async () => {
         await store.duties.poll();
-        expect(await store.duties.promote(100)).toMatchObject({ count: FEW });
+        expect(await dutiesOf(store).promote(100)).toMatchObject({ count: FEW });
       }, "^scheduled$");
     };
     await delay(1_000, 3_600_000);

@@ -112,7 +112,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
   late: {
     raises: ["PawlLate"],
     async open() {
-      const pawl = await opened({ tasks: [idle] }, (operation) => (operation === "schedules.tick" ? { kind: "fail" } : undefined));
+      const pawl = await opened({ tasks: [idle] }, (operation) => (operation === "duties.tick" ? { kind: "fail" } : undefined));
       await pawl.schedules.put("often", idle, { every: "1s", input: 1 });
       return pawl;
     },

@@ -31,7 +31,7 @@ export async function checkInvariants(store: Store): Promise<void> {
       checkHistory(job, history);
     }),
   );
-  expect((await store.duties.poll()).leaseIn !== undefined, "there is a lease while jobs run, and only then").toBe(
+  expect((await store.duties.poll()).due.get("reap") !== undefined, "there is a lease while jobs run, and only then").toBe(
     jobs.some(({ state }) => state === "running"),
   );
 }

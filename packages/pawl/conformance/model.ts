@@ -20,6 +20,7 @@ import {
   TASKS,
   TENANTS,
 } from "./commands.js";
+import { dutiesOf } from "./duties.js";
 import { compareSchedules, isScheduleCommand, performSchedule, verbOfSchedule } from "./schedules/commands.js";
 import { leaseOf, StorePair } from "./store-pair.js";
 import { ANA, ANA_REBORN, BOB, HOUR, NOBODY, SECOND, TestClock } from "./world.js";
@@ -149,20 +150,20 @@ async function perform(stores: StorePair, command: ModelCommand): Promise<void> 
       stores.clock.advance(SHORT_LEASE + SECOND);
       return reap(stores, 100);
     case "promoteDue":
-      await stores.both((store) => store.duties.promote(command.limit));
+      await stores.both((store) => dutiesOf(store).promote(command.limit));
       return;
     case "expire":
       // Without a limit: whether timers of jobs that ended count towards it is each store's own affair.
-      await stores.both((store) => store.duties.expire(1_000));
+      await stores.both((store) => dutiesOf(store).expire(1_000));
       return;
     case "unblock":
     case "carryOut":
     case "fold":
       // How much there is to do is each store's own affair; what it does to the jobs is compared.
-      await Promise.all([stores.model, stores.real].map((store) => store.duties[command.do](1_000)));
+      await Promise.all([stores.model, stores.real].map((store) => dutiesOf(store)[command.do](1_000)));
       return;
     case "admit":
-      await stores.both(async (store) => (await store.limits.admit(1_000)).count);
+      await stores.both(async (store) => (await dutiesOf(store).admit(1_000)).count);
       return;
     case "pauseLane":
       await stores.both((store) => store.lanes.pause(command.kind, command.name));
@@ -192,7 +193,7 @@ async function enqueue(stores: StorePair, jobs: readonly RandomJob[]): Promise<v
 async function reap(stores: StorePair, most: number): Promise<void> {
   for (let n = 0; n < most; n++) {
     const running = await statesOf(stores, "running");
-    const { leases } = await stores.both((store) => store.leases.reap(1));
+    const { leases } = await stores.both((store) => dutiesOf(store).reap(1));
     if (leases === 0) return;
     const back = (await statesOf(stores, "ready")).filter((id) => running.includes(id));
     if (back.length < 2) continue;

@@ -73,8 +73,8 @@ export class StorePair {
     // Who is next at which key, and how many tokens there are.
     await this.both((store) => store.limits.list({}, { limit: 100 }));
     await this.both(async (store) => {
-      const { now, scheduledIn, leaseIn } = await store.duties.poll();
-      return { now, scheduledIn, leaseIn };
+      const { now, due } = await store.duties.poll();
+      return { now, promoteIn: due.get("promote"), reapIn: due.get("reap") };
     });
     await this.#compareHistories(model.filter((job) => !same(job, this.#seen.get(job.id))));
     this.#checkTransitions(verb, real);

@@ -9,6 +9,7 @@ import type { RetryPolicy } from "../src/core/jobs/retry.js";
 import type { UniqueRule } from "../src/core/jobs/unique-key.js";
 import type { Store } from "../src/store/port/index.js";
 import type { Claimed, ClaimedJob, Settled, Settlement } from "../src/store/port/settle/leases.js";
+import { dutiesOf } from "./duties.js";
 
 /** When every test begins. */
 export const START = Date.UTC(2026, 0, 15, 12);
@@ -200,7 +201,7 @@ export class World {
   /** The worker vanishes: nothing is heard of it until its leases have ended and are reaped. */
   async vanish(): Promise<void> {
     this.clock.advance(LEASE);
-    await this.store.leases.reap(1_000);
+    await dutiesOf(this.store).reap(1_000);
   }
 
   /** A job that two workers vanished with. */

@@ -1,5 +1,6 @@
 import { appendFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { dutiesOf } from "../../../packages/pawl/conformance/duties.js";
 import { open } from "../../../packages/pawl/src/index.js";
 import { openDb } from "../../../packages/pawl/src/store/postgres/connection/db.js";
 import { pgDriver } from "../../../packages/pawl/src/store/postgres/drivers/pg.js";
@@ -15,7 +16,7 @@ process.channel?.unref();
 if (prune !== undefined) {
   const { now, archive, ...rules } = prune;
   const store = await openPostgres({ url }, { now: () => now, migrate: false });
-  await store.duties.prune({
+  await dutiesOf(store).prune({
     ...rules,
     async exportFinished(batch) {
       appendFileSync(archive, batch.map(({ job }) => `${job.id}\n`).join(""));

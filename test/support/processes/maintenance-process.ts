@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import type { PruneRules } from "../../../packages/pawl/src/store/port/duties/duties.js";
+import type { PruneRules } from "../../../packages/pawl/src/store/port/duties/prune.js";
 import { type Database, serverFor } from "../servers/servers.js";
 import { type StopPoint, TcpProxy } from "../servers/tcp-proxy.js";
 import { childScript } from "./worker-process.js";

@@ -1,3 +1,4 @@
+import { dutiesOf } from "../../../packages/pawl/conformance/duties.js";
 import { everyJob } from "../../../packages/pawl/conformance/invariants.js";
 import { TestClock, World } from "../../../packages/pawl/conformance/world.js";
 import type { AttemptRecord, JobRecord } from "../../../packages/pawl/src/core/jobs/job.js";
@@ -46,8 +47,8 @@ export class RaceFixture extends World {
 
 /** What is left undone where two verbs passed each other. */
 export async function duties(world: World): Promise<undefined> {
-  await world.store.duties.unblock(1_000);
-  await world.store.duties.carryOut(1_000);
+  await dutiesOf(world.store).unblock(1_000);
+  await dutiesOf(world.store).carryOut(1_000);
 }
 
 export interface SerialEnd {
@@ -89,9 +90,13 @@ function permutations(items: readonly number[]): readonly (readonly number[])[] 
  */
 export async function storedState(store: Store): Promise<{ exact: unknown; rough: unknown }> {
   const jobs = await everyJob(store);
-  const { scheduledIn, leaseIn } = await store.duties.poll();
+  const { due } = await store.duties.poll();
   const counted = (await store.records.counts()).map(({ task, counts }) => ({ task, ...counts }));
-  const shared = { counts: counted.map((row) => Object.fromEntries(Object.entries(row).filter(([, n]) => n !== 0))), scheduledIn, leaseIn };
+  const shared = {
+    counts: counted.map((row) => Object.fromEntries(Object.entries(row).filter(([, n]) => n !== 0))),
+    promoteIn: due.get("promote"),
+    reapIn: due.get("reap"),
+  };
   const exact: unknown[] = [];
   const rough: unknown[] = [];
   for (const job of jobs) {

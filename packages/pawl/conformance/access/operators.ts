@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
 import type { StoredJobFilter } from "../../src/store/port/jobs/jobs.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { FAILED, HOUR, KILLED, lane, MINUTE, NOBODY, RELEASED, SECOND, START, type World } from "../world.js";
 
@@ -116,7 +117,7 @@ export function operatorTests(test: Test): void {
     const d = await dead(w);
     const e = await w.add({ task: "expires", options: { startWithin: MINUTE } });
     w.clock.advance(MINUTE);
-    await w.store.duties.expire(10);
+    await dutiesOf(w.store).expire(10);
     const found = async (filter: StoredJobFilter) => new Set((await w.store.jobs.list("everyone", filter, { limit: 10 })).jobs.map(({ id }) => id));
     expect(await found({ queue: "mail" })).toEqual(new Set([a, b]));
     expect(await found({ task: "send" })).toEqual(new Set([a]));

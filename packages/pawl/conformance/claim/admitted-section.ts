@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
 import type { JobLimit } from "../../src/core/limits/limit-rule.js";
+import { dutiesOf } from "../duties.js";
 import { addMany, states, under } from "../limits/limit-world.js";
 import type { Test } from "../suite.js";
 import { ANA, LEASE, lane, SECOND, type Spec, SUCCEEDED, type World } from "../world.js";
@@ -108,7 +109,7 @@ export function admittedSectionTests(test: Test): void {
     await w.run(first);
     const [plain] = await addMany(w, 1);
     w.clock.advance(SECOND);
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     expect(await w.claimIds()).toEqual([waits, plain]);
   });
 
@@ -129,7 +130,7 @@ export function admittedSectionTests(test: Test): void {
       expect(await w.claimIds(), "the rest's turn").toEqual([between]);
       const [plain] = await addMany(w, 1);
       w.clock.advance(3 * SECOND);
-      await w.store.limits.admit(10);
+      await dutiesOf(w.store).admit(10);
       expect(await w.claimIds()).toEqual([dear, plain]);
     });
   }

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { ANA, BOB, FAILED, LEASE, lane, MINUTE, RELEASED, START } from "../world.js";
 
@@ -14,7 +15,7 @@ export function claimTests(test: Test): void {
   test("a claimed job comes with all that a worker needs", async (w) => {
     const id = await w.add({ input: '{"n":1}', options: { timeout: 5 }, delay: MINUTE });
     w.clock.advance(2 * MINUTE);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     const claimed = await w.claim();
     expect(claimed).toEqual({
       lease: claimed?.lease,

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { ANA, BOB, FAILED, HOUR, KILLED, lane, MINUTE, RELEASED, SNOOZED, START, SUCCEEDED } from "../world.js";
 
@@ -28,7 +29,7 @@ export function intentTests(test: Test): void {
     }
     expect(await w.claim()).toBeUndefined();
     w.clock.advance(HOUR);
-    expect(await w.store.duties.promote(10)).toEqual({ count: 0 });
+    expect(await dutiesOf(w.store).promote(10)).toEqual({ count: 0 });
   });
 
   test("a cancel of a running job is noted, and told to its worker", async (w) => {
@@ -156,7 +157,7 @@ export function intentTests(test: Test): void {
     expect(await w.store.jobs.pause("everyone", id)).toEqual({ kind: "changed", from: "scheduled", to: "parked" });
     expect(await w.get(id)).toMatchObject({ state: "parked", runAt: START + HOUR });
     w.clock.advance(2 * HOUR);
-    expect(await w.store.duties.promote(10)).toEqual({ count: 0 });
+    expect(await dutiesOf(w.store).promote(10)).toEqual({ count: 0 });
     expect(await w.store.jobs.resume("everyone", id)).toEqual({ kind: "changed", from: "parked", to: "ready" });
   });
 
@@ -247,7 +248,7 @@ export function intentTests(test: Test): void {
     await w.hold();
     await w.store.jobs.cancel("everyone", running, "stop");
     await w.store.jobs.pause("everyone", blocked);
-    await w.store.duties.carryOut(100);
+    await dutiesOf(w.store).carryOut(100);
     expect([await w.state(running), await w.state(blocked)]).toEqual(["running", "blocked"]);
     expect([(await w.get(running)).intent, (await w.get(blocked)).intent]).toEqual(["cancel", "pause"]);
   });

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { LeaseId } from "../../src/core/jobs/id.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { ANA, ANA_REBORN, BOB, FAILED, HOUR, LEASE, MINUTE, NOBODY, SECOND, START, SUCCEEDED } from "../world.js";
 
@@ -12,9 +13,9 @@ export function leaseTests(test: Test): void {
     w.clock.advance(10 * SECOND);
     expect(await w.store.leases.renew(ANA, [claimed.lease], LEASE)).toEqual({ held: [claimed.lease] });
     w.clock.advance(LEASE - 1);
-    expect(await w.store.leases.reap(10)).toEqual({ leases: 0, jobs: 0 });
+    expect(await dutiesOf(w.store).reap(10)).toEqual({ leases: 0, jobs: 0 });
     w.clock.advance(1);
-    expect(await w.store.leases.reap(10)).toEqual({ leases: 1, jobs: 1 });
+    expect(await dutiesOf(w.store).reap(10)).toEqual({ leases: 1, jobs: 1 });
     expect(await w.state(id)).toBe("ready");
   });
 
@@ -27,7 +28,7 @@ export function leaseTests(test: Test): void {
     expect(held).toEqual([mine.claimed.lease]);
     expect(await w.store.leases.renew(ANA_REBORN, [mine.claimed.lease], HOUR)).toEqual({ held: [] });
     w.clock.advance(LEASE);
-    expect(await w.store.leases.reap(10), "the other's lease was not extended").toEqual({ leases: 1, jobs: 1 });
+    expect(await dutiesOf(w.store).reap(10), "the other's lease was not extended").toEqual({ leases: 1, jobs: 1 });
   });
 
   test("a renewal never shortens a lease", async (w) => {
@@ -35,7 +36,7 @@ export function leaseTests(test: Test): void {
     const { claimed } = await w.hold({ duration: HOUR });
     expect((await w.store.leases.renew(ANA, [claimed.lease], LEASE)).held).toEqual([claimed.lease]);
     w.clock.advance(HOUR - 1);
-    await w.store.leases.reap(10);
+    await dutiesOf(w.store).reap(10);
     expect(await w.state(id)).toBe("running");
   });
 
@@ -45,7 +46,7 @@ export function leaseTests(test: Test): void {
     await w.hold();
     w.clock.advance(LEASE);
     await w.store.leases.renew(ANA, [first.claimed.lease], LEASE);
-    await w.store.leases.reap(10);
+    await dutiesOf(w.store).reap(10);
     expect([await w.state(a), await w.state(b)]).toEqual(["running", "ready"]);
   });
 
@@ -63,7 +64,7 @@ export function leaseTests(test: Test): void {
     const { claimed } = await w.hold();
     w.clock.advance(HOUR);
     expect((await w.store.leases.renew(ANA, [claimed.lease], LEASE)).held).toEqual([claimed.lease]);
-    expect(await w.store.leases.reap(10)).toEqual({ leases: 0, jobs: 0 });
+    expect(await dutiesOf(w.store).reap(10)).toEqual({ leases: 0, jobs: 0 });
   });
 
   test("a reaped lease is lost", async (w) => {
@@ -77,17 +78,17 @@ export function leaseTests(test: Test): void {
     const id = await w.add();
     await w.hold();
     w.clock.advance(LEASE - 1);
-    expect(await w.store.leases.reap(10)).toEqual({ leases: 0, jobs: 0 });
+    expect(await dutiesOf(w.store).reap(10)).toEqual({ leases: 0, jobs: 0 });
     expect(await w.state(id)).toBe("running");
     w.clock.advance(1);
-    expect(await w.store.leases.reap(10)).toEqual({ leases: 1, jobs: 1 });
+    expect(await dutiesOf(w.store).reap(10)).toEqual({ leases: 1, jobs: 1 });
   });
 
   test("a reaped job is ready again, with a crash in its history and no attempt spent", async (w) => {
     const id = await w.add();
     const { claimed } = await w.hold();
     w.clock.advance(MINUTE);
-    await w.store.leases.reap(10);
+    await dutiesOf(w.store).reap(10);
     expect(await w.get(id)).toMatchObject({ state: "ready", attempts: 0, crashes: 1 });
     expect(await w.store.jobs.history("everyone", id)).toEqual([
       { job: id, lease: claimed.lease, outcome: "crashed", worker: "ana", startedAt: START, finishedAt: START + MINUTE, next: "ready" },
@@ -109,7 +110,7 @@ export function leaseTests(test: Test): void {
     await w.settleAll(held.slice(0, 1), SUCCEEDED);
     await w.settleAll(held.slice(1, 2), FAILED);
     w.clock.advance(LEASE);
-    expect(await w.store.leases.reap(10)).toEqual({ leases: 1, jobs: 1 });
+    expect(await dutiesOf(w.store).reap(10)).toEqual({ leases: 1, jobs: 1 });
     expect([await w.state(a), await w.state(b), await w.state(c)]).toEqual(["succeeded", "scheduled", "ready"]);
     expect([(await w.get(a)).crashes, (await w.get(b)).crashes, (await w.get(c)).crashes]).toEqual([0, 0, 1]);
   });
@@ -129,10 +130,10 @@ export function leaseTests(test: Test): void {
     await w.hold({ duration: 20 * SECOND });
     await w.hold({ duration: 10 * SECOND });
     w.clock.advance(MINUTE);
-    expect(await w.store.leases.reap(1)).toEqual({ leases: 1, jobs: 1 });
+    expect(await dutiesOf(w.store).reap(1)).toEqual({ leases: 1, jobs: 1 });
     expect([await w.state(a), await w.state(b)]).toEqual(["running", "ready"]);
-    expect(await w.store.leases.reap(1)).toEqual({ leases: 1, jobs: 1 });
-    expect(await w.store.leases.reap(1)).toEqual({ leases: 0, jobs: 0 });
+    expect(await dutiesOf(w.store).reap(1)).toEqual({ leases: 1, jobs: 1 });
+    expect(await dutiesOf(w.store).reap(1)).toEqual({ leases: 0, jobs: 0 });
     expect([(await w.get(a)).crashes, (await w.get(b)).crashes]).toEqual([1, 1]);
   });
 
@@ -168,7 +169,7 @@ export function leaseTests(test: Test): void {
     for (let n = 0; n < 4; n++) {
       w.clock.advance(5 * SECOND);
       await w.store.leases.renew(ANA, [claimed.lease], LEASE);
-      await w.store.leases.reap(10);
+      await dutiesOf(w.store).reap(10);
     }
     expect([await w.state(known), await w.state(lost)]).toEqual(["running", "ready"]);
   });

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { dutiesOf } from "../duties.js";
 import { everyJob } from "../invariants.js";
 import type { Test } from "../suite.js";
 import { ANA, FAILED, type HeldJob, HOUR, KILLED, LEASE, SUCCEEDED, type World } from "../world.js";
@@ -43,7 +44,7 @@ export function lostAnswerTests(test: Test): void {
     w.clock.advance(LEASE - 1);
     await w.store.leases.renew(ANA, [held.claimed.lease], LEASE);
     w.clock.advance(1);
-    await w.store.leases.reap(10);
+    await dutiesOf(w.store).reap(10);
     expect(await w.claimIds()).toEqual([a]);
   });
 
@@ -101,15 +102,15 @@ export function lostAnswerTests(test: Test): void {
     await w.add({ task: "claimed" });
     await w.hold({ lanes: [{ queue: "default", priority: 5, tenant: "acme", task: "claimed" }] });
     w.clock.advance(HOUR);
-    await w.store.duties.promote(10);
-    await w.store.duties.expire(10);
-    await w.store.leases.reap(10);
+    await dutiesOf(w.store).promote(10);
+    await dutiesOf(w.store).expire(10);
+    await dutiesOf(w.store).reap(10);
     const before = await everything(w);
-    expect(await w.store.duties.promote(10)).toEqual({ count: 0 });
-    expect(await w.store.duties.expire(10)).toBe(0);
-    expect(await w.store.leases.reap(10)).toEqual({ leases: 0, jobs: 0 });
-    await w.store.duties.carryOut(10);
-    await w.store.duties.unblock(10);
+    expect(await dutiesOf(w.store).promote(10)).toEqual({ count: 0 });
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).reap(10)).toEqual({ leases: 0, jobs: 0 });
+    await dutiesOf(w.store).carryOut(10);
+    await dutiesOf(w.store).unblock(10);
     expect(await everything(w)).toEqual(before);
   });
 

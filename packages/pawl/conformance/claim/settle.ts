@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import type { Failure } from "../../src/core/jobs/failure.js";
 import type { LeaseId } from "../../src/core/jobs/id.js";
 import type { Settlement } from "../../src/store/port/settle/leases.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import {
   ANA,
@@ -283,7 +284,7 @@ export function settleTests(test: Test): void {
     w.clock.advance(HOUR);
     expect(await w.settle(held, SUCCEEDED)).toBe("settled");
     expect(await w.state(id)).toBe("succeeded");
-    expect(await w.store.leases.reap(10)).toEqual({ leases: 0, jobs: 0 });
+    expect(await dutiesOf(w.store).reap(10)).toEqual({ leases: 0, jobs: 0 });
   });
 
   test("a lease lasts until its last job is settled", async (w) => {

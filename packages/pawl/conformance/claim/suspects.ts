@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { FAILED, lane, MINUTE, NOBODY, RELEASED, SUCCEEDED, type World } from "../world.js";
 
@@ -107,7 +108,7 @@ export function suspectTests(test: Test): void {
     await w.settle(await w.holdSuspect(), FAILED, [MINUTE]);
     expect(await w.get(id)).toMatchObject({ state: "scheduled", crashes: 2, attempts: 1 });
     w.clock.advance(MINUTE);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     expect(await w.claim()).toBeUndefined();
     expect((await w.holdSuspect()).job).toMatchObject({ id, attempts: 1, crashes: 2 });
   });

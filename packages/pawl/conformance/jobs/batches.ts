@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import type { Enqueued } from "../../src/core/jobs/job.js";
 import { DEFAULTS } from "../../src/core/values/defaults.js";
 import type { BatchRequest } from "../../src/store/port/enqueue/batches.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { DAY, HOUR, NOBODY, type Spec, type World } from "../world.js";
 
@@ -95,7 +96,7 @@ export function batchTests(test: Test): void {
     await stored(w, [{}], { id: "r2", digest: "d2" });
     expect(await store(w, MANY)).toEqual({ kind: "different" });
     w.clock.advance(DEFAULTS.keep.idempotencyKey);
-    expect((await w.store.duties.prune({ finished: 30 * DAY, dead: 90 * DAY, limit: 1_000 })).forgotten).toBe(2);
+    expect((await dutiesOf(w.store).prune({ finished: 30 * DAY, dead: 90 * DAY, limit: 1_000 })).forgotten).toBe(2);
   });
 
   test("it is answered after its jobs are gone", async (w) => {

@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import { fingerprintOf } from "../../src/core/jobs/fingerprint.js";
 import type { JobId } from "../../src/core/jobs/id.js";
 import type { Outcome } from "../../src/core/jobs/outcome.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { KILLED, lane, MINUTE, RELEASED, type Spec, START, type World } from "../world.js";
 
@@ -114,7 +115,7 @@ export function deadTests(test: Test): void {
     w.clock.advance(2 * MINUTE);
     expect((await w.store.checkup.look()).expired).toEqual({ leases: 1, jobs: 2, longest: 2 * MINUTE - 15_000 });
     if (held !== undefined) await w.settle(held, RELEASED);
-    await w.store.leases.reap(10);
+    await dutiesOf(w.store).reap(10);
     expect((await w.store.checkup.look()).expired).toEqual({ leases: 0, jobs: 0, longest: 0 });
   });
 }

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
 import type { UniqueRule } from "../../src/core/jobs/unique-key.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { MINUTE, SECOND, type World } from "../world.js";
 
@@ -24,9 +25,9 @@ export function debounceTests(test: Test): void {
     expect(second.replaced).toBe(first.id);
     expect(await w.state(first.id)).toBe("cancelled");
     w.clock.advance(SECOND - 1);
-    expect((await w.store.duties.promote(10)).count).toBe(0);
+    expect((await dutiesOf(w.store).promote(10)).count).toBe(0);
     w.clock.advance(1);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     expect((await w.hold()).job).toMatchObject({ id: second.id, input: "2" });
   });
 
@@ -45,7 +46,7 @@ export function debounceTests(test: Test): void {
     const rule = debounced(SECOND, 1_500);
     const first = await takeOver(w, rule);
     w.clock.advance(SECOND);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     await w.hold();
     const second = await takeOver(w, rule);
     expect(second.replaced).toBeUndefined();

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { failureOfParent } from "../../src/core/jobs/dependency.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { DAY, FAILED, HOUR, KILLED, lane, MINUTE, NOBODY, START, SUCCEEDED } from "../world.js";
 
@@ -53,7 +54,7 @@ export function dependencyTests(test: Test): void {
     const parent = await w.add();
     const child = await w.add({ ...CHILD, after: [parent], delay: MINUTE });
     w.clock.advance(HOUR);
-    expect(await w.store.duties.promote(10)).toEqual({ count: 0 });
+    expect(await dutiesOf(w.store).promote(10)).toEqual({ count: 0 });
     expect(await w.state(child)).toBe("blocked");
   });
 
@@ -99,7 +100,7 @@ export function dependencyTests(test: Test): void {
     const parent = await w.add({ options: { startWithin: MINUTE } });
     const child = await w.add({ ...CHILD, after: [parent] });
     w.clock.advance(MINUTE);
-    await w.store.duties.expire(10);
+    await dutiesOf(w.store).expire(10);
     expect([await w.state(parent), await w.state(child)]).toEqual(["dead", "dead"]);
   });
 
@@ -233,7 +234,7 @@ export function dependencyTests(test: Test): void {
     const waits = await w.add({ ...CHILD, after: parents });
     await w.run(parents[0] ?? NOBODY);
     const before = [await w.get(free), await w.get(waits)];
-    await w.store.duties.unblock(100);
+    await dutiesOf(w.store).unblock(100);
     expect([await w.get(free), await w.get(waits)]).toEqual(before);
   });
 }

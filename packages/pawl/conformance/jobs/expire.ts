@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { FAILED, HOUR, KILLED, MINUTE, RELEASED, SECOND, START, SUCCEEDED } from "../world.js";
 
@@ -9,10 +10,10 @@ export function expireTests(test: Test): void {
   test("a job that did not start in time is dead at the moment it expires", async (w) => {
     const id = await w.add(EXPIRES);
     w.clock.advance(MINUTE - 1);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     expect(await w.state(id)).toBe("ready");
     w.clock.advance(1);
-    expect(await w.store.duties.expire(10)).toBe(1);
+    expect(await dutiesOf(w.store).expire(10)).toBe(1);
     expect(await w.get(id)).toMatchObject({ state: "dead", attempts: 0, finishedAt: START + MINUTE, failure: { kind: "expired" } });
     const history = await w.store.jobs.history("everyone", id);
     expect(history).toMatchObject([{ outcome: "failed", next: "dead", startedAt: START + MINUTE, finishedAt: START + MINUTE }]);
@@ -23,9 +24,9 @@ export function expireTests(test: Test): void {
   test("expiry counts from the due time", async (w) => {
     const id = await w.add({ ...EXPIRES, delay: HOUR });
     w.clock.advance(HOUR + MINUTE - 1);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     w.clock.advance(1);
-    expect(await w.store.duties.expire(10)).toBe(1);
+    expect(await dutiesOf(w.store).expire(10)).toBe(1);
     expect(await w.state(id)).toBe("dead");
   });
 
@@ -42,7 +43,7 @@ export function expireTests(test: Test): void {
     await w.settle(second, FAILED, [HOUR]);
     await w.settle(third, RELEASED);
     w.clock.advance(2 * MINUTE);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     expect([await w.state(running), await w.state(retrying), await w.state(released)]).toEqual(["running", "scheduled", "ready"]);
   });
 
@@ -51,7 +52,7 @@ export function expireTests(test: Test): void {
     await w.hold();
     await w.vanish();
     w.clock.advance(MINUTE);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     expect(await w.state(id)).toBe("ready");
   });
 
@@ -60,7 +61,7 @@ export function expireTests(test: Test): void {
     const [parked, blocked] = [await w.add(EXPIRES), await w.add({ ...EXPIRES, after: [parent] })];
     await w.store.jobs.pause("everyone", parked);
     w.clock.advance(MINUTE);
-    expect(await w.store.duties.expire(10)).toBe(2);
+    expect(await dutiesOf(w.store).expire(10)).toBe(2);
     expect([await w.get(parked), await w.get(blocked)]).toMatchObject([
       { state: "dead", failure: { kind: "expired" } },
       { state: "dead", failure: { kind: "expired" } },
@@ -73,9 +74,9 @@ export function expireTests(test: Test): void {
     await w.settleAll(held.slice(0, 1), RELEASED);
     await w.settleAll(held.slice(1), FAILED, [30 * SECOND]);
     w.clock.advance(MINUTE - 1);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     w.clock.advance(1);
-    expect(await w.store.duties.expire(10)).toBe(2);
+    expect(await dutiesOf(w.store).expire(10)).toBe(2);
     expect([await w.get(fresh), await w.get(retrying)]).toMatchObject([
       { state: "dead", attempts: 0, failure: { kind: "deadline" } },
       { state: "dead", attempts: 1, failure: { kind: "deadline" } },
@@ -109,7 +110,7 @@ export function expireTests(test: Test): void {
     const id = await w.add(DEADLINE);
     const held = await w.hold({ duration: HOUR });
     w.clock.advance(2 * MINUTE);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     expect(await w.settle(held, SUCCEEDED)).toBe("settled");
     expect(await w.state(id)).toBe("succeeded");
   });
@@ -118,9 +119,9 @@ export function expireTests(test: Test): void {
     const id = await w.add(DEADLINE);
     const held = await w.hold({ duration: HOUR });
     w.clock.advance(2 * MINUTE);
-    await w.store.duties.expire(10);
+    await dutiesOf(w.store).expire(10);
     await w.settle(held, RELEASED);
-    expect(await w.store.duties.expire(10)).toBe(1);
+    expect(await dutiesOf(w.store).expire(10)).toBe(1);
     expect(await w.get(id)).toMatchObject({ state: "dead", failure: { kind: "deadline" } });
   });
 
@@ -128,17 +129,17 @@ export function expireTests(test: Test): void {
     const expired = await w.add({ options: { startWithin: SECOND, finishWithin: MINUTE } });
     const late = await w.add({ options: { startWithin: MINUTE, finishWithin: SECOND } });
     w.clock.advance(HOUR);
-    expect(await w.store.duties.expire(10)).toBe(2);
+    expect(await dutiesOf(w.store).expire(10)).toBe(2);
     expect([await w.get(expired), await w.get(late)]).toMatchObject([{ failure: { kind: "expired" } }, { failure: { kind: "deadline" } }]);
   });
 
   test("expiring takes so many jobs and no more, the longest overdue first", async (w) => {
     const [second, first] = [await w.add({ options: { startWithin: MINUTE } }), await w.add({ options: { startWithin: SECOND } })];
     w.clock.advance(HOUR);
-    expect(await w.store.duties.expire(1)).toBe(1);
+    expect(await dutiesOf(w.store).expire(1)).toBe(1);
     expect([await w.state(first), await w.state(second)]).toEqual(["dead", "ready"]);
-    expect(await w.store.duties.expire(1)).toBe(1);
-    expect(await w.store.duties.expire(1)).toBe(0);
+    expect(await dutiesOf(w.store).expire(1)).toBe(1);
+    expect(await dutiesOf(w.store).expire(1)).toBe(0);
   });
 
   test("jobs that ended in time, or run, take up nothing of what expiring may take", async (w) => {
@@ -149,9 +150,9 @@ export function expireTests(test: Test): void {
     await w.settle(first, SUCCEEDED);
     const late = [await w.add(EXPIRES), await w.add(EXPIRES), await w.add(EXPIRES)];
     w.clock.advance(MINUTE);
-    expect(await w.store.duties.expire(1)).toBe(1);
-    expect(await w.store.duties.expire(2)).toBe(2);
-    expect(await w.store.duties.expire(1)).toBe(0);
+    expect(await dutiesOf(w.store).expire(1)).toBe(1);
+    expect(await dutiesOf(w.store).expire(2)).toBe(2);
+    expect(await dutiesOf(w.store).expire(1)).toBe(0);
     expect([await w.state(done), await w.state(running)]).toEqual(["succeeded", "running"]);
     for (const id of late) expect(await w.state(id)).toBe("dead");
   });
@@ -166,10 +167,10 @@ export function expireTests(test: Test): void {
   test("an expired job that is redriven does not expire again", async (w) => {
     const id = await w.add({ options: { startWithin: MINUTE, finishWithin: HOUR } });
     w.clock.advance(MINUTE);
-    await w.store.duties.expire(10);
+    await dutiesOf(w.store).expire(10);
     await w.store.jobs.redrive("everyone", id, {});
     w.clock.advance(2 * HOUR);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     expect(await w.claimIds()).toEqual([id]);
   });
 
@@ -180,7 +181,7 @@ export function expireTests(test: Test): void {
     expect((await w.get(id)).options).toEqual({ tags: ["t"], maxCrashes: 5 });
     expect((await w.hold()).job.options).toEqual({ tags: ["t"], maxCrashes: 5 });
     w.clock.advance(HOUR);
-    await w.store.leases.reap(10);
+    await dutiesOf(w.store).reap(10);
     expect(await w.get(id), "a crash does not meet the old deadline").toMatchObject({ state: "ready", crashes: 1 });
   });
 
@@ -189,7 +190,7 @@ export function expireTests(test: Test): void {
     await w.run(id, KILLED);
     await w.store.jobs.redrive("everyone", id, { delay: HOUR });
     w.clock.advance(MINUTE);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     expect(await w.state(id)).toBe("scheduled");
   });
 
@@ -197,7 +198,7 @@ export function expireTests(test: Test): void {
     const parent = await w.add(EXPIRES);
     const child = await w.add({ ...EXPIRES, after: [parent] });
     w.clock.advance(MINUTE);
-    expect(await w.store.duties.expire(10)).toBe(2);
+    expect(await dutiesOf(w.store).expire(10)).toBe(2);
     expect([await w.get(parent), await w.get(child)]).toMatchObject([{ failure: { kind: "expired" } }, { failure: { kind: "expired" } }]);
   });
 
@@ -207,7 +208,7 @@ export function expireTests(test: Test): void {
     await w.store.jobs.cancel("everyone", dropped, "no need");
     await w.store.jobs.delete("everyone", dropped);
     w.clock.advance(HOUR);
-    expect(await w.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(w.store).expire(10)).toBe(0);
     expect([await w.state(cancelled), await w.state(dropped)]).toEqual(["cancelled", "deleted"]);
   });
 }

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { ExportedJob } from "../../src/store/port/duties/duties.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { DAY, HOUR, KILLED, lane } from "../world.js";
 
@@ -18,16 +19,16 @@ export function pruneTests(test: Test): void {
     const states = () => Promise.all([done, cancelled, dead].map((id) => w.state(id)));
 
     w.clock.advance(29 * DAY);
-    await w.store.duties.prune(RULES);
+    await dutiesOf(w.store).prune(RULES);
     expect(await states()).toEqual(["succeeded", "cancelled", "dead"]);
     w.clock.advance(DAY + SLACK - 10 * DAY);
-    await w.store.duties.prune(RULES);
+    await dutiesOf(w.store).prune(RULES);
     expect(await w.state(dead)).toBe("dead");
     w.clock.advance(10 * DAY);
-    await w.store.duties.prune(RULES);
+    await dutiesOf(w.store).prune(RULES);
     expect((await states()).slice(0, 2)).toEqual(["deleted", "deleted"]);
     w.clock.advance(90 * DAY);
-    await w.store.duties.prune(RULES);
+    await dutiesOf(w.store).prune(RULES);
     expect(await states()).toEqual(["deleted", "deleted", "deleted"]);
   });
 
@@ -37,9 +38,9 @@ export function pruneTests(test: Test): void {
     const parked = await w.add();
     await w.store.jobs.pause("everyone", parked);
     w.clock.advance(400 * DAY);
-    expect(await w.store.duties.prune(RULES)).toMatchObject({ dropped: 0 });
+    expect(await dutiesOf(w.store).prune(RULES)).toMatchObject({ dropped: 0 });
     expect(await Promise.all([...ids, parked].map((id) => w.state(id)))).toEqual(["ready", "ready", "scheduled", "blocked", "parked"]);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     expect(await w.claimIds({ lanes: [lane(), lane({ task: "parent" })] })).toEqual([ids[1], ids[2], ids[0]]);
   });
 
@@ -54,7 +55,7 @@ export function pruneTests(test: Test): void {
       exported.push(...batch);
       expect(await w.state(id), "still there while it is exported").toBe("succeeded");
     };
-    expect(await w.store.duties.prune({ ...RULES, exportFinished })).toMatchObject({ dropped: 1 });
+    expect(await dutiesOf(w.store).prune({ ...RULES, exportFinished })).toMatchObject({ dropped: 1 });
     expect(exported).toEqual([{ job, history }]);
     expect(await w.state(id)).toBe("deleted");
   });
@@ -70,13 +71,13 @@ export function pruneTests(test: Test): void {
     const exportFinished = async (batch: readonly ExportedJob[]) => {
       exported.push(...batch);
     };
-    while (exported.length < 2) await w.store.duties.prune({ ...RULES, exportFinished });
+    while (exported.length < 2) await dutiesOf(w.store).prune({ ...RULES, exportFinished });
     expect([await w.state(good), await w.state(bad)]).toEqual(["deleted", "deleted"]);
     const archive = JSON.parse(JSON.stringify(exported)) as ExportedJob[];
-    expect(await w.store.duties.restore(archive)).toBe(2);
+    expect(await w.store.jobs.restore(archive)).toBe(2);
     expect([await w.get(good), await w.get(bad)]).toEqual(before);
     expect(await w.store.jobs.history("everyone", bad)).toEqual(history);
-    expect(await w.store.duties.restore(archive)).toBe(0);
+    expect(await w.store.jobs.restore(archive)).toBe(0);
     expect(await w.store.jobs.redrive("everyone", bad, {})).toMatchObject({ kind: "changed", to: "ready" });
   });
 
@@ -85,7 +86,7 @@ export function pruneTests(test: Test): void {
     await w.run(id);
     w.clock.advance(30 * DAY + SLACK);
     const exportFinished = () => Promise.reject(new Error("the archive is full"));
-    await expect(w.store.duties.prune({ ...RULES, exportFinished })).rejects.toThrow("the archive is full");
+    await expect(dutiesOf(w.store).prune({ ...RULES, exportFinished })).rejects.toThrow("the archive is full");
     expect(await w.state(id)).toBe("succeeded");
   });
 
@@ -93,7 +94,7 @@ export function pruneTests(test: Test): void {
     const old = await w.add({ unique: { key: "k", hold: "unfinished", onConflict: "reject" }, idempotencyKey: "r1" });
     await w.run(old);
     w.clock.advance(30 * DAY + SLACK);
-    await w.store.duties.prune(RULES);
+    await dutiesOf(w.store).prune(RULES);
     const id = await w.add({ unique: { key: "k", hold: "unfinished", onConflict: "reject" }, idempotencyKey: "r1" });
     expect(await w.enqueue({ idempotencyKey: "r1" })).toEqual([{ kind: "existing", id }]);
     await w.run(id);
@@ -104,7 +105,7 @@ export function pruneTests(test: Test): void {
     const held = await w.hold({ duration: DAY });
     await w.store.records.record(held.worker, { lease: held.claimed.lease, job: id, name: "charge", value: "1", ttl: 2 * HOUR });
     w.clock.advance(HOUR);
-    await w.store.duties.prune(RULES);
+    await dutiesOf(w.store).prune(RULES);
     expect(await w.enqueue({ idempotencyKey: "r1" })).toEqual([{ kind: "existing", id }]);
     expect(await w.enqueue({ unique: { key: "k", hold: HOUR, onConflict: "reject" } })).toEqual([{ kind: "rejected", holder: id }]);
     expect(await w.store.records.recall(id, "charge")).toBe("1");

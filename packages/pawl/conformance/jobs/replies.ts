@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { ReplyRef } from "../../src/store/port/access/replies.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { DAY, SECOND, type World } from "../world.js";
 
@@ -73,11 +74,11 @@ export function replyTests(test: Test): void {
     await finish(w, ONE);
     await begin(w, ONE, "h", { ...REF, key: "abandoned by a crash" });
     w.clock.advance(DAY - 1);
-    expect((await w.store.duties.prune(RULES)).forgotten).toBe(1);
+    expect((await dutiesOf(w.store).prune(RULES)).forgotten).toBe(1);
     expect(await begin(w, TWO)).toMatchObject({ kind: "replied" });
     w.clock.advance(1);
     expect(await begin(w, TWO, "other"), "before it is forgotten").toEqual({ kind: "begun" });
     w.clock.advance(DAY);
-    expect((await w.store.duties.prune(RULES)).forgotten).toBe(1);
+    expect((await dutiesOf(w.store).prune(RULES)).forgotten).toBe(1);
   });
 }

@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { IngestDemand, IngestLimit } from "../../src/core/limits/ingest-limit.js";
 import type { TenantPolicy } from "../../src/core/sharing/policy.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { HOUR, SECOND, SUCCEEDED, type World } from "../world.js";
 
@@ -115,7 +116,7 @@ export function ingestTests(test: Test): void {
     expect(await take(w, limits, demand([0, 1]))).toEqual(["admitted"]);
     await w.enqueue({ delay: SECOND }, { delay: SECOND });
     later(w);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     expect(await take(w, limits, demand([0, 1]))).toEqual(["tenant depth"]);
   });
 

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { BOB, FAILED, KILLED, MINUTE, RELEASED, SECOND, SNOOZED, SUCCEEDED, type World } from "../world.js";
 import { addMany, holders, ONE, states, TWO, under } from "./limit-world.js";
@@ -25,7 +26,7 @@ export function limitExitTests(test: Test): void {
     },
     "that expires": async (w) => {
       w.clock.advance(MINUTE);
-      await w.store.duties.expire(10);
+      await dutiesOf(w.store).expire(10);
     },
   };
   for (const [how, exit] of Object.entries(exits)) {
@@ -62,7 +63,7 @@ export function limitExitTests(test: Test): void {
     const next = await w.add({ options: under(ONE) });
     await w.run(id, FAILED, [SECOND]);
     w.clock.advance(SECOND);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     expect(await states(w, [id, next])).toEqual(["parked", "ready"]);
     await w.run(next);
     expect(await w.state(id)).toBe("ready");
@@ -79,7 +80,7 @@ export function limitExitTests(test: Test): void {
     await w.run(first);
     expect(await states(w, [cancelled, paused, late, last] as JobId[])).toEqual(["cancelled", "parked", "ready", "parked"]);
     w.clock.advance(MINUTE);
-    await w.store.duties.expire(10);
+    await dutiesOf(w.store).expire(10);
     expect(await states(w, [paused, late, last] as JobId[])).toEqual(["dead", "dead", "dead"]);
     expect(await holders(w)).toEqual([]);
   });
@@ -106,7 +107,7 @@ export function limitExitTests(test: Test): void {
     const ids = await addMany(w, 3, { options: under(TWO) });
     const [first] = await w.holdAll({ limit: 1 });
     if (first === undefined) throw new Error("nothing to claim");
-    await Promise.all([w.settle(first, SUCCEEDED), w.store.limits.admit(10), w.store.limits.admit(10)]);
+    await Promise.all([w.settle(first, SUCCEEDED), dutiesOf(w.store).admit(10), dutiesOf(w.store).admit(10)]);
     expect(await states(w, ids)).toEqual(["succeeded", "ready", "ready"]);
     expect(await holders(w)).toEqual(ids.slice(1));
   });

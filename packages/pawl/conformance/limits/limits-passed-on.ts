@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
 import type { LimitRule } from "../../src/core/limits/limit-rule.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { MINUTE, SUCCEEDED } from "../world.js";
 import { addMany, holders, LIMIT_KEY, ONE, SERIAL, states, TWO, under } from "./limit-world.js";
@@ -38,7 +39,7 @@ export function limitPassedOnTests(test: Test): void {
     await w.settle(held, SUCCEEDED);
     expect(await w.get(next)).toMatchObject({ state: "parked", parkedFor: "rate" });
     w.clock.advance(MINUTE);
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     expect(await w.state(next)).toBe("ready");
   });
 
@@ -50,7 +51,7 @@ export function limitPassedOnTests(test: Test): void {
     await w.settle(held, SUCCEEDED);
     expect(await w.state(next)).toBe("parked");
     w.clock.advance(MINUTE);
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     expect(await w.state(next)).toBe("ready");
   });
 

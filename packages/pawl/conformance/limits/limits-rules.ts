@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
 import type { LimitRule } from "../../src/core/limits/limit-rule.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { FAILED, KILLED, lane, MINUTE, RELEASED, SECOND, SNOOZED, SUCCEEDED, type World } from "../world.js";
 import { addMany, LIMIT_KEY, ONE, SERIAL, states, TWO, under } from "./limit-world.js";
@@ -30,10 +31,10 @@ function serialTests(test: Test): void {
     await w.run(first, FAILED, [SECOND, SECOND]);
     expect(await states(w, [first, second])).toEqual(["scheduled", "parked"]);
     w.clock.advance(SECOND);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     await w.run(first, SNOOZED);
     w.clock.advance(MINUTE);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     await w.store.jobs.pause("everyone", first);
     expect(await states(w, [first, second])).toEqual(["parked", "parked"]);
     await w.store.jobs.resume("everyone", first);
@@ -61,10 +62,10 @@ function serialTests(test: Test): void {
     const [first, second] = (await addMany(w, 2, { options: under(rule) })) as [JobId, JobId];
     await w.run(first, FAILED, [1]);
     w.clock.advance(1);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     expect(await states(w, [first, second])).toEqual(["parked", "parked"]);
     w.clock.advance(SECOND);
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     expect(await states(w, [first, second])).toEqual(["ready", "parked"]);
   });
 }
@@ -77,11 +78,11 @@ function rateTests(test: Test): void {
     expect(await states(w, ids)).toEqual(["ready", "ready", "parked", "parked", "parked"]);
     expect((await w.get(ids[2] as JobId)).parkedFor).toBe("rate");
     const held = await w.holdAll();
-    expect((await w.store.duties.poll()).admitIn).toBe(100);
+    expect((await w.store.duties.poll()).due.get("admit")).toBe(100);
     w.clock.advance(99);
-    expect((await w.store.limits.admit(10)).count).toBe(0);
+    expect((await dutiesOf(w.store).admit(10)).count).toBe(0);
     w.clock.advance(1);
-    expect(await w.store.limits.admit(10)).toMatchObject({ count: 1, nextIn: 100 });
+    expect(await dutiesOf(w.store).admit(10)).toMatchObject({ count: 1, nextIn: 100 });
     expect(await states(w, ids)).toEqual(["running", "running", "ready", "parked", "parked"]);
     await w.settleAll(held, SUCCEEDED);
     expect(await w.state(ids[3] as JobId)).toBe("parked");
@@ -93,7 +94,7 @@ function rateTests(test: Test): void {
     expect(await states(w, [first, dear, cheap])).toEqual(["ready", "parked", "parked"]);
     await w.hold();
     w.clock.advance(100);
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     expect(await states(w, [dear, cheap])).toEqual(["ready", "parked"]);
   });
 
@@ -101,12 +102,12 @@ function rateTests(test: Test): void {
     const ids = await addMany(w, 10, { options: under(RATE) });
     for (let i = 0; i < 20; i++) {
       w.clock.advance(100);
-      await w.store.limits.admit(10);
+      await dutiesOf(w.store).admit(10);
     }
     expect((await states(w, ids)).filter((state) => state === "ready")).toHaveLength(2);
     await w.holdAll();
     w.clock.advance(SECOND);
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     expect((await states(w, ids)).filter((state) => state === "ready")).toHaveLength(2);
   });
 
@@ -115,10 +116,10 @@ function rateTests(test: Test): void {
     const id = await w.add({ options: under(rule) });
     await w.run(id, FAILED, [1]);
     w.clock.advance(1);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     expect(await w.state(id)).toBe("parked");
     w.clock.advance(SECOND);
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     expect(await w.state(id)).toBe("ready");
   });
 }
@@ -137,7 +138,7 @@ function pauseTests(test: Test): void {
     await w.run(other, SUCCEEDED, undefined, { lanes: [lane({ task: "other" })] });
     expect(await w.state(after)).toBe("ready");
     w.clock.advance(MINUTE);
-    await w.store.limits.admit(10);
+    await dutiesOf(w.store).admit(10);
     expect(await w.state(second)).toBe("ready");
     expect(await w.state(first)).toBe("scheduled");
   });

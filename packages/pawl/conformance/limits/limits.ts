@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import type { JobId } from "../../src/core/jobs/id.js";
 import type { JobOptions } from "../../src/core/jobs/job.js";
 import type { JobLimit, LimitRule } from "../../src/core/limits/limit-rule.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { lane, MINUTE, SECOND, SUCCEEDED } from "../world.js";
 import { addMany, holders, LIMIT_KEY, ONE, SERIAL, states, TWO, under } from "./limit-world.js";
@@ -86,7 +87,7 @@ function concurrencyTests(test: Test): void {
     expect(await holders(w)).toEqual([]);
     const now = await w.add({ options: under(ONE) });
     w.clock.advance(SECOND);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     expect(await states(w, [now, later])).toEqual(["ready", "parked"]);
     await w.run(now);
     expect(await w.state(later)).toBe("ready");

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { JOB_STATES, type JobState } from "../../src/core/jobs/job.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { FAILED, HOUR, KILLED, lane, SUCCEEDED } from "../world.js";
 
@@ -36,7 +37,7 @@ export function countTests(test: Test): void {
     await w.settle(held, FAILED, [HOUR]);
     expect(await seen()).toEqual(counts({ scheduled: 1 }));
     w.clock.advance(HOUR);
-    await w.store.duties.promote(10);
+    await dutiesOf(w.store).promote(10);
     await w.run(id, KILLED);
     expect(await seen()).toEqual(counts({ dead: 1 }));
     await w.store.jobs.redrive("everyone", id, {});
@@ -55,8 +56,8 @@ export function countTests(test: Test): void {
     const held = await w.holdAll({ limit: 3 });
     await w.settleAll(held, SUCCEEDED);
     const before = await w.store.records.counts();
-    await w.store.duties.fold(1_000);
-    await w.store.duties.fold(1_000);
+    await dutiesOf(w.store).fold(1_000);
+    await dutiesOf(w.store).fold(1_000);
     expect(await w.store.records.counts()).toEqual(before);
     expect(before).toEqual([{ queue: "default", task: "work", counts: counts({ ready: 2, succeeded: 3 }) }]);
   });

@@ -4,6 +4,7 @@ import type { LimitRule } from "../../src/core/limits/limit-rule.js";
 import { startsPerMs } from "../../src/core/limits/start-rate.js";
 import type { JobLook } from "../../src/store/port/observe/explain.js";
 import { MAX_HOLDERS, MAX_PARENTS } from "../../src/store/port/observe/explain.js";
+import { dutiesOf } from "../duties.js";
 import { addMany, SERIAL, TWO, under } from "../limits/limit-world.js";
 import type { Test } from "../suite.js";
 import { BOB, FAILED, HOUR, LEASE, lane, MINUTE, NOBODY, SECOND, START, SUCCEEDED, type World } from "../world.js";
@@ -144,7 +145,7 @@ export function explainTests(test: Test): void {
       await w.enqueue(...Array.from({ length: 5 }, () => ({})), { task: "other" });
       w.clock.advance(SECOND);
       await w.settleAll(await w.holdAll(), SUCCEEDED);
-      await w.store.duties.fold(1_000);
+      await dutiesOf(w.store).fold(1_000);
     }
     const { startRate, now } = await look(w, id);
     const perSecond = (startRate === undefined ? 0 : (startsPerMs(startRate, now) ?? 0)) * SECOND;
@@ -152,7 +153,7 @@ export function explainTests(test: Test): void {
     expect(perSecond).toBeLessThan(5.5);
     w.clock.advance(HOUR);
     await w.enqueue({});
-    await w.store.duties.fold(1_000);
+    await dutiesOf(w.store).fold(1_000);
     const later = await look(w, id);
     expect(later.startRate === undefined ? undefined : startsPerMs(later.startRate, later.now)).toBeUndefined();
   });
@@ -161,7 +162,7 @@ export function explainTests(test: Test): void {
     const id = await w.add();
     for (let n = 0; n < 4; n++) {
       await w.settle(await w.hold(), FAILED, [0, 0, 0, 0]);
-      await w.store.duties.fold(1_000);
+      await dutiesOf(w.store).fold(1_000);
     }
     expect((await look(w, id)).startRate?.starts).toBeCloseTo(4);
   });

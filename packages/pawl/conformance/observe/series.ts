@@ -1,12 +1,13 @@
 import { expect } from "vitest";
 import { type ActivityCounts, type CountsByState, NO_ACTIVITIES, NO_JOBS, pointsOf } from "../../src/core/observe/series.js";
 import type { SeriesQuery } from "../../src/store/port/observe/series.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { FAILED, HOUR, KILLED, lane, MINUTE, START, SUCCEEDED, type World } from "../world.js";
 
 /** What the store says of the last minutes, after folding, as points. */
 async function points(w: World, query: Partial<SeriesQuery> = {}) {
-  await w.store.duties.fold(1_000);
+  await dutiesOf(w.store).fold(1_000);
   const { first, last, series } = await w.store.series.read({ last: 3 * MINUTE, step: 1, limit: 100, ...query });
   return series.map((one) => ({ name: one.name, points: pointsOf(first, last, one.sums, one.now) }));
 }
@@ -65,7 +66,7 @@ export function seriesTests(test: Test): void {
   test("longer steps are sums, and a window that has passed is told as it was then", async (w) => {
     for (let minute = 0; minute < 10; minute++) {
       await w.add();
-      await w.store.duties.fold(1_000);
+      await dutiesOf(w.store).fold(1_000);
       w.clock.advance(MINUTE);
     }
     // Steps begin at whole multiples of their length: the test begins at one.
@@ -94,7 +95,7 @@ export function seriesTests(test: Test): void {
 
   test("what stood is told of a queue in which nothing happened for long", async (w) => {
     await w.enqueue({}, {});
-    await w.store.duties.fold(1_000);
+    await dutiesOf(w.store).fold(1_000);
     w.clock.advance(HOUR);
     expect(await points(w)).toEqual([
       { name: undefined, points: [happened({}, { ready: 2 }), happened({}, { ready: 2 }), happened({}, { ready: 2 })] },
@@ -109,19 +110,19 @@ export function seriesTests(test: Test): void {
     await w.store.jobs.delete("everyone", id);
     await points(w);
     w.clock.advance(MINUTE);
-    await w.store.duties.restore([{ job, history }]);
+    await w.store.jobs.restore([{ job, history }]);
     expect((await points(w))[0]?.points.at(-1) ?? happened({})).toEqual(happened({}));
   });
 
   test("old minutes are forgotten, by age and by number, and what stands is not", async (w) => {
     for (let minute = 0; minute < 5; minute++) {
       await w.add();
-      await w.store.duties.fold(1_000);
+      await dutiesOf(w.store).fold(1_000);
       w.clock.advance(MINUTE);
     }
-    expect(await w.store.series.trim(HOUR, 1_000)).toBe(0);
-    expect(await w.store.series.trim(4 * MINUTE, 1_000)).toBe(1);
-    expect(await w.store.series.trim(HOUR, 2)).toBe(2);
+    expect(await dutiesOf(w.store).trimSeries(HOUR, 1_000)).toBe(0);
+    expect(await dutiesOf(w.store).trimSeries(4 * MINUTE, 1_000)).toBe(1);
+    expect(await dutiesOf(w.store).trimSeries(HOUR, 2)).toBe(2);
     const [all] = await points(w, { last: 6 * MINUTE });
     expect(all?.points.map(({ enqueued }) => enqueued)).toEqual([0, 0, 0, 1, 1, 0]);
     expect(all?.points.at(-1)?.states.ready).toBe(5);

@@ -8,6 +8,7 @@ import { ticksBetween } from "../../src/core/schedules/due-ticks.js";
 import type { RecurrenceRule } from "../../src/core/schedules/recurrence.js";
 import type { Definition, MissedPolicy, OverlapPolicy } from "../../src/core/schedules/schedule.js";
 import type { TickEntry } from "../../src/store/port/schedules/schedules.js";
+import { dutiesOf } from "../duties.js";
 import { everyJob } from "../invariants.js";
 import type { StorePair } from "../store-pair.js";
 import { DAY, HOUR, MINUTE, SECOND, START } from "../world.js";
@@ -135,12 +136,12 @@ async function act(stores: StorePair, command: ScheduleCommand): Promise<unknown
     case "removeSchedule":
       return stores.both((store) => store.schedules.delete(REF));
     case "trim":
-      return stores.both((store) => store.schedules.trim(1_000, DAY));
+      return stores.both((store) => dutiesOf(store).trimSchedules(1_000, DAY));
     case "tick":
       return stores.both(async (store) => {
         const idSuffix = idSuffixFor();
         const answers: unknown[] = [];
-        for (let step = 0; step < command.steps; step++) answers.push(await store.schedules.tick(10, idSuffix));
+        for (let step = 0; step < command.steps; step++) answers.push(await dutiesOf(store).tick(10, idSuffix));
         return answers;
       });
     case "trigger": {
@@ -174,7 +175,7 @@ async function backfill(
 /** The schedule and the account of its ticks. In which order those of one time are listed is each store's own affair. */
 export async function compareSchedules(stores: StorePair): Promise<void> {
   await stores.both((store) => store.schedules.list("everyone", {}, { limit: 10 }));
-  await stores.both(async (store) => (await store.duties.poll()).tickIn);
+  await stores.both(async (store) => (await store.duties.poll()).due.get("tick"));
   await stores.both(async (store) => (await store.schedules.ticks(REF, { limit: 10_000 })).map(inWords).sort());
   const fired = (await stores.real.schedules.ticks(REF, { limit: 10_000 })).flatMap((tick) =>
     "at" in tick && tick.way !== "triggered" ? tick.at : [],

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { DAY, FAILED, HOUR, KILLED, MINUTE, SECOND, START, SUCCEEDED } from "../world.js";
 import { account, catchUp, jobs, put, REF, tick } from "./world.js";
@@ -51,7 +52,7 @@ export function missedTickTests(test: Test): void {
     w.clock.advance(30 * DAY);
     let [steps, made] = [0, 0];
     for (;;) {
-      const { schedules, jobs: some } = await w.store.schedules.tick(10, () => w.idSuffix());
+      const { schedules, jobs: some } = await dutiesOf(w.store).tick(10, () => w.idSuffix());
       if (schedules === 0) break;
       made += some;
       steps += 1;
@@ -115,7 +116,7 @@ export function missedTickTests(test: Test): void {
     }
     expect((await jobs(w)).map(({ state }) => state)).toEqual(["running", "blocked"]);
     await w.settle(held, KILLED);
-    await w.store.duties.unblock(10);
+    await dutiesOf(w.store).unblock(10);
     expect(
       (await jobs(w)).map(({ state }) => state),
       "however it ended",
@@ -139,7 +140,7 @@ export function missedTickTests(test: Test): void {
       ["blocked", undefined],
     ]);
     await w.settle(held, { kind: "cancelled", reason: "asked" });
-    await w.store.duties.unblock(10);
+    await dutiesOf(w.store).unblock(10);
     expect((await jobs(w)).map(({ state }) => state)).toEqual(["cancelled", "cancelled", "ready"]);
   });
 }

@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import type { Definition } from "../../src/core/schedules/schedule.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { DAY, HOUR, KILLED, lane, MINUTE, SECOND, START, SUCCEEDED } from "../world.js";
 import { missedTickTests } from "./missed.js";
@@ -9,11 +10,11 @@ export function scheduleTests(test: Test): void {
   test("a schedule ticks at its time, once, and its job knows which tick it is for", async (w) => {
     await put(w, { job: { lane: lane({ task: "report", priority: 7 }), input: '{"a":1}', options: { tags: ["x"] } } });
     expect(await get(w)).toMatchObject({ ...REF, revision: 1, next: START + MINUTE, looksAt: START + MINUTE, createdAt: START, changedAt: START });
-    expect((await w.store.duties.poll()).tickIn).toBe(MINUTE);
+    expect((await w.store.duties.poll()).due.get("tick")).toBe(MINUTE);
     w.clock.advance(MINUTE - 1);
     expect(await tick(w)).toBe(0);
     w.clock.advance(1);
-    expect(await w.store.schedules.tick(10, () => w.idSuffix())).toEqual({ schedules: 1, jobs: 1, latest: 0, nextIn: MINUTE });
+    expect(await dutiesOf(w.store).tick(10, () => w.idSuffix())).toEqual({ schedules: 1, jobs: 1, latest: 0, nextIn: MINUTE });
     expect(await tick(w)).toBe(0);
     const [job] = await jobs(w);
     expect(job).toMatchObject({ state: "ready", lane: lane({ task: "report", priority: 7 }), input: '{"a":1}', dueAt: START + MINUTE });
@@ -28,7 +29,7 @@ export function scheduleTests(test: Test): void {
     expect(await catchUp(w)).toBe(1);
     const over = await get(w);
     expect([over.next, over.looksAt]).toEqual([undefined, undefined]);
-    expect((await w.store.duties.poll()).tickIn).toBeUndefined();
+    expect((await w.store.duties.poll()).due.get("tick")).toBeUndefined();
   });
 
   test("a schedule of the past has nothing to do", async (w) => {
@@ -275,8 +276,8 @@ export function scheduleTests(test: Test): void {
     }
     w.clock.advance(MINUTE);
     await tick(w);
-    expect(await w.store.schedules.trim(100, DAY)).toBe(2);
-    expect(await w.store.schedules.trim(100, DAY)).toBe(0);
+    expect(await dutiesOf(w.store).trimSchedules(100, DAY)).toBe(2);
+    expect(await dutiesOf(w.store).trimSchedules(100, DAY)).toBe(0);
     const left = (await jobs(w)).map(({ state, options }) => [state, ((options.tick?.at ?? 0) - START) / MINUTE]);
     expect(left).toEqual([
       ["succeeded", 3],
@@ -285,7 +286,7 @@ export function scheduleTests(test: Test): void {
       ["ready", 6],
     ]);
     w.clock.advance(DAY);
-    await w.store.schedules.trim(100, DAY);
+    await dutiesOf(w.store).trimSchedules(100, DAY);
     expect(await account(w), "the record goes when it is old").toEqual([]);
   });
 }

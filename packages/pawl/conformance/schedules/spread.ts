@@ -1,5 +1,6 @@
 import { expect } from "vitest";
 import { spreadOut } from "../../src/core/jobs/spread.js";
+import { dutiesOf } from "../duties.js";
 import type { Test } from "../suite.js";
 import { MINUTE, SECOND, SUCCEEDED } from "../world.js";
 
@@ -9,11 +10,11 @@ export function spreadTests(test: Test): void {
     const jobs = Array.from({ length: 400 }, () => spreadOut(w.newJob({ runAt, options: { spread: 10 * SECOND } })));
     await w.store.jobs.enqueue(jobs);
     w.clock.advance(MINUTE - 1);
-    expect((await w.store.duties.promote(1_000)).count).toBe(0);
+    expect((await dutiesOf(w.store).promote(1_000)).count).toBe(0);
     const starts: number[] = [];
     for (let second = 0; second < 10; second++) {
       w.clock.advance(SECOND);
-      await w.store.duties.promote(1_000);
+      await dutiesOf(w.store).promote(1_000);
       const held = await w.holdAll({ limit: 400 });
       if (held.length > 0) await w.settleAll(held, SUCCEEDED);
       starts.push(held.length);

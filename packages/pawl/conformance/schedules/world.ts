@@ -1,5 +1,6 @@
 import type { Definition, ScheduleRecord } from "../../src/core/schedules/schedule.js";
 import type { TickEntry } from "../../src/store/port/schedules/schedules.js";
+import { dutiesOf } from "../duties.js";
 import { HOUR, lane, MINUTE, SECOND, START, type World } from "../world.js";
 
 /** What the tests of schedules do and see, in few words. */
@@ -24,14 +25,14 @@ export async function put(w: World, spec: DefinitionSpec = {}, name = REF.name):
 }
 
 export async function tick(w: World, limit = 100): Promise<number> {
-  return (await w.store.schedules.tick(limit, () => w.idSuffix())).jobs;
+  return (await dutiesOf(w.store).tick(limit, () => w.idSuffix())).jobs;
 }
 
 /** Ticks until nothing is due. */
 export async function catchUp(w: World): Promise<number> {
   let jobs = 0;
   for (;;) {
-    const ticked = await w.store.schedules.tick(100, () => w.idSuffix());
+    const ticked = await dutiesOf(w.store).tick(100, () => w.idSuffix());
     jobs += ticked.jobs;
     if (ticked.schedules === 0) return jobs;
   }

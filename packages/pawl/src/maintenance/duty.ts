@@ -16,10 +16,3 @@ export interface DutyResult {
   /** ms until it knows that there is more to do; zero if there is more now */
   readonly nextIn?: number;
 }
-
-const NOTHING: DutyResult = { count: 0 };
-
-/** For duties that handle up to `batch` at a time: a full batch means that there may be more. */
-export function batchResult(count: number, batch: number): DutyResult {
-  return count === 0 ? NOTHING : count < batch ? { count } : { count, nextIn: 0 };
-}

@@ -187,7 +187,7 @@ describe("reaping", () => {
 });
 
 describe("duties", () => {
-  test.each(["duties.promote", "leases.reap", "duties.expire", "duties.prune", "duties.carryOut", "duties.fold", "duties.unblock"])(
+  test.each(["duties.promote", "duties.reap", "duties.expire", "duties.prune", "duties.carry out intents"])(
     "B4: %s failing for ever stops none of the others",
     async (broken) => {
       fixture = new MemoryFixture({
@@ -203,10 +203,10 @@ describe("duties", () => {
       const states = {
         "duties.promote": await fixture.state(delayed),
         "duties.expire": await fixture.state(expired),
-        "leases.reap": await fixture.state(dead),
+        "duties.reap": await fixture.state(dead),
       };
-      const expected = { "duties.promote": "ready", "duties.expire": "dead", "leases.reap": "ready" };
-      const before = { "duties.promote": "scheduled", "duties.expire": "ready", "leases.reap": "running" };
+      const expected = { "duties.promote": "ready", "duties.expire": "dead", "duties.reap": "ready" };
+      const before = { "duties.promote": "scheduled", "duties.expire": "ready", "duties.reap": "running" };
       for (const duty of Object.keys(expected) as (keyof typeof expected)[])
         expect([duty, states[duty]]).toEqual([duty, (duty === broken ? before : expected)[duty]]);
     },
@@ -215,7 +215,7 @@ describe("duties", () => {
   test("B2: a duty that failed once is done at the next turn", async () => {
     fixture = new MemoryFixture({
       tasks: [quick],
-      wrapStore: (store) => faultyStore(store, (operation, earlier) => (operation === "leases.reap" && earlier === 0 ? { kind: "fail" } : undefined)),
+      wrapStore: (store) => faultyStore(store, (operation, earlier) => (operation === "duties.reap" && earlier === 0 ? { kind: "fail" } : undefined)),
     });
     const dead = await fixture.enqueue(quick);
     await stranded();
@@ -233,8 +233,8 @@ describe("duties", () => {
         ...store,
         duties: {
           ...store.duties,
-          poll: async () => ({ ...(await store.duties.poll()), intents: true, unverified: true, deltas: true }),
-          carryOut: async () => ran++ * 0,
+          poll: async () => ({ ...(await store.duties.poll()), due: new Map([["carry out intents", 0]]) }),
+          run: async (duty) => ({ count: duty === "carry out intents" ? ran++ * 0 : 0, more: false }),
         },
       }),
     });

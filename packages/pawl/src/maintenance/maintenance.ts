@@ -7,21 +7,14 @@ import { systemRandomBytes } from "../runtime/process/random.js";
 import { Lifecycle, type Service } from "../runtime/process/service.js";
 import type { Clock } from "../runtime/time/clock.js";
 import { type Loop, loop } from "../runtime/time/loop.js";
-import type { Poll, PruneRules } from "../store/port/duties/duties.js";
+import { ADMIT, type DutyDeclaration, type DutyReport, type DutyRequest, type Poll, PROMOTE, REAP, TICK } from "../store/port/duties/duties.js";
 import type { Store, Wakeup } from "../store/port/index.js";
-import { admitter } from "./admitter.js";
-import { countsFolder } from "./counts-folder.js";
+import { MAX_SERIES_ROWS } from "../store/port/observe/series.js";
 import type { Duty } from "./duty.js";
 import { DutyRunner } from "./duty-runner.js";
-import { eventTrimmer } from "./events.js";
-import { expirer } from "./expirer.js";
-import { intents } from "./intents.js";
-import { promoter } from "./promoter.js";
-import { pruner } from "./pruner.js";
 import { type Reaper, reaper } from "./reaper.js";
-import { seriesTrimmer } from "./series.js";
-import { ticker, trimmer } from "./ticker.js";
-import { unblocker } from "./unblocker.js";
+import { storeDuty } from "./store-duty.js";
+import { ticker } from "./ticker.js";
 
 export interface MaintenanceOptions {
   /** between looks at what waits for a duty */
@@ -39,7 +32,7 @@ export interface MaintenanceOptions {
   /** how long the time series of counts are kept */
   readonly series?: Duration;
   /** sees finished jobs before they are let go; if it throws, they stay */
-  readonly exportFinished?: PruneRules["exportFinished"];
+  readonly exportFinished?: DutyRequest["exportFinished"];
   /** rows handled by one statement */
   readonly batchSize?: number;
 }
@@ -58,9 +51,6 @@ export interface MaintenanceDeps {
 function late(dueIn = 0): number {
   return Math.max(0, -dueIn);
 }
-
-/** What a poll would say if everything were due. */
-const EVERYTHING_DUE: Poll = { now: 0, scheduledIn: 0, leaseIn: 0, timerIn: 0, tickIn: 0, admitIn: 0, intents: true, unverified: true, deltas: true };
 
 /**
  * The duties of one process. Any number of processes may run them at once: every duty is safe to repeat, and nobody
@@ -88,31 +78,36 @@ export class Maintenance implements Service {
     this.#pollEvery = Math.max(1, milliseconds(options.pollInterval ?? DEFAULTS.maintenance.pollInterval));
     // Holders renew every third of a lease, so an absence shorter than that costs nobody a lease.
     this.#awayAfterMs = Math.max(lease / 3, 2.5 * this.#pollEvery);
-    this.#reaper = reaper(store, clock, { batch, sweep, lease }, (leases, jobs) => bus.emit("leases.reaped", { leases, jobs }));
-    const prune = milliseconds(options.pruneInterval ?? DEFAULTS.maintenance.pruneInterval);
-    const rules: PruneRules = {
-      finished: milliseconds(options.jobs ?? DEFAULTS.keep.jobs),
-      dead: milliseconds(options.dead ?? DEFAULTS.keep.dead),
-      limit: batch,
+    const request: Omit<DutyRequest, "limit"> = {
+      idSuffixes,
+      keep: {
+        finished: milliseconds(options.jobs ?? DEFAULTS.keep.jobs),
+        dead: milliseconds(options.dead ?? DEFAULTS.keep.dead),
+        series: milliseconds(options.series ?? DEFAULTS.keep.series),
+        seriesRows: MAX_SERIES_ROWS,
+        events: DEFAULTS.keep.events,
+      },
       ...(options.exportFinished === undefined ? {} : { exportFinished: options.exportFinished }),
     };
-    this.#duties = [
-      promoter(store, batch, (count) => bus.emit("jobs.promoted", { count })),
-      this.#reaper,
-      ticker(store, Math.min(batch, DEFAULTS.schedule.batch), idSuffixes, ({ schedules, jobs, latest, failures = [] }) => {
-        bus.emit("schedules.ticked", { schedules, jobs, lateness: latest });
-        for (const error of failures) bus.emit("duty.failed", { duty: "tick", error });
-      }),
-      admitter(store, batch),
-      expirer(store, batch),
-      unblocker(store, batch),
-      intents(store, batch),
-      countsFolder(store, batch),
-      pruner(store, clock, prune, rules),
-      trimmer(store, clock, prune, batch, rules.dead),
-      eventTrimmer(store, clock, prune),
-      seriesTrimmer(store, clock, prune, milliseconds(options.series ?? DEFAULTS.keep.series)),
-    ];
+    const stepOf = ({ name, maxLimit = batch }: DutyDeclaration) => {
+      const limit = Math.min(batch, maxLimit);
+      return () => store.duties.run(name, { ...request, limit });
+    };
+    this.#reaper = reaper({
+      clock,
+      step: stepOf({ name: REAP, dueBy: "poll" }),
+      sweep,
+      lease,
+      onReaped: (leases, jobs) => bus.emit("leases.reaped", { leases, jobs }),
+    });
+    const period = milliseconds(options.pruneInterval ?? DEFAULTS.maintenance.pruneInterval);
+    this.#duties = store.duties.declared.map((declaration) => {
+      const step = stepOf(declaration);
+      if (declaration.name === REAP) return this.#reaper;
+      if (declaration.name === TICK) return ticker(step, (report) => this.#ticked(report));
+      const onReport = declaration.name === PROMOTE ? ({ count }: DutyReport) => void (count > 0 && bus.emit("jobs.promoted", { count })) : undefined;
+      return storeDuty(declaration, { clock, period, step, ...(onReport === undefined ? {} : { onReport }) });
+    });
   }
 
   start(): Promise<void> {
@@ -147,7 +142,7 @@ export class Maintenance implements Service {
     const poll = await store.duties.poll();
     const now = clock.monotonic();
     if (bus.hasListeners("maintenance.polled"))
-      bus.emit("maintenance.polled", { duration: now - began, schedulesLate: late(poll.tickIn), delayedLate: late(poll.scheduledIn) });
+      bus.emit("maintenance.polled", { duration: now - began, schedulesLate: late(poll.due.get(TICK)), delayedLate: late(poll.due.get(PROMOTE)) });
     if (this.#lostAt !== undefined) bus.emit("store.restored", { outage: now - this.#lostAt });
     this.#lostAt = undefined;
     // Either the store did not answer, or this process stood still. It cannot tell which, and need not.
@@ -166,20 +161,27 @@ export class Maintenance implements Service {
     }
   }
 
+  #ticked({ count, counts = {}, failures = [] }: DutyReport): void {
+    const { bus } = this.#deps;
+    bus.emit("schedules.ticked", { schedules: count, jobs: counts.jobs ?? 0, lateness: counts.latest ?? 0 });
+    for (const error of failures) bus.emit("duty.failed", { duty: TICK, error });
+  }
+
   /** Said once per absence; the poll goes on trying. */
   #pollFailed(error: unknown): void {
     const { bus, clock } = this.#deps;
     bus.emit("duty.failed", { duty: "poll", error });
     // The store is there and cannot say what waits: every duty looks for itself, or this would be the end of them all.
-    if (isPawlError(error, "store_failed")) this.#scheduleDuties(EVERYTHING_DUE);
+    if (isPawlError(error, "store_failed")) this.#scheduleDuties({ now: 0, due: new Map(this.#duties.map(({ name }) => [name, 0])) });
     if (this.#lostAt !== undefined) return;
     this.#lostAt = clock.monotonic();
     bus.emit("store.lost", { error });
   }
 
   #handleWakeup(wakeup: Wakeup): void {
-    if (wakeup.kind === "scheduled" && wakeup.dueIn <= this.#pollEvery) this.#runners.get("promote")?.schedule(Math.max(0, wakeup.dueIn));
-    if (wakeup.kind === "admit" && wakeup.dueIn <= this.#pollEvery) this.#runners.get("admit")?.schedule(Math.max(0, wakeup.dueIn));
-    if (wakeup.kind === "tick" && wakeup.dueIn <= this.#pollEvery) this.#runners.get("tick")?.schedule(Math.max(0, wakeup.dueIn));
+    const duty = DUTY_OF_WAKEUP[wakeup.kind];
+    if (duty !== undefined && "dueIn" in wakeup && wakeup.dueIn <= this.#pollEvery) this.#runners.get(duty)?.schedule(Math.max(0, wakeup.dueIn));
   }
 }
+
+const DUTY_OF_WAKEUP: Partial<Record<Wakeup["kind"], string>> = { scheduled: PROMOTE, admit: ADMIT, tick: TICK };

@@ -1,14 +1,18 @@
 import type { Clock } from "../runtime/time/clock.js";
-import type { Store } from "../store/port/index.js";
-import { batchResult, type Duty } from "./duty.js";
+import type { DutyReport } from "../store/port/duties/duties.js";
+import { REAP } from "../store/port/duties/duties.js";
+import type { Duty } from "./duty.js";
+import { resultOf } from "./store-duty.js";
 
 export interface ReaperOptions {
-  /** leases per statement */
-  readonly batch: number;
+  readonly clock: Clock;
+  /** one step of the duty */
+  readonly step: () => Promise<DutyReport>;
   /** ms between sweeps */
   readonly sweep: number;
   /** ms */
   readonly lease: number;
+  readonly onReaped: (leases: number, jobs: number) => void;
 }
 
 export interface Reaper extends Duty {
@@ -20,26 +24,27 @@ export interface Reaper extends Duty {
 }
 
 /** Takes the jobs out of expired leases: their workers have vanished. */
-export function reaper(store: Store, clock: Clock, { batch, sweep, lease }: ReaperOptions, onReaped: (leases: number, jobs: number) => void): Reaper {
+export function reaper({ clock, step, sweep, lease, onReaped }: ReaperOptions): Reaper {
   let notBefore = Number.NEGATIVE_INFINITY;
   return {
-    name: "reap",
+    name: REAP,
     postpone() {
       notBefore = clock.monotonic() + lease;
     },
-    due({ leaseIn, upFor = Number.POSITIVE_INFINITY }) {
-      if (leaseIn === undefined) return undefined;
+    due({ due, upFor = Number.POSITIVE_INFINITY }) {
+      const dueIn = due.get(REAP);
+      if (dueIn === undefined) return undefined;
       // A store that has just come up was away, also for a process that was not there to see it.
       if (upFor < lease) notBefore = Math.max(notBefore, clock.monotonic() + lease - upFor);
-      return Math.max(leaseIn, notBefore - clock.monotonic());
+      return Math.max(dueIn, notBefore - clock.monotonic());
     },
     async run() {
       if (clock.monotonic() < notBefore) return { count: 0 };
-      const { leases, jobs } = await store.leases.reap(batch);
+      const report = await step();
+      const { leases = 0, jobs = report.count } = report.counts ?? {};
       if (leases > 0) onReaped(leases, jobs);
-      const { nextIn } = batchResult(leases, batch);
-      if (nextIn === undefined) notBefore = clock.monotonic() + sweep;
-      return nextIn === undefined ? { count: jobs } : { count: jobs, nextIn };
+      if (!report.more) notBefore = clock.monotonic() + sweep;
+      return resultOf(report);
     },
   };
 }

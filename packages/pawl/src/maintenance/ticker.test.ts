@@ -1,19 +1,16 @@
 import { describe, expect, test } from "vitest";
-import type { IdSuffix } from "../core/jobs/id.js";
-import type { Store } from "../store/port/index.js";
-import type { TickReport } from "../store/port/schedules/schedules.js";
+import type { DutyReport } from "../store/port/duties/duties.js";
 import { ticker } from "./ticker.js";
 
 const BATCH = 10;
-const idSuffix = () => "" as IdSuffix;
 
 /** A store whose steps answer one after the other, and that tells how many were asked for at once. */
-function steps(...answers: readonly (TickReport | Error)[]) {
+function steps(...answers: readonly (DutyReport | Error)[]) {
   const left = [...answers];
-  const told: TickReport[] = [];
+  const told: DutyReport[] = [];
   let open = 0;
   let abreast = 0;
-  const tick = async (): Promise<TickReport> => {
+  const tick = async (): Promise<DutyReport> => {
     abreast = Math.max(abreast, ++open);
     await Promise.resolve();
     open -= 1;
@@ -21,7 +18,7 @@ function steps(...answers: readonly (TickReport | Error)[]) {
     if (answer instanceof Error) throw answer;
     return answer;
   };
-  const duty = ticker({ schedules: { tick } } as unknown as Store, BATCH, idSuffix, (ticked) => told.push(ticked));
+  const duty = ticker(tick, (ticked) => told.push(ticked));
   const run = async () => {
     abreast = 0;
     const ran = await duty.run();
@@ -30,11 +27,10 @@ function steps(...answers: readonly (TickReport | Error)[]) {
   return { run, told };
 }
 
-const NOTHING: TickReport = { schedules: 0, jobs: 0, latest: 0 };
-const of = (schedules: number, nextIn?: number): TickReport => ({
-  schedules,
-  jobs: schedules,
-  latest: 0,
+const NOTHING: DutyReport = { count: 0, more: false };
+const of = (schedules: number, nextIn?: number): DutyReport => ({
+  count: schedules,
+  more: schedules >= BATCH,
   ...(nextIn === undefined ? {} : { nextIn }),
 });
 
@@ -46,14 +42,14 @@ describe("ticking", () => {
     expect(await run()).toEqual({ count: BATCH + 3, nextIn: 0, abreast: 2 });
     expect(await run()).toEqual({ count: 2, nextIn: 500, abreast: 2 });
     expect(await run()).toEqual({ count: 0, abreast: 1 });
-    expect(told.map(({ schedules }) => schedules)).toEqual([BATCH, BATCH, BATCH, BATCH, 3, 2]);
+    expect(told.map(({ count }) => count)).toEqual([BATCH, BATCH, BATCH, BATCH, 3, 2]);
   });
 
   test("where one of two steps fails, the other one is told of, and the duty begins with one again", async () => {
     const { run, told } = steps(of(BATCH), of(4), new Error("no"), of(1, 100));
     await run();
     await expect(run()).rejects.toThrow("no");
-    expect(told.map(({ schedules }) => schedules)).toEqual([BATCH, 4]);
+    expect(told.map(({ count }) => count)).toEqual([BATCH, 4]);
     expect(await run()).toEqual({ count: 1, nextIn: 100, abreast: 1 });
   });
 

@@ -1,7 +1,4 @@
-import type { IdSuffixSource } from "../core/jobs/id.js";
-import type { Clock } from "../runtime/time/clock.js";
-import type { Store } from "../store/port/index.js";
-import type { TickReport } from "../store/port/schedules/schedules.js";
+import { type DutyReport, TICK } from "../store/port/duties/duties.js";
 import type { Duty } from "./duty.js";
 
 /** ms until a look at whether another process has done what it began */
@@ -13,41 +10,26 @@ const PAUSE_PER_TICK_MS = 1;
 const MAX_PAUSE_MS = 50;
 
 /** Due schedules → their jobs. Knows when the next one is, so ticks are on time within milliseconds. */
-export function ticker(store: Store, batch: number, idSuffix: IdSuffixSource, onTicked: (ticked: TickReport) => void): Duty {
+export function ticker(step: () => Promise<DutyReport>, onTicked: (report: DutyReport) => void): Duty {
   let backlog = false;
   return {
-    name: "tick",
-    due: ({ tickIn }) => tickIn,
+    name: TICK,
+    due: ({ due }) => due.get(TICK),
     async run() {
-      const steps = await Promise.allSettled(Array.from({ length: backlog ? MAX_CONCURRENT_STEPS : 1 }, () => store.schedules.tick(batch, idSuffix)));
+      const steps = await Promise.allSettled(Array.from({ length: backlog ? MAX_CONCURRENT_STEPS : 1 }, () => step()));
       backlog = false;
-      const done = steps.flatMap((step) => (step.status === "fulfilled" ? step.value : []));
-      for (const ticked of done) if (ticked.schedules > 0) onTicked(ticked);
-      const failed = steps.find((step) => step.status === "rejected");
+      const done = steps.flatMap((one) => (one.status === "fulfilled" ? one.value : []));
+      for (const report of done) if (report.count > 0) onTicked(report);
+      const failed = steps.find((one) => one.status === "rejected");
       if (failed !== undefined) throw failed.reason;
-      const count = done.reduce((sum, { schedules }) => sum + schedules, 0);
-      backlog = done.some(({ schedules }) => schedules >= batch);
+      const count = done.reduce((sum, report) => sum + report.count, 0);
+      backlog = done.some(({ more }) => more);
       if (backlog) return { count, nextIn: 0 };
       const times = done.flatMap(({ nextIn }) => nextIn ?? []);
       if (times.length === 0) return { count };
       const nextIn = Math.min(...times);
       // What is due and was not to be had is being seen to by another process.
       return { count, nextIn: Math.max(nextIn, count === 0 ? OTHER_PROCESS_CHECK_MS : Math.min(PAUSE_PER_TICK_MS * count, MAX_PAUSE_MS)) };
-    },
-  };
-}
-
-/** What schedules keep of their jobs, and the record of their ticks: trimmed now and then. */
-export function trimmer(store: Store, clock: Clock, every: number, limit: number, age: number): Duty {
-  let dueAt = clock.monotonic() + Math.min(every, 60_000);
-  return {
-    name: "trim",
-    due: () => dueAt - clock.monotonic(),
-    async run() {
-      const count = await store.schedules.trim(limit, age);
-      if (count >= limit) return { count, nextIn: 0 };
-      dueAt = clock.monotonic() + every;
-      return { count };
     },
   };
 }

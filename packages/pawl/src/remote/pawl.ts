@@ -23,6 +23,7 @@ import type { CodeSchedule } from "../scheduler/schedules/schedule.js";
 import type { WorkerOptions } from "../worker/options.js";
 import { Worker } from "../worker/worker.js";
 import { type LocalWorkers, WorkerGroup } from "../worker/worker-group.js";
+import { SERVICE_CAPABILITIES } from "./capabilities.js";
 import { RemoteEnqueuer } from "./enqueue/enqueue.js";
 import { RemoteScheduler } from "./scheduler.js";
 import { HttpTransport, type ServiceOptions } from "./transport/http-transport.js";
@@ -148,7 +149,17 @@ export class RemotePawl extends RemoteScheduler {
 
   async info(): Promise<PawlInfo> {
     const { engine, version, durability, schema, receivesWakeups } = (await this.#transport.get("/v1/info")) as PawlInfo;
-    return { engine, version, durability, schema, receivesWakeups, place: this.#transport.url.origin, tasks: [...this.#registry.all.keys()] };
+    const capabilities = SERVICE_CAPABILITIES;
+    return {
+      engine,
+      version,
+      durability,
+      schema,
+      capabilities,
+      receivesWakeups,
+      place: this.#transport.url.origin,
+      tasks: [...this.#registry.all.keys()],
+    };
   }
 
   /** Nothing to do: the service wakes workers by itself, and no transaction of yours reaches it. */

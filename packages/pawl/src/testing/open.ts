@@ -2,6 +2,7 @@ import { type Duration, milliseconds } from "../core/values/duration.js";
 import { type Pawl, type PawlOptions, startPawl } from "../pawl.js";
 import type { StateCounts } from "../scheduler/observe/counts.js";
 import { memoryStore } from "../store/memory/index.js";
+import { ADMIT, REAP } from "../store/port/duties/duties.js";
 import type { Store } from "../store/port/index.js";
 import type { WorkerOptions } from "../worker/options.js";
 import type { Worker } from "../worker/worker.js";
@@ -43,12 +44,12 @@ export async function openTest(options: TestOptions = {}): Promise<TestPawl> {
 
   /** One step of time, at most `most` ms, to the next moment at which something can happen; the answer is its length. */
   const step = async (max: number): Promise<number> => {
-    const { scheduledIn, leaseIn, timerIn, tickIn, admitIn } = await inner.duties.poll();
+    const { due } = await inner.duties.poll();
     // While jobs are held every timer counts: renewals, timeouts; and while a breaker is not closed: probes. Otherwise
     // all there is between now and what the store waits for is polling, and that can be slept through.
-    const busy = leaseIn !== undefined || (await inner.breakers.listNotClosed()).length > 0;
-    const until = busy ? [scheduledIn, leaseIn, timerIn, tickIn, admitIn, clock.nextIn()] : [scheduledIn, timerIn, tickIn, admitIn];
-    const length = Math.max(0, Math.min(max, ...until.filter((ms) => ms !== undefined)));
+    const busy = due.has(REAP) || (await inner.breakers.listNotClosed()).length > 0;
+    const until = [...due].flatMap(([duty, ms]) => (duty === REAP && !busy ? [] : ms));
+    const length = Math.max(0, Math.min(max, ...until, busy ? (clock.nextIn() ?? max) : max));
     clock.leap(length);
     await realTimeWait.settle();
     return length;
@@ -75,7 +76,7 @@ export async function openTest(options: TestOptions = {}): Promise<TestPawl> {
       for (let steps = 0; ; steps++) {
         const counts = await pawl.counts();
         // What waits for a token is parked, and time alone moves it.
-        const toCome = counts.parked > 0 && (await inner.duties.poll()).admitIn !== undefined ? counts.parked : 0;
+        const toCome = counts.parked > 0 && (await inner.duties.poll()).due.has(ADMIT) ? counts.parked : 0;
         if (counts.ready + counts.running + counts.scheduled + toCome === 0) return counts;
         if (steps > MAX_STEPS) throw new Error("drain: there is no end to the work");
         if (worker === undefined && counts.scheduled + toCome === 0) return counts;

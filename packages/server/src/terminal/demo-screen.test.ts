@@ -26,7 +26,16 @@ const activity = (text: string, more: Partial<RecentActivity> = {}): RecentActiv
 });
 
 const picture: DemoPicture = {
-  info: { engine: "pglite", version: "18.6", place: "/srv/data", durability: "process", schema: 1, receivesWakeups: true, tasks: [] },
+  info: {
+    engine: "pglite",
+    version: "18.6",
+    place: "/srv/data",
+    durability: "process",
+    schema: 1,
+    capabilities: { transactions: true, handoff: true, shared: true },
+    receivesWakeups: true,
+    tasks: [],
+  },
   queues: [queue("mail", { ready: 1_200, succeeded: 34_567 }), queue("media", { running: 2, dead: 1 })],
   running: [running("video.encode", { progress: 0.5 }), running("payment.charge", { attempt: 2 })],
   slots: 8,

@@ -1,10 +1,11 @@
 import type { PawlInfo, StateCounts } from "pawl/service";
 import { plural } from "../text/amounts.js";
 
-const ENGINES = { memory: "memory", postgres: "Postgres", embedded: "embedded Postgres", pglite: "PGlite" } as const;
+const ENGINES: Readonly<Record<string, string>> = { postgres: "Postgres", embedded: "embedded Postgres", pglite: "PGlite" };
 
 export function engineName({ engine, version }: Pick<PawlInfo, "engine" | "version">): string {
-  return engine === "memory" ? ENGINES.memory : `${ENGINES[engine]} ${version.split(" ")[0]}`;
+  const name = ENGINES[engine];
+  return name === undefined ? engine : `${name} ${version.split(" ")[0]}`;
 }
 
 /** What an acknowledged job survives. */

@@ -6,6 +6,7 @@ import type { Store } from "../../store/port/index.js";
 import type { Claimed, ClaimedJob, LeaseStore } from "../../store/port/settle/leases.js";
 import type { RecordStore } from "../../store/port/settle/records.js";
 import type { PulledIntents, PulledJob, PulledLease, PulledRecord, PulledRenewal, PulledResults } from "../../worker/remote/protocol.js";
+import { SERVICE_CAPABILITIES } from "../capabilities.js";
 import { chunksOf } from "../transport/chunks.js";
 import type { HttpTransport, ServiceCall } from "../transport/http-transport.js";
 import { unsupported } from "../unsupported.js";
@@ -66,7 +67,14 @@ export class PullStore {
       // Its host says so for it.
       workers: { publish: nothing, live: none, retire: async () => void (await this.#post("retire", {})) },
       breakers: { report: none, probe: none, get: none, list: none, listNotClosed: none, force: unsupportedStore.breakers.force },
-      engine: { engine: "postgres", place: this.#transport.url.origin, version: "", durability: "none", schema: 0 },
+      engine: {
+        engine: "service",
+        place: this.#transport.url.origin,
+        version: "",
+        durability: "none",
+        schema: 0,
+        capabilities: SERVICE_CAPABILITIES,
+      },
       onWakeup: () => () => {},
       sendWakeup: () => {},
       transactions: {
@@ -88,7 +96,6 @@ export class PullStore {
       claim: unsupportedStore.claim,
       claimLimited: unsupportedStore.claimLimited,
       claimSuspect: unsupportedStore.claimSuspect,
-      reap: unsupportedStore.reap,
       renew: async (_: WorkerRef, leases) => {
         const responses = await this.#postAll<PulledRenewal>("renew", "leases", leases, { timeout: RENEW_TIMEOUT_MS, tries: 1 });
         const held = responses.flatMap((one) => one.held);

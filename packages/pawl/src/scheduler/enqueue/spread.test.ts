@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { dutiesOf } from "../../../conformance/duties.js";
 import { task } from "../../core/jobs/task.js";
 import { type Definition, jobOfTick } from "../../core/schedules/schedule.js";
 import { bareScheduler } from "../../testing/scheduler.js";
@@ -16,7 +17,7 @@ async function startsPerSecond(count: number, seconds: number, spread: string | 
   const starts: number[] = [];
   for (let second = 0; second < seconds; second++) {
     bare.clock.leap(1_000);
-    await bare.store.duties.promote(count);
+    await dutiesOf(bare.store).promote(count);
     let started = 0;
     for (let some = await bare.attempt({ kind: "succeeded" }); some > 0; some = await bare.attempt({ kind: "succeeded" })) started += some;
     starts.push(started);
@@ -78,16 +79,16 @@ describe("a spread", () => {
     const { dueAt, nextRunAt } = await job.get();
     expect(nextRunAt).toEqual(dueAt);
     bare.clock.leap(dueAt.getTime() - bare.clock.now() + 999);
-    expect(await bare.store.duties.expire(10)).toBe(0);
+    expect(await dutiesOf(bare.store).expire(10)).toBe(0);
     bare.clock.leap(1);
-    expect(await bare.store.duties.expire(10)).toBe(1);
+    expect(await dutiesOf(bare.store).expire(10)).toBe(1);
   });
 
   test("is not repeated by a rerun", async () => {
     const bare = bareScheduler({ tasks: [work] });
     const job = await bare.scheduler.enqueue(work, 1, { spread: "1s" });
     bare.clock.leap(1_000);
-    await bare.store.duties.promote(1);
+    await dutiesOf(bare.store).promote(1);
     await bare.attempt({ kind: "succeeded" });
     const again = await (await bare.scheduler.jobs.rerun(job)).get();
     expect(again).toMatchObject({ state: "ready" });

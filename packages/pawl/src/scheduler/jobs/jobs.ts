@@ -121,7 +121,7 @@ export class ScopedJobs implements Jobs {
   restore(jobs: readonly ExportedJob[]): Promise<number> {
     const { store, scope } = this.#deps;
     if (scope !== "everyone") throw pawlError("all_tenants_only", { what: "restoring jobs" });
-    return store.duties.restore(checkArray("jobs", jobs) as readonly ExportedJob[]);
+    return store.jobs.restore(checkArray("jobs", jobs) as readonly ExportedJob[]);
   }
 
   async redrive(job: JobRef, how: RedriveJobOptions = {}): Promise<JobChange> {

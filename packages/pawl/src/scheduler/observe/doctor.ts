@@ -3,7 +3,7 @@ import { diagnose, type Finding } from "../../core/observe/doctor.js";
 import type { Duration } from "../../core/values/duration.js";
 import { VERSION } from "../../core/values/version.js";
 import { wallClock } from "../../runtime/time/clock.js";
-import type { Poll } from "../../store/port/duties/duties.js";
+import { type Poll, REAP } from "../../store/port/duties/duties.js";
 import type { Store } from "../../store/port/index.js";
 import { checkDuration, checkKeys, checkObject } from "../check.js";
 import { liveLanes } from "./lanes-and-workers.js";
@@ -39,8 +39,9 @@ export async function runDoctor(store: Store, options: DoctorOptions = {}): Prom
   );
 }
 
-function overdueOf({ scheduledIn, timerIn, tickIn, admitIn }: Poll): number {
-  return Math.max(0, ...[scheduledIn, timerIn, tickIn, admitIn].map((dueIn) => (dueIn === undefined ? 0 : -dueIn)));
+/** An expired lease may have to wait for its holder, so it is not late. */
+function overdueOf({ due }: Poll): number {
+  return Math.max(0, ...[...due].map(([duty, dueIn]) => (duty === REAP ? 0 : -dueIn)));
 }
 
 function laneInWords({ queue, priority, tenant, task }: Lane): string {

@@ -203,7 +203,7 @@ describe("schedules", () => {
     let lost = 0;
     const around = (store: Store) =>
       faultyStore(store, (operation, earlier) => {
-        if (operation !== "schedules.tick" || earlier % 2 === 1) return undefined;
+        if (operation !== "duties.tick" || earlier % 2 === 1) return undefined;
         lost += 1;
         return { kind: "lose" };
       });

@@ -1,3 +1,4 @@
+import { joinDuties } from "../port/duties/duty-table.js";
 import type { EngineStore, ServiceStore, Store } from "../port/index.js";
 import { memoryApiKeys } from "./access/api-keys.js";
 import { memoryAudit } from "./access/audit.js";
@@ -19,7 +20,7 @@ import { checkLimitKeys } from "./limits/limit-keys.js";
 import { memoryLimits } from "./limits/limits.js";
 import { memoryPolicies } from "./limits/policies.js";
 import { memoryCheckup } from "./observe/checkup.js";
-import { memoryDuties } from "./observe/duties.js";
+import { memoryDuties, memoryServiceDuties } from "./observe/duties.js";
 import { memoryEvents } from "./observe/events.js";
 import { memoryExplain } from "./observe/explain.js";
 import { memoryRecords } from "./observe/records.js";
@@ -38,7 +39,8 @@ export interface MemoryStoreOptions {
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const tables = new Tables(options.now ?? Date.now, checkLimitKeys);
-  return { ...memoryService(tables), ...memoryEngine(tables) };
+  const [service, engine] = [memoryService(tables), memoryEngine(tables)];
+  return { ...service, ...engine, duties: joinDuties(engine.duties, service.duties) };
 }
 
 /** The service part alone: for an engine that keeps nothing but jobs. */
@@ -54,6 +56,7 @@ function memoryService(tables: Tables): ServiceStore {
     dataKeys: memoryDataKeys(tables),
     purges: memoryPurges(tables),
     events: memoryEvents(tables),
+    duties: memoryServiceDuties(tables),
     close: () => closeTables(tables),
   };
 }
@@ -79,7 +82,14 @@ function memoryEngine(tables: Tables): EngineStore {
     series: memorySeries(tables),
     targets: memoryTargets(tables),
     tenants: memoryTenants(tables),
-    engine: { engine: "memory", place: "memory:", version: "1", durability: "none", schema: 0 },
+    engine: {
+      engine: "memory",
+      place: "memory:",
+      version: "1",
+      durability: "none",
+      schema: 0,
+      capabilities: { transactions: false, handoff: false, shared: false },
+    },
     onWakeup(listener) {
       tables.listeners.add(listener);
       return () => void tables.listeners.delete(listener);

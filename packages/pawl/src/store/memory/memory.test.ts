@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { dutiesOf } from "../../../conformance/duties.js";
 import { storeConformance } from "../../../conformance/index.js";
 import { runModel } from "../../../conformance/model.js";
 import { FAILED, HOUR, lane, MINUTE, SUCCEEDED, TestClock, World } from "../../../conformance/world.js";
@@ -42,7 +43,7 @@ describe("memory store on its own", () => {
     await w.settleAll(held.slice(1), FAILED, [0]);
     expect(take()).toEqual([{ kind: "ready", lanes: [lane()] }]);
     clock.advance(MINUTE);
-    await store.duties.promote(10);
+    await dutiesOf(store).promote(10);
     expect(take()).toEqual([{ kind: "ready", lanes: [lane()] }]);
     await store.lanes.pause("queue", "default");
     expect(take()).toEqual([{ kind: "lanes" }]);
@@ -105,7 +106,7 @@ describe("memory store on its own", () => {
     for (let n = 0; n < 5; n++)
       await w.enqueue(...Array.from({ length: 1_000 }, () => ({})), ...Array.from({ length: 1_000 }, () => ({ delay: n + 1 })));
     clock.advance(HOUR);
-    expect((await store.duties.promote(100_000)).count).toBe(5_000);
+    expect((await dutiesOf(store).promote(100_000)).count).toBe(5_000);
     let claimed = 0;
     for (let held = await w.holdAll({ limit: 10 }); held.length > 0; held = await w.holdAll({ limit: 10 })) {
       claimed += held.length;

@@ -1,7 +1,8 @@
 import { isFinished } from "../../core/jobs/job.js";
 import { compareText } from "../../core/jobs/lane.js";
 import { stillHolds } from "../../core/jobs/unique-key.js";
-import type { ExportedJob, PruneReport, PruneRules } from "../port/duties/duties.js";
+import type { ExportedJob } from "../port/duties/duties.js";
+import type { PruneCounts, PruneRules } from "../port/duties/prune.js";
 import { forgetBatches } from "./jobs/batches.js";
 import { erase, lastOf } from "./jobs/history.js";
 import { enter, hasStarted, leave } from "./jobs/move.js";
@@ -10,7 +11,7 @@ import { historyOf, recordOf } from "./jobs/view.js";
 import type { MemoryJob, Tables } from "./state.js";
 
 /** Three steps, because the export is somebody else's code and may take its time: choose, export, let go. */
-export async function prune(tables: Tables, rules: PruneRules): Promise<PruneReport> {
+export async function prune(tables: Tables, rules: PruneRules): Promise<PruneCounts> {
   const { batch, chosen } = await tables.step(() => {
     const rows = pastTheirTime(tables, rules);
     return { chosen: rows, batch: rows.map((row) => ({ job: recordOf(tables, row), history: historyOf(row) })) };
@@ -23,7 +24,7 @@ export async function prune(tables: Tables, rules: PruneRules): Promise<PruneRep
       leave(tables, row);
       erase(tables, row);
     }
-    return { dropped: rows.length, forgotten: forget(tables), madePartitions: [], droppedPartitions: [] };
+    return { dropped: rows.length, forgotten: forget(tables) };
   });
 }
 

@@ -63,7 +63,8 @@ export interface EngineStore {
 }
 
 export interface StoreInfo {
-  readonly engine: "memory" | "postgres" | "embedded" | "pglite";
+  /** a name for people; what follows from it is in the capabilities */
+  readonly engine: string;
   /** where the data is, without secrets */
   readonly place: string;
   readonly version: string;
@@ -72,4 +73,15 @@ export interface StoreInfo {
   /** an acknowledged enqueue survives the end of the process, or a loss of power, or neither */
   readonly durability: "none" | "process" | "power loss";
   readonly schema: number;
+  readonly capabilities: StoreCapabilities;
+}
+
+/** Abilities that not every engine has. */
+export interface StoreCapabilities {
+  /** jobs can be enqueued and settled in transactions of the user's */
+  readonly transactions: boolean;
+  /** a job can go to an idle worker with its enqueue */
+  readonly handoff: boolean;
+  /** several processes can work on it */
+  readonly shared: boolean;
 }

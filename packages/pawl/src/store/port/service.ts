@@ -3,6 +3,7 @@ import type { AuditStore } from "./access/audit.js";
 import type { DataKeyStore } from "./access/data-keys.js";
 import type { PurgeStore } from "./access/purges.js";
 import type { ReplyStore } from "./access/replies.js";
+import type { PeriodicDuties } from "./duties/duty-table.js";
 import type { EventStore } from "./observe/events.js";
 
 /**
@@ -16,5 +17,7 @@ export interface ServiceStore {
   readonly dataKeys: DataKeyStore;
   readonly purges: PurgeStore;
   readonly events: EventStore;
+  /** this part's own duties */
+  readonly duties: PeriodicDuties;
   close(): Promise<void>;
 }

@@ -2,6 +2,7 @@ import type { Enqueued, NewJob } from "../../core/jobs/job.js";
 import { type Lane, laneKey } from "../../core/jobs/lane.js";
 import { isPawlError, pawlError } from "../../core/values/error.js";
 import { type Clock, systemClock } from "../../runtime/time/clock.js";
+import { joinDuties } from "../port/duties/duty-table.js";
 import type { BatchStore } from "../port/enqueue/batches.js";
 import type { Store, StoreInfo, StoreTransaction, Wakeup } from "../port/index.js";
 import type { JobStore } from "../port/jobs/jobs.js";
@@ -19,10 +20,7 @@ import { LowWatermarks } from "./claim/low-watermarks.js";
 import { WorkerIds } from "./claim/worker-ids.js";
 import { type Db, foreignDb, insideTransaction, transactionHandle } from "./connection/db.js";
 import { DriverError } from "./connection/errors.js";
-import { expire } from "./duties/expire.js";
-import { poll } from "./duties/poll.js";
-import { promote } from "./duties/promote.js";
-import { prune } from "./duties/prune.js";
+import { postgresDuties, postgresServiceDuties } from "./duties/duties.js";
 import { unblock } from "./duties/unblock.js";
 import { enqueuePlain, isOneNow } from "./enqueue/enqueue.js";
 import { enqueueMixed, needsChecks } from "./enqueue/enqueue-mixed.js";
@@ -34,7 +32,7 @@ import { CommitFlusher } from "./handoff/commit-flusher.js";
 import { PostgresHandoff } from "./handoff/idle-workers.js";
 import { postgresBreakers } from "./jobs/breakers.js";
 import { type ControlReport, cancel, deleteJob, pause, promoteJob, redrive, resume } from "./jobs/control.js";
-import { fold, readCounts } from "./jobs/counters.js";
+import { readCounts } from "./jobs/counters.js";
 import { postgresDead } from "./jobs/dead-groups.js";
 import { readExport } from "./jobs/export.js";
 import { postgresReplies } from "./jobs/idempotency-replies.js";
@@ -56,8 +54,6 @@ import { postgresExplain } from "./observe/explain.js";
 import { postgresSeries } from "./observe/series.js";
 import { readTenantCounts, TenantCounts } from "./observe/tenant-counts.js";
 import { postgresSchedules } from "./schedules/schedules.js";
-import { carryOutIntents } from "./settle/carry-out-intents.js";
-import { reap } from "./settle/reap.js";
 import { intents, renew } from "./settle/renew.js";
 import { RENEW } from "./settle/renew-statement.js";
 import { type RenewalData, threadRenewer } from "./settle/renewer.js";
@@ -66,7 +62,7 @@ import { Wakeups } from "./wakeups/wakeups.js";
 
 export interface PostgresStoreOptions {
   readonly db: Db;
-  readonly engine: StoreInfo;
+  readonly engine: Omit<StoreInfo, "capabilities">;
   /** a name no other process has */
   readonly self: string;
   readonly clock?: Clock;
@@ -155,6 +151,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     promote: (scope, id) => afterChange(promoteJob(db, scope, id)),
     redrive: (scope, id, how) => afterChange(redrive(db, scope, id, how)),
     delete: (scope, id) => afterChange(deleteJob(db, scope, id)),
+    restore: (batch) => restore(db, batch),
   };
 
   const batches: BatchStore = {
@@ -207,8 +204,11 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     if (Number.isFinite(dueIn)) wakeups.send({ kind: "scheduled", dueIn });
   }
 
+  const events = postgresEvents(db, { changed: () => wakeups.send({ kind: "watch" }), recorded: () => wakeups.send({ kind: "events" }) });
+
+  const shared = engine.engine !== "pglite";
   return {
-    engine,
+    engine: { ...engine, capabilities: { transactions: true, handoff: wakeups.others, shared } },
     jobs,
     batches,
     leases: {
@@ -236,11 +236,6 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
         if (Number.isFinite(dueIn)) wakeups.send({ kind: "scheduled", dueIn });
         return answers;
       },
-      async reap(limit) {
-        const { leases, jobs: reaped, lanes } = await reap(db, watermarks, limit);
-        ready(lanes);
-        return { leases, jobs: reaped };
-      },
       intents: async (worker, leases) => intents(db, await workers.id(worker), leases),
     },
     lanes: {
@@ -261,7 +256,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
       publish: (tasks) => publishTasks(db, tasks),
       get: (names, tx) => getTasks(tx === undefined ? db : insideTransaction(tx), names),
     },
-    limits: postgresLimits(db, watermarks, admitted),
+    limits: postgresLimits(db),
     workers: postgresWorkers(db, workers),
     dead: postgresDead(db),
     checkup: postgresCheckup(db, wakeups),
@@ -270,7 +265,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     explain: postgresExplain(db, knownLanes, watermarks),
     policies: postgresPolicies(db, () => wakeups.send({ kind: "lanes" })),
     series: postgresSeries(db),
-    events: postgresEvents(db, { changed: () => wakeups.send({ kind: "watch" }), recorded: () => wakeups.send({ kind: "events" }) }),
+    events,
     targets: postgresTargets(db, () => wakeups.send({ kind: "lanes" })),
     apiKeys: postgresApiKeys(db),
     audit: postgresAudit(db),
@@ -278,40 +273,24 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     dataKeys: postgresDataKeys(db),
     purges: postgresPurges(db),
     tenants: postgresTenants(db, (wakeup) => wakeups.send(wakeup)),
-    schedules: postgresSchedules({ db, watermarks, wakeup: (wakeup) => wakeups.send(wakeup), stored }),
-    duties: {
-      poll: () =>
-        poll(db, watermarks, {
+    schedules: postgresSchedules({ db, wakeup: (wakeup) => wakeups.send(wakeup), stored }),
+    duties: joinDuties(
+      postgresDuties({
+        db,
+        watermarks,
+        onPoll: {
           server: onServer,
           ready(last) {
             if (idlePolls.onMaintenancePoll(last)) wakeups.notifyHere({ kind: "look" });
           },
-        }),
-      async promote(limit) {
-        const { lanes, ...report } = await promote(db, watermarks, limit);
-        ready(lanes);
-        return report;
-      },
-      async expire(limit) {
-        const { readied, finished } = await expire(db, watermarks, limit);
-        ready(readied);
-        if (finished.length > 0) wakeups.send({ kind: "finished", jobs: finished });
-        return finished.length;
-      },
-      async unblock(limit) {
-        const { count, readied } = await unblock(db, limit);
-        ready(readied);
-        return count;
-      },
-      async carryOut(limit) {
-        const { count, readied } = await carryOutIntents(db, limit);
-        ready(readied);
-        return count;
-      },
-      fold: (limit) => fold(db, watermarks, limit),
-      prune: (rules) => prune(db, rules),
-      restore: (batch) => restore(db, batch),
-    },
+        },
+        ready,
+        finished: (ended) => wakeups.send({ kind: "finished", jobs: ended }),
+        admitted,
+        stored,
+      }),
+      postgresServiceDuties(events),
+    ),
     records: {
       counts: () => readCounts(db, watermarks),
       tenantCounts: (tenant) => tenantCounts.of(tenant),

@@ -107,7 +107,7 @@ export async function finish(
     db.tenantRole = tenantRole;
     // With commits that do not wait for the disk, what was acknowledged may be lost with the power.
     const durability = server.safe ? known.durability : "process";
-    const engine: StoreInfo = { ...known, durability, version: server.version, schema: schema.number };
+    const engine = { ...known, durability, version: server.version, schema: schema.number };
     return postgresStore({ db, engine, clock, self: `${hostname()}-${newInstanceId()}`, ...(onClose === undefined ? {} : { onClose }) });
   } catch (error) {
     await driver.close().catch(() => {});

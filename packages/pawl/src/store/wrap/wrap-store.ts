@@ -1,11 +1,20 @@
 import type { Store } from "../port/index.js";
 
 type PortVerb = (...args: never[]) => Promise<unknown>;
-type IsNoun<Member> = Member extends (...args: never[]) => unknown ? false : Member extends { readonly [V in keyof Member]: PortVerb } ? true : false;
-/** The nouns of the port: what holds verbs and nothing else. */
+type IsNoun<Member> = Member extends (...args: never[]) => unknown
+  ? false
+  : Member extends { readonly [V in keyof Member]: PortVerb | readonly unknown[] }
+    ? true
+    : false;
+/** The nouns of the port: what holds verbs, and perhaps lists. */
 type StoreNoun = { [K in keyof Store]-?: IsNoun<Store[K]> extends true ? K : never }[keyof Store];
 /** "jobs.enqueue", "leases.settle" … */
-export type Operation = { [N in StoreNoun]: `${N}.${keyof Store[N] & string}` }[StoreNoun] | "transactions.run";
+export type Operation =
+  | { [N in StoreNoun]: `${N}.${VerbOf<Store[N]>}` }[StoreNoun]
+  /** a step of the duty of that name */
+  | `duties.${string}`
+  | "transactions.run";
+type VerbOf<Noun> = { [V in keyof Noun]: Noun[V] extends PortVerb ? V : never }[keyof Noun] & string;
 
 /** Makes the call, before, after or instead of which it may do something of its own. */
 export type CallWrapper = <T>(operation: Operation, call: () => Promise<T>) => Promise<T>;
@@ -47,14 +56,19 @@ export function wrapStore(store: Store, wrapper: CallWrapper): Store {
   };
 }
 
-type StoreVerbs = Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>;
+type StoreVerbs = Readonly<Record<string, ((...args: readonly unknown[]) => Promise<unknown>) | readonly unknown[]>>;
 
 function wrapNoun(noun: string, verbs: StoreVerbs, wrapper: CallWrapper): StoreVerbs {
   return Object.fromEntries(
-    Object.keys(verbs).map((verb) => {
-      const operation = `${noun}.${verb}` as Operation;
+    Object.entries(verbs).map(([verb, own]) => {
+      if (typeof own !== "function") return [verb, own];
+      const operation = (args: readonly unknown[]) => `${noun}.${noun === "duties" && verb === "run" ? args[0] : verb}` as Operation;
       // Looked up at each call: tests replace verbs of the store they wrapped.
-      return [verb, (...args: readonly unknown[]) => wrapper(operation, async () => verbs[verb]?.(...args))];
+      return [verb, (...args: readonly unknown[]) => wrapper(operation(args), async () => callNow(verbs[verb], args))];
     }),
   );
+}
+
+function callNow(verb: StoreVerbs[string] | undefined, args: readonly unknown[]): Promise<unknown> | undefined {
+  return typeof verb === "function" ? verb(...args) : undefined;
 }

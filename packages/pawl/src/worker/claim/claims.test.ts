@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { barrier, MemoryFixture } from "../../../../../test/support/fixtures/memory-fixture.js";
+import { dutiesOf } from "../../../conformance/duties.js";
 import type { Priority } from "../../core/jobs/job.js";
 import { type AnyTask, task } from "../../core/jobs/task.js";
 import { DEFAULTS } from "../../core/values/defaults.js";
@@ -497,7 +498,7 @@ describe("suspects", () => {
     for (let crash = 0; crash < 2; crash++) {
       await fixture.inner.leases.claim({ worker: ghost, quotas: [{ lane, quota: 3 }], duration: 1_000 });
       fixture.clock.leap(1_001);
-      await fixture.inner.leases.reap(10);
+      await dutiesOf(fixture.inner).reap(10);
     }
     const leases = new Set<string>();
     fixture.bus.on("jobs.claimed", ({ lease, count }) => {

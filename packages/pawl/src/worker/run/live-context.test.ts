@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { barrier, MemoryFixture } from "../../../../../test/support/fixtures/memory-fixture.js";
+import { dutiesOf } from "../../../conformance/duties.js";
 import type { Context } from "../../core/jobs/context.js";
 import { task } from "../../core/jobs/task.js";
 import type { Transaction } from "../../core/jobs/transaction.js";
@@ -374,7 +375,7 @@ describe("once", () => {
     let thrown: unknown;
     const pay = task("pay", async (_: unknown, { once }: Context) => {
       fixture.clock.leap(16_000);
-      await fixture.inner.leases.reap(10);
+      await dutiesOf(fixture.inner).reap(10);
       await once("charge", () => 1).catch((error: unknown) => {
         thrown ??= error;
       });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { barrier, MemoryFixture } from "../../../../../test/support/fixtures/memory-fixture.js";
+import { dutiesOf } from "../../../conformance/duties.js";
 import type { LeaseId } from "../../core/jobs/id.js";
 import { task } from "../../core/jobs/task.js";
 import { pawlError } from "../../core/values/error.js";
@@ -184,7 +185,7 @@ describe("a lease that is lost", () => {
       if (runs > 1) return "second";
       // The whole process stands still: no timer of its own runs meanwhile, but another one reaps.
       fixture.clock.leap(45_000);
-      await fixture.inner.leases.reap(10);
+      await dutiesOf(fixture.inner).reap(10);
       return `first, ${signal.aborted}`;
     });
     fixture = new MemoryFixture({ tasks: [blocking] });

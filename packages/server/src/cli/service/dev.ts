@@ -77,8 +77,8 @@ async function startProcesses(configuration: Configuration, sources: Sources): P
     print(`tasks       ${found.tasks.map(({ name }) => name).join(", ")}`);
   }
   const service = await startService({ ...configuration, settings: { ...rest, components: ["api", "maintenance"] } }, environment);
-  const { engine } = await service.pawl.info();
-  if (engine === "postgres" || engine === "embedded")
+  const { capabilities } = await service.pawl.info();
+  if (capabilities.shared)
     return { service, worker: new WorkerProcess({ args: workerArgs(sources, configuration), onLine: print, isReplaced: wasStuck }) };
   await service.stop();
   return { service: await startService(configuration, environment), worker: undefined };

@@ -104,7 +104,7 @@ describe("metrics", () => {
 
   test("say when somebody last looked for what is due, and how late it is", async () => {
     await using world = await measured({
-      wrapStore: (store) => faultyStore(store, (operation) => (operation === "schedules.tick" ? { kind: "fail" } : undefined)),
+      wrapStore: (store) => faultyStore(store, (operation) => (operation === "duties.tick" ? { kind: "fail" } : undefined)),
     });
     expect(await world.read("pawl_overdue_seconds")).toMatchObject({ '{kind="schedules"}': 0 });
     await world.pawl.schedules.put("often", fine, { every: "10s", input: 1 });

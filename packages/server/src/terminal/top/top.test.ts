@@ -47,7 +47,16 @@ const worker = {
 
 const data: TopData = {
   ...NO_DATA,
-  info: { engine: "embedded", version: "18.6", place: "/srv/data", durability: "power loss", schema: 13, receivesWakeups: true, tasks: [] },
+  info: {
+    engine: "embedded",
+    version: "18.6",
+    place: "/srv/data",
+    durability: "power loss",
+    schema: 13,
+    capabilities: { transactions: true, handoff: true, shared: true },
+    receivesWakeups: true,
+    tasks: [],
+  },
   queues: [queue("mail", { ready: 1_200, running: 3 }), queue("media", { ready: 5, dead: 2 }, true)],
   rates: new Map([["mail", { done: 12.34, dead: 0 }]]),
   lanes: [lane],

@@ -56,17 +56,6 @@ export function memoryLeases(tables: Tables): LeaseStore {
         return answers;
       }),
 
-    reap: (limit) =>
-      tables.step(() => {
-        const expired = [...tables.leases.values()]
-          .filter(({ until }) => until <= tables.now)
-          .sort((a, b) => a.until - b.until || Number(a.id) - Number(b.id))
-          .slice(0, limit);
-        const touched = expired.flatMap((lease) => reapOne(tables, lease));
-        releaseDependents(tables, touched);
-        return { leases: expired.length, jobs: touched.length };
-      }),
-
     intents: (worker, leases) =>
       tables.step(() =>
         leases
@@ -77,6 +66,17 @@ export function memoryLeases(tables: Tables): LeaseStore {
           }),
       ),
   };
+}
+
+/** Expired leases: their unsettled jobs are `crashed`, decided by the same `decide` as what workers report. */
+export function reap(tables: Tables, limit: number): { readonly leases: number; readonly jobs: number } {
+  const expired = [...tables.leases.values()]
+    .filter(({ until }) => until <= tables.now)
+    .sort((a, b) => a.until - b.until || Number(a.id) - Number(b.id))
+    .slice(0, limit);
+  const touched = expired.flatMap((lease) => reapOne(tables, lease));
+  releaseDependents(tables, touched);
+  return { leases: expired.length, jobs: touched.length };
 }
 
 /** The lease, if it is that instance's. Whether it has expired is for the reaper to say, not for the clock. */

@@ -5,6 +5,7 @@ import { applies, type Verb } from "../../../core/jobs/lifecycle.js";
 import { withoutTimers } from "../../../core/jobs/timer.js";
 import type { Scope } from "../../port/index.js";
 import type { JobChangeResult, JobStore } from "../../port/jobs/jobs.js";
+import { restore } from "../prune.js";
 import type { MemoryJob, Tables } from "../state.js";
 import { cancelNow, enqueue } from "./enqueue.js";
 import { erase, systemEntry } from "./history.js";
@@ -34,6 +35,7 @@ export function memoryJobs(tables: Tables): JobStore {
     history: (scope, id, part) => tables.step(() => partOf(mapped(visible(tables, scope, id), historyOf) ?? [], part, attemptBytes)),
     logs: (scope, id, part) => tables.step(() => partOf([...(visible(tables, scope, id)?.logs ?? [])], part, lineBytes)),
 
+    restore: (batch) => restore(tables, batch),
     whole: (scope, request) => tables.step(() => wholePage(tables, scope, request)),
 
     cancel: (scope, id, reason) =>

@@ -8,17 +8,6 @@ import { pauseLimitKey } from "./limit-queues.js";
 
 export function memoryLimits(tables: Tables): LimitStore {
   return {
-    admit: (limit) =>
-      tables.step(() => {
-        const due = [...tables.limitChecks]
-          .filter(([, at]) => at <= tables.now)
-          .sort(([a], [b]) => (a < b ? -1 : 1))
-          .slice(0, limit);
-        const count = due.reduce((sum, [limitKey]) => sum + admitAt(tables, limitKey), 0);
-        const next = Math.min(...tables.limitChecks.values());
-        return { count, limitKeys: due.length, ...(Number.isFinite(next) ? { nextIn: next - tables.now } : {}) };
-      }),
-
     get: (ref) =>
       tables.step(() => {
         const key = limitKeyId(ref.tenant, ref);
@@ -52,6 +41,17 @@ export function memoryLimits(tables: Tables): LimitStore {
         pauseLimitKey(tables, limitKeyId(ref.tenant, ref), duration);
       }),
   };
+}
+
+/** parked → ready, at up to `limit` limit keys that are to be looked at. */
+export function admitDue(tables: Tables, limit: number): { readonly count: number; readonly limitKeys: number; readonly nextIn?: number } {
+  const due = [...tables.limitChecks]
+    .filter(([, at]) => at <= tables.now)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, limit);
+  const count = due.reduce((sum, [limitKey]) => sum + admitAt(tables, limitKey), 0);
+  const next = Math.min(...tables.limitChecks.values());
+  return { count, limitKeys: due.length, ...(Number.isFinite(next) ? { nextIn: next - tables.now } : {}) };
 }
 
 function waitingLimitKey(tables: Tables, key: LimitKeyId, { rule, limitQueue, fullAt, pausedUntil }: MemoryLimitKey): WaitingLimitKey {

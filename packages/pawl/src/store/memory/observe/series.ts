@@ -51,16 +51,17 @@ export function memorySeries(tables: Tables): SeriesStore {
         const first = query.from === undefined ? last - Math.ceil(query.last / length) + 1 : Math.floor(query.from / length);
         return { first, last, series: seriesOf(tables, query, first, last) };
       }),
-    trim: (age, most) =>
-      tables.step(() => {
-        const before = tables.series.size;
-        const newest = [...tables.series].sort(([, a], [, b]) => b.minute - a.minute);
-        const oldest = newest[most - 1]?.[1].minute ?? 0;
-        const from = Math.max(Math.floor((tables.now - age) / MINUTE_MS), oldest);
-        for (const [key, { minute }] of newest) if (minute < from) tables.series.delete(key);
-        return before - tables.series.size;
-      }),
   };
+}
+
+/** Forgets minutes older than that many ms, and the oldest beyond so many rows. */
+export function trimSeries(tables: Tables, age: number, most: number): number {
+  const before = tables.series.size;
+  const newest = [...tables.series].sort(([, a], [, b]) => b.minute - a.minute);
+  const oldest = newest[most - 1]?.[1].minute ?? 0;
+  const from = Math.max(Math.floor((tables.now - age) / MINUTE_MS), oldest);
+  for (const [key, { minute }] of newest) if (minute < from) tables.series.delete(key);
+  return before - tables.series.size;
 }
 
 interface GatheredSeries extends SeriesSums {

@@ -13,7 +13,7 @@ import {
   type TickWay,
 } from "../../../core/schedules/schedule.js";
 import { afterPut } from "../../../core/schedules/schedule-change.js";
-import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, ScheduleStore, TickEntry } from "../../port/schedules/schedules.js";
+import type { ScheduleFilter, SchedulePut, SchedulePutAnswer, ScheduleStore, TickEntry, TickReport } from "../../port/schedules/schedules.js";
 import { cancelNow, enqueue } from "../jobs/enqueue.js";
 import { erase, lastOf } from "../jobs/history.js";
 import { leave } from "../jobs/move.js";
@@ -59,18 +59,6 @@ export function memorySchedules(tables: Tables): ScheduleStore {
         wakeup(tables, looksAt);
       }),
     delete: (ref) => change(ref, () => void tables.schedules.delete(seedOf(ref))),
-    tick: (limit, idSuffix) =>
-      tables.step(() => {
-        const due = [...tables.schedules.values()]
-          .filter(({ record }) => record.looksAt !== undefined && record.looksAt <= tables.now)
-          .sort((a, b) => (a.record.looksAt as number) - (b.record.looksAt as number))
-          .slice(0, limit);
-        const latest = due.reduce((most, { record }) => Math.max(most, tables.now - (record.looksAt as number)), 0);
-        const jobs = due.reduce((sum, row) => sum + tickOne(tables, row, idSuffix), 0);
-        const times = [...tables.schedules.values()].flatMap(({ record }) => record.looksAt ?? []);
-        const next = times.length === 0 ? {} : { nextIn: Math.max(0, times.reduce((a, b) => Math.min(a, b)) - tables.now) };
-        return { schedules: due.length, jobs, latest, ...next };
-      }),
     trigger: (ref, { idSuffix, input, idempotencyKey }) =>
       tables.step(() => {
         const row = find(ref);
@@ -109,7 +97,6 @@ export function memorySchedules(tables: Tables): ScheduleStore {
           .slice(0, limit);
       }),
     fired: (ref, ticks) => tables.step(() => ticks.filter((at) => find(ref)?.fired.has(at))),
-    trim: (limit, age) => tables.step(() => trim(tables, limit, age)),
   };
 }
 
@@ -146,6 +133,19 @@ function flagMissing(tables: Tables, entries: readonly SchedulePut[], app: strin
   const gone = [...tables.schedules.values()].filter(({ record }) => record.app === app && !there.has(seedOf(record)));
   for (const row of gone) row.record = { ...row.record, undeclaredSince: row.record.undeclaredSince ?? tables.now };
   return gone.map(({ record: { tenant, name } }) => ({ tenant, name })).sort(compareRefs);
+}
+
+/** A tick of each due schedule, by `duePlan`: the jobs, the record of every tick, and the next one are stored in the same step. */
+export function tick(tables: Tables, limit: number, idSuffix: IdSuffixSource): Omit<TickReport, "failures"> {
+  const due = [...tables.schedules.values()]
+    .filter(({ record }) => record.looksAt !== undefined && record.looksAt <= tables.now)
+    .sort((a, b) => (a.record.looksAt as number) - (b.record.looksAt as number))
+    .slice(0, limit);
+  const latest = due.reduce((most, { record }) => Math.max(most, tables.now - (record.looksAt as number)), 0);
+  const jobs = due.reduce((sum, row) => sum + tickOne(tables, row, idSuffix), 0);
+  const times = [...tables.schedules.values()].flatMap(({ record }) => record.looksAt ?? []);
+  const next = times.length === 0 ? {} : { nextIn: Math.max(0, times.reduce((a, b) => Math.min(a, b)) - tables.now) };
+  return { schedules: due.length, jobs, latest, ...next };
 }
 
 function tickOne(tables: Tables, row: MemorySchedule, idSuffix: IdSuffixSource): number {
@@ -193,7 +193,8 @@ function enqueueTick(tables: Tables, row: MemorySchedule, tick: { at: number; wa
   return answer;
 }
 
-function trim(tables: Tables, limit: number, age: number): number {
+/** Drops finished jobs beyond what their schedule keeps, and the record of ticks older than that many ms. */
+export function trim(tables: Tables, limit: number, age: number): number {
   let trimmed = 0;
   for (const row of tables.schedules.values()) {
     const { succeeded, dead } = row.record.definition.keep ?? {};

@@ -1,60 +1,78 @@
+import type { IdSuffixSource } from "../../../core/jobs/id.js";
 import type { AttemptRecord, JobRecord } from "../../../core/jobs/job.js";
 import type { WatchPeriod } from "../observe/events.js";
 
-/** What waits for a duty, seen by one cheap statement. ms from now; zero or less is due. */
+/**
+ * Work for the whole store that any process may do. A store declares the duties it has. Callers run them by name and need not know
+ * what they do; some names are known, since other things follow from them: `promote`, `reap` and `tick`.
+ */
+export interface DutyStore {
+  readonly declared: readonly DutyDeclaration[];
+  /** When each duty is due, by one cheap statement. */
+  poll(): Promise<Poll>;
+  /** One bounded step of a duty. Two processes may do it at once, and it may be repeated. */
+  run(duty: string, request: DutyRequest): Promise<DutyReport>;
+}
+
+/** The names that callers know. */
+export const PROMOTE = "promote";
+export const REAP = "reap";
+export const TICK = "tick";
+export const ADMIT = "admit";
+
+export interface DutyDeclaration {
+  readonly name: string;
+  /** `poll`: the poll says when it is due. `period`: it is due once per period, and nothing waits for it. */
+  readonly dueBy: "poll" | "period";
+  /** the largest `limit` that is of use */
+  readonly maxLimit?: number;
+}
+
 export interface Poll {
+  /** the store's clock */
   readonly now: number;
-  readonly scheduledIn?: number;
-  readonly leaseIn?: number;
-  readonly timerIn?: number;
-  /** until a schedule is to be looked at */
-  readonly tickIn?: number;
-  /** until a limit key is */
-  readonly admitIn?: number;
-  readonly intents: boolean;
-  readonly unverified: boolean;
-  readonly deltas: boolean;
+  /** ms from now until each duty is due; zero or less is now. A duty that is not in here has nothing in sight. */
+  readonly due: ReadonlyMap<string, number>;
   /** somebody wants to hear what happens in every process */
   readonly watched?: WatchPeriod;
   /** ms since the store itself was started, where it knows: leases older than that could not be renewed meanwhile */
   readonly upFor?: number;
 }
 
-export interface DutyStore {
-  poll(): Promise<Poll>;
-  /** scheduled → ready, for what is due, oldest due first. Answers the ms until the next one. */
-  promote(limit: number): Promise<{ readonly count: number; readonly nextIn?: number }>;
-  /** pending → dead, for jobs that did not start in time or whose deadline has passed while they waited */
-  expire(limit: number): Promise<number>;
-  /** blocked → ready, scheduled, parked or dead, for parents that ended while the job was being enqueued */
-  unblock(limit: number): Promise<number>;
-  /** carries out intents on jobs no worker holds any more */
-  carryOut(limit: number): Promise<number>;
-  /** folds counter deltas */
-  fold(limit: number): Promise<number>;
-  /** makes partitions ahead, lets go of what retention says, forgets requests, keys and recorded effects past their time */
-  prune(rules: PruneRules): Promise<PruneReport>;
-  /** (nothing) → finished: what a prune exported, brought back with its history. Jobs that are there stay as they are. */
-  restore(batch: readonly ExportedJob[]): Promise<number>;
-}
-
-export interface PruneRules {
-  /** ms */
-  readonly finished: number;
-  readonly dead: number;
+/** Everything that a duty may need; each reads its own part. */
+export interface DutyRequest {
+  /** rows, leases or keys that one step handles */
   readonly limit: number;
+  readonly keep: Retention;
+  /** for the ids of jobs that schedules make */
+  readonly idSuffixes: IdSuffixSource;
   /** sees the finished jobs about to go, in batches, before they do; if it throws they stay */
   readonly exportFinished?: (batch: readonly ExportedJob[]) => Promise<void>;
+}
+
+/** How long things are kept, in ms, and how many rows of the series. */
+export interface Retention {
+  readonly finished: number;
+  readonly dead: number;
+  readonly series: number;
+  readonly seriesRows: number;
+  readonly events: number;
+}
+
+export interface DutyReport {
+  /** how much was done */
+  readonly count: number;
+  /** there may be more to do at once */
+  readonly more: boolean;
+  /** ms until there is more to do, where that is known */
+  readonly nextIn?: number;
+  /** what was done, by the duty's own names: `leases` and `jobs` of a `reap`, `schedules`, `jobs` and `latest` (ms) of a `tick` */
+  readonly counts?: Readonly<Record<string, number>>;
+  /** why some of it could not be done; it is tried again later */
+  readonly failures?: readonly unknown[];
 }
 
 export interface ExportedJob {
   readonly job: JobRecord;
   readonly history: readonly AttemptRecord[];
-}
-
-export interface PruneReport {
-  readonly dropped: number;
-  readonly forgotten: number;
-  readonly madePartitions: readonly string[];
-  readonly droppedPartitions: readonly string[];
 }

@@ -2,6 +2,7 @@ import type { Fingerprint } from "../../../core/jobs/fingerprint.js";
 import type { JobId } from "../../../core/jobs/id.js";
 import type { AttemptRecord, Enqueued, JobRecord, JobState, LogLine, NewJob } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
+import type { ExportedJob } from "../duties/duties.js";
 import type { Scope } from "../index.js";
 import type { StoreTransaction } from "../transactions.js";
 import type { PartRequest } from "./pages.js";
@@ -40,6 +41,8 @@ export interface JobStore {
   redrive(scope: Scope, id: JobId, how: RedriveOptions): Promise<JobChangeResult>;
   /** finished → gone, with its history */
   delete(scope: Scope, id: JobId, reason?: string): Promise<JobChangeResult>;
+  /** (nothing) → finished: what `exportFinished` saw, brought back with its history. Jobs that are there stay as they are. */
+  restore(batch: readonly ExportedJob[]): Promise<number>;
 }
 
 /** All that is kept of a job. */

@@ -13,8 +13,6 @@ export interface LimitKeyRef {
  * happens right after it was enqueued, after a slot became free, and at the time a token is there.
  */
 export interface LimitStore {
-  /** parked → ready, at up to `limit` limit keys that are to be looked at. Answers the ms until the next one is. */
-  admit(limit: number): Promise<{ readonly count: number; readonly limitKeys: number; readonly nextIn?: number }>;
   /** How a key stands; undefined if no job was under it lately. */
   get(limitKey: LimitKeyRef): Promise<LimitKeyRecord | undefined>;
   /** Keys at which jobs wait, by tenant, limit and key: those after `after`, at most so many. */

@@ -7,9 +7,10 @@ export interface SeriesStore {
    * later. The busiest first where there is more than one.
    */
   read(query: SeriesQuery): Promise<SeriesAnswer>;
-  /** Forgets minutes older than that many ms, and the oldest beyond so many rows. Answers how many rows went. */
-  trim(age: number, most: number): Promise<number>;
 }
+
+/** Rows of the series that are kept at most: names of tasks are made up by callers, and must not fill the disk. */
+export const MAX_SERIES_ROWS = 1_000_000;
 
 export interface SeriesQuery {
   /** ms since 1970; left out: so that what is read is `last` long */

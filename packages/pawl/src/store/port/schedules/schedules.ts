@@ -23,11 +23,6 @@ export interface ScheduleStore {
   resume(ref: ScheduleRef): Promise<boolean>;
   /** Gone with the record of its ticks; its jobs stay. */
   delete(ref: ScheduleRef): Promise<boolean>;
-  /**
-   * What is due, by `duePlan`: the jobs, the record of every tick, and the next one are stored in the same step. Limits
-   * the number of schedules per call.
-   */
-  tick(limit: number, idSuffix: IdSuffixSource): Promise<TickReport>;
   /** One more job, now, whatever else it does; undefined if there is no such schedule. */
   trigger(
     ref: ScheduleRef,
@@ -39,8 +34,6 @@ export interface ScheduleStore {
   ticks(ref: ScheduleRef, page: { readonly limit: number; readonly before?: number }): Promise<readonly TickEntry[]>;
   /** Which of these ticks have a job. */
   fired(ref: ScheduleRef, ticks: readonly number[]): Promise<readonly number[]>;
-  /** Drops finished jobs beyond what their schedule keeps, and the record of ticks older than that many ms. */
-  trim(limit: number, age: number): Promise<number>;
 }
 
 export interface BackfillRequest {

@@ -138,11 +138,6 @@ export interface LeaseStore {
    * the same step. A lease is gone when its last job is settled.
    */
   settle(worker: WorkerRef, settlements: readonly Settlement[], tx?: StoreTransaction): Promise<readonly Settled[]>;
-  /**
-   * Expired leases: their unsettled jobs are `crashed`, decided by the same `decide`. Limits the number of leases per
-   * call. Answers how many there were, so that the caller goes on while there are more.
-   */
-  reap(limit: number): Promise<{ readonly leases: number; readonly jobs: number }>;
   /** What was asked of the jobs in these leases. */
   intents(worker: WorkerRef, leases: readonly LeaseId[]): Promise<readonly { readonly job: JobId; readonly intent: Intent }[]>;
 }

@@ -1,7 +1,12 @@
-import type { Poll } from "../../port/duties/duties.js";
+import { ADMIT, type Poll, PROMOTE, REAP, TICK } from "../../port/duties/duties.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import type { Db } from "../connection/db.js";
 import { sqlFile } from "../connection/sql-statement.js";
+
+export const EXPIRE = "expire";
+export const UNBLOCK = "unblock";
+export const CARRY_OUT = "carry out intents";
+export const FOLD = "fold counts";
 
 const POLL = sqlFile("duties/poll.sql");
 
@@ -54,17 +59,17 @@ export async function poll(db: Db, watermarks: LowWatermarks, listener: Maintena
   watermarks.limitCheck.saw(row.now, row.limit_check ?? undefined, horizon);
   watermarks.delta.saw(row.last_delta, row.delta ?? undefined, horizon);
   listener.ready(row.last_ready);
-  return {
-    now: row.now,
-    intents: row.intents,
-    unverified: row.unverified,
-    deltas: row.delta !== null,
-    upFor: row.up_for,
-    ...(row.epoch === null ? {} : { watched: { epoch: row.epoch, for: row.watched_for } }),
-    ...(row.scheduled === null ? {} : { scheduledIn: row.scheduled - row.now }),
-    ...(row.lease === null ? {} : { leaseIn: row.lease - row.now }),
-    ...(row.timer === null ? {} : { timerIn: row.timer - row.now }),
-    ...(row.tick === null ? {} : { tickIn: row.tick - row.now }),
-    ...(row.limit_check === null ? {} : { admitIn: row.limit_check - row.now }),
+  const due = new Map<string, number>();
+  const dueAt = (duty: string, at: number | null) => {
+    if (at !== null) due.set(duty, at - row.now);
   };
+  dueAt(PROMOTE, row.scheduled);
+  dueAt(REAP, row.lease);
+  dueAt(EXPIRE, row.timer);
+  dueAt(TICK, row.tick);
+  dueAt(ADMIT, row.limit_check);
+  if (row.intents) due.set(CARRY_OUT, 0);
+  if (row.unverified) due.set(UNBLOCK, 0);
+  if (row.delta !== null) due.set(FOLD, 0);
+  return { now: row.now, due, upFor: row.up_for, ...(row.epoch === null ? {} : { watched: { epoch: row.epoch, for: row.watched_for } }) };
 }

@@ -1,6 +1,7 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { isFinished } from "../../../core/jobs/job.js";
-import type { ExportedJob, PruneReport, PruneRules } from "../../port/duties/duties.js";
+import type { ExportedJob } from "../../port/duties/duties.js";
+import type { PruneCounts, PruneRules } from "../../port/duties/prune.js";
 import { forgetWorkers } from "../claim/worker-ids.js";
 import { plainArray } from "../connection/arrays.js";
 import { stateCode } from "../connection/codes.js";
@@ -21,25 +22,24 @@ import { forget } from "./forget.js";
  * when it is over. Every step is small, may be interrupted anywhere, and is taken up by the next call. Jobs are let go
  * by one process at a time, so that each is exported once.
  */
-export async function prune(db: Db, rules: PruneRules): Promise<PruneReport> {
+export async function prune(db: Db, rules: PruneRules): Promise<PruneCounts> {
   const madePartitions = await makePartitions(db);
   const letGo = await exclusively(db, "prune", async (duty) => {
     const { dropped, droppedPartitions } = await dropOldMonths(db, rules, duty);
     return { droppedPartitions, dropped: dropped + (await dropKept(db, rules, duty)) + (await dropDead(db, rules, duty)) };
   });
-  const { dropped = 0, droppedPartitions = [] } = letGo ?? {};
-  const workers = droppedPartitions.length === 0 ? 0 : await forgetWorkers(db);
-  return { madePartitions, droppedPartitions, dropped, forgotten: workers + (await forget(db, rules.limit)) };
+  const { dropped = 0, droppedPartitions = 0 } = letGo ?? {};
+  const workers = droppedPartitions === 0 ? 0 : await forgetWorkers(db);
+  return { madePartitions: madePartitions.length, droppedPartitions, dropped, forgotten: workers + (await forget(db, rules.limit)) };
 }
 
 // --- whole months ------------------------------------------------------------------------------------------------
 
 const RAISE_FLOOR = statement("raise_floor", "update pawl.partition_range set floor = $1::uuid, floor_ms = $2::float8 where floor < $1::uuid");
 
-async function dropOldMonths(db: Db, rules: PruneRules, duty: HeldDuty): Promise<{ dropped: number; droppedPartitions: readonly string[] }> {
+async function dropOldMonths(db: Db, rules: PruneRules, duty: HeldDuty): Promise<{ dropped: number; droppedPartitions: number }> {
   const now = await storeNow(db, db);
-  const droppedPartitions: string[] = [];
-  let dropped = 0;
+  let [dropped, droppedPartitions] = [0, 0];
   for (const name of await existingMonths(db)) {
     const month = monthOf(startOf(name));
     if (month.to > now - rules.finished) break;
@@ -51,7 +51,7 @@ async function dropOldMonths(db: Db, rules: PruneRules, duty: HeldDuty): Promise
     const jobs = await detach(db, keep, duty);
     if (jobs === undefined) break;
     dropped += jobs;
-    droppedPartitions.push(name);
+    droppedPartitions++;
   }
   return { dropped, droppedPartitions };
 }

@@ -33,19 +33,25 @@ interface LimitKeyRow {
   readonly reason: LimitReason | null;
 }
 
-export function postgresLimits(db: Db, watermarks: LowWatermarks, tell: (admitted: AdmittedReport) => void): LimitStore {
-  return {
-    async admit(limit) {
-      const due = await db.query<{ key: LimitKeyId }>(DUE_LIMIT_KEYS, [db.now(), limit, watermarks.limitCheck.value]);
-      const admitted = await admit(
-        db,
-        due.map(({ key }) => key),
-      );
-      tell(admitted);
-      const [next] = await db.query<{ next: number }>(NEXT_LIMIT_CHECK, [db.now(), watermarks.limitCheck.value]);
-      return { count: admitted.count, limitKeys: due.length, ...(next === undefined ? {} : { nextIn: next.next }) };
-    },
+/** parked → ready, at up to `limit` limit keys that are to be looked at. */
+export async function admitDue(
+  db: Db,
+  watermarks: LowWatermarks,
+  tell: (admitted: AdmittedReport) => void,
+  limit: number,
+): Promise<{ readonly count: number; readonly limitKeys: number; readonly nextIn?: number }> {
+  const due = await db.query<{ key: LimitKeyId }>(DUE_LIMIT_KEYS, [db.now(), limit, watermarks.limitCheck.value]);
+  const admitted = await admit(
+    db,
+    due.map(({ key }) => key),
+  );
+  tell(admitted);
+  const [next] = await db.query<{ next: number }>(NEXT_LIMIT_CHECK, [db.now(), watermarks.limitCheck.value]);
+  return { count: admitted.count, limitKeys: due.length, ...(next === undefined ? {} : { nextIn: next.next }) };
+}
 
+export function postgresLimits(db: Db): LimitStore {
+  return {
     async get(ref) {
       const [row] = await db.query<LimitKeyRow>(READ_LIMIT_KEY, [db.now(), limitKeyId(ref.tenant, ref)]);
       return row === undefined ? undefined : recordOf(ref, row);

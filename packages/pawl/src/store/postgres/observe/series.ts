@@ -118,12 +118,12 @@ const TRIM = statement(
   select count(*)::int as gone from gone`,
 );
 
+/** Forgets minutes older than that many ms, and the oldest beyond so many rows. Answers how many rows went. */
+export async function trimSeries(db: Db, age: number, most: number): Promise<number> {
+  const [row] = await db.query<{ gone: number }>(TRIM, [db.now(), age, most]);
+  return row?.gone ?? 0;
+}
+
 export function postgresSeries(db: Db): SeriesStore {
-  return {
-    read: (query) => read(db, query),
-    async trim(age, most) {
-      const [row] = await db.query<{ gone: number }>(TRIM, [db.now(), age, most]);
-      return row?.gone ?? 0;
-    },
-  };
+  return { read: (query) => read(db, query) };
 }

@@ -1,25 +1,22 @@
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import type { Wakeup } from "../../port/index.js";
 import type { ScheduleStore } from "../../port/schedules/schedules.js";
-import type { LowWatermarks } from "../claim/low-watermarks.js";
 import type { Db } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";
 import type { TickedJobs } from "./record-ticks.js";
 import { findSchedule, listSchedules, pauseSchedule, putSchedules, removeSchedule, resumeSchedule } from "./schedule-table.js";
-import { tickSchedules } from "./tick.js";
-import { firedTicks, listTicks, trimSchedules } from "./tick-history.js";
+import { firedTicks, listTicks } from "./tick-history.js";
 import { backfillSchedule, triggerSchedule } from "./trigger-and-backfill.js";
 
 interface ScheduleDeps {
   readonly db: Db;
-  readonly watermarks: LowWatermarks;
   readonly wakeup: (wakeup: Wakeup) => void;
   /** what follows an enqueue, whoever made it */
   readonly stored: (jobs: readonly NewJob[], answers: readonly Enqueued[], now: number) => Promise<void>;
 }
 
 /** Schedules on Postgres: a wiring diagram. */
-export function postgresSchedules({ db, watermarks, wakeup, stored }: ScheduleDeps): ScheduleStore {
+export function postgresSchedules({ db, wakeup, stored }: ScheduleDeps): ScheduleStore {
   const afterEnqueue = async (made: TickedJobs | undefined): Promise<void> => {
     if (made !== undefined && made.jobs.length > 0) await stored(made.jobs, made.answers, made.now);
   };
@@ -41,11 +38,6 @@ export function postgresSchedules({ db, watermarks, wakeup, stored }: ScheduleDe
       return known;
     },
     delete: (ref) => removeSchedule(db, ref),
-    async tick(limit, idSuffix) {
-      const { ticked, made } = await tickSchedules(db, watermarks, limit, idSuffix);
-      await afterEnqueue(made);
-      return ticked;
-    },
     async trigger(ref, how) {
       const made = await triggerSchedule(db, ref, how);
       await afterEnqueue(made);
@@ -58,6 +50,5 @@ export function postgresSchedules({ db, watermarks, wakeup, stored }: ScheduleDe
     },
     ticks: (ref, page) => listTicks(db, ref, page),
     fired: (ref, ticks) => firedTicks(db, ref, ticks),
-    trim: (limit, age) => trimSchedules(db, limit, age),
   };
 }
