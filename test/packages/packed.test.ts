@@ -90,7 +90,6 @@ describe("the packed packages", () => {
       const withPg = join(home.path, "with-pg");
       await makeApplication(withPg, [packed.pawl], ["pg"]);
       const larger = sizeOf(join(withPg, "node_modules"));
-      console.log(`pawl and its dependencies: ${small} bytes; with pg: ${larger}`);
       expect(small).toBeLessThanOrEqual(SMALL);
       expect(larger).toBeLessThanOrEqual(SMALL);
       expect(larger).toBeGreaterThan(small);

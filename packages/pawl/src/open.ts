@@ -40,8 +40,8 @@ export interface OpenOptions extends PawlOptions {
 
 /**
  * Opens a store:
- * - `"./folder"`, `"/folder"`, `"file:folder"`: embedded, durable in that folder;
- * - `"postgres://user@host/database"`: a Postgres of yours;
+ * - `"./folder"`, `"/folder"`, `"file:folder"`: embedded, durable in that folder. It needs the package pawl-embedded;
+ * - `"postgres://user@host/database"`: a Postgres of yours. It needs the package pg;
  * - `"https://host"`: a service that has one, with its `key`; workers pull their jobs from it. See docs/service.md;
  * - `"memory:"`: nothing survives the process; for tests.
  */
