@@ -10,13 +10,17 @@ import { ENTRY, LIFECYCLE, lifecycleTable, type Verb } from "../packages/pawl/sr
 import { BOUNDS_TABLE, LONGEST_NAMES } from "../packages/pawl/src/core/values/bounds.js";
 import { DEFAULTS } from "../packages/pawl/src/core/values/defaults.js";
 import { errorTable } from "../packages/pawl/src/core/values/error.js";
+import { OPTION_ROWS } from "../packages/pawl/src/scheduler/enqueue/option-table.js";
+import { FILTER_ROWS } from "../packages/pawl/src/scheduler/jobs/filter-table.js";
 
 const ROOT = resolve(import.meta.dirname, "..");
 
 /** file → what is printed in it, by name */
 const PRINTED = {
   "docs/states.md": { entry: entryLine, table: lifecycleTable, diagram },
-  "docs/operations.md": { defaults, errors },
+  "docs/operations.md": { options, defaults, errors },
+  "docs/api.md": { filters },
+  "docs/cli.md": { flags },
   "docs/bounds.md": { bounds, names },
   "docs/performance.md": {
     bars: () => measured().bars,
@@ -38,6 +42,51 @@ export function printed(file: PrintedFile): string {
     text = text.replace(block, (_, begin: string, end: string) => `${begin}\n${print()}\n\n${end}`);
   }
   return text;
+}
+
+/** Of queues, tasks, schedules and jobs: every option of a job is of the last. */
+function options(): string {
+  const mark = (is: boolean) => (is ? "✓" : "");
+  return [
+    "| option | queue | task | schedule | what it does | default | example | shown as | `pawl enqueue` |",
+    "|---|:-:|:-:|:-:|---|---|---|---|---|",
+    ...OPTION_ROWS.map(([name, { alsoOf = [], does, default: byDefault = "none", example, shownAs, flag }]) => {
+      const levels = (["queue", "task", "schedule"] as const).map((level) => mark(alsoOf.includes(level)));
+      return cells([
+        `\`${name}\``,
+        ...levels,
+        does,
+        byDefault,
+        code(example === undefined ? undefined : JSON.stringify(example)),
+        code(shownAs),
+        code(flag?.split(" ")[0]),
+      ]);
+    }),
+  ].join("\n");
+}
+
+function filters(): string {
+  return [
+    "| filter | finds jobs | flag |",
+    "|---|---|---|",
+    ...FILTER_ROWS.map(([name, { finds, flag }]) => cells([`\`${name}\``, finds, code(flag.split(" ")[0])])),
+  ].join("\n");
+}
+
+function flags(): string {
+  return [
+    "| flag of `enqueue` | what it does |",
+    "|---|---|",
+    ...OPTION_ROWS.flatMap(([, { flag, does }]) => (flag === undefined ? [] : [cells([`\`${flag}\``, does])])),
+  ].join("\n");
+}
+
+function code(text: string | undefined): string {
+  return text === undefined ? "" : `\`${text}\``;
+}
+
+function cells(values: readonly string[]): string {
+  return `| ${values.map((value) => value.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
 function measured() {

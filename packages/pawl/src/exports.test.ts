@@ -145,14 +145,15 @@ describe("all doors together", () => {
       MIN_PEPPER_BYTES Replies IdempotentRequest IdempotentRequestStart Reply CodeSchedule ScheduledJobOptions TickView
       BulkReport DeadGroupsFilter DeadGroupView PawlInfo LeaseId JobChange Jobs Dead PolicyOperator Operator QueueView
       TaskView TenantView BackfillReport PreviewedTick ScheduleChanges ScheduleReference Schedules GroupSeries SeriesOptions
-      SeriesPointView SeriesView CheckTarget TargetWithSecret BULK_VERBS BulkVerb BulkOptions checkPace checkInstant
-      checkBulkFilter checkBulkOptions TargetOptions TargetReference Targets TargetView TaskDefinition Tasks ExportEntry
-      PurgeOptions PurgeProgress PurgeView Purges Tenants EnqueueSpan TracedEnqueue Tracing LiveLaneView LiveWorkerView Lanes
-      LanesFilter LiveWorkers LocalWorkers LogView rolesScript rolesScriptForPsql isMasterKey RemoteClaimRequest LeasedJob
-      RemoteLease Host HostedTask HostOptions HostRenewal checkAttemptOutcome HeldJobs REPORTED_FAILURE_KINDS AttemptOutcome
-      ReportedFailure ReportedFailureKind AttemptReport ReportedOutcome TaskRunOptions PulledResults PulledOutcome PulledJob
-      PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService
-      PageOptions PagedList allItems jobsCursorAfter ApiKeysFilter PreviewOptions VERSION
+      SeriesPointView SeriesView CheckTarget TargetWithSecret BULK_VERBS BulkVerb BulkOptions OPTION_ROWS OptionKind
+      OptionName OptionRow FILTER_ROWS FilterKind FilterName checkPace checkInstant checkBulkFilter checkBulkOptions
+      TargetOptions TargetReference Targets TargetView TaskDefinition Tasks ExportEntry PurgeOptions PurgeProgress PurgeView
+      Purges Tenants EnqueueSpan TracedEnqueue Tracing LiveLaneView LiveWorkerView Lanes LanesFilter LiveWorkers LocalWorkers
+      LogView rolesScript rolesScriptForPsql isMasterKey RemoteClaimRequest LeasedJob RemoteLease Host HostedTask HostOptions
+      HostRenewal checkAttemptOutcome HeldJobs REPORTED_FAILURE_KINDS AttemptOutcome ReportedFailure ReportedFailureKind
+      AttemptReport ReportedOutcome TaskRunOptions PulledResults PulledOutcome PulledJob PulledLease PulledIntents
+      PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService PageOptions PagedList allItems
+      jobsCursorAfter ApiKeysFilter PreviewOptions VERSION
       ",
         "pawl/store": "Store EngineStore ServiceStore ApiKeyStore AuditStore DataKeyStore TenantStore PurgeStore ReplyStore BatchStore
       BreakerStore DeadStore DirectHandoff DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore

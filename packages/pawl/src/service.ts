@@ -253,6 +253,20 @@ export { BULK_VERBS } from "./scheduler/scheduler.js";
 export type { BulkVerb } from "./scheduler/scheduler.js";
 /** How many jobs an operation on many changes, how fast, and why. */
 export type { BulkOptions } from "./scheduler/scheduler.js";
+/** The table of job options: what each does, holds, and is called elsewhere. */
+export { OPTION_ROWS } from "./scheduler/enqueue/option-table.js";
+/** What an option of a job holds. */
+export type { OptionKind } from "./scheduler/enqueue/option-table.js";
+/** The name of an option of a job. */
+export type { OptionName } from "./scheduler/enqueue/option-table.js";
+/** One row of the table of job options. */
+export type { OptionRow } from "./scheduler/enqueue/option-table.js";
+/** The table of filters of jobs. */
+export { FILTER_ROWS } from "./scheduler/jobs/filter-table.js";
+/** What a filter of jobs holds. */
+export type { FilterKind } from "./scheduler/jobs/filter-table.js";
+/** The name of a filter of jobs. */
+export type { FilterName } from "./scheduler/jobs/filter-table.js";
 /** Reads the time between two of many: a duration, or a rate such as "50/s". */
 export { checkPace } from "./core/limits/token-bucket.js";
 /** Reads an instant: a Date, ms since 1970, or an ISO 8601 text with an offset. */

@@ -1,8 +1,8 @@
 import { publishedRetry, storedRetry } from "../../core/jobs/retry.js";
 import type { JobDefaults } from "../../core/jobs/task.js";
 import { pawlError } from "../../core/values/error.js";
-import type { DEFAULT_KEYS } from "../../scheduler/check.js";
 import type { TaskLike } from "../../scheduler/enqueue/job-plan.js";
+import { optionNames } from "../../scheduler/enqueue/option-table.js";
 import { uniqueRuleOf } from "../../scheduler/enqueue/plan-for-input.js";
 import { jobIdOf, readOptions } from "../../scheduler/enqueue/read-options.js";
 import { withLimits } from "../../scheduler/limits/limits.js";
@@ -12,7 +12,9 @@ import type { EnqueueOptions, QueueDefaults } from "../../scheduler/options.js";
 export type JobFields = Readonly<Record<string, unknown>>;
 
 /** What of a task and a queue is said with each job: the rest is read where it runs. */
-const SENT_DEFAULTS = ["priority", "finishWithin", "startWithin", "maxCrashes", "spread"] as const satisfies readonly (typeof DEFAULT_KEYS)[number][];
+const SENT_DEFAULTS = optionNames(
+  ({ alsoOf, readWhereItRuns }) => alsoOf?.includes("queue") === true && readWhereItRuns !== true,
+) as readonly Exclude<keyof JobDefaults, "queue">[];
 
 /**
  * Checked here as they would be where the store is, so that a mistake is found before it is sent; then job before task

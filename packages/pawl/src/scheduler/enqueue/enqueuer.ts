@@ -24,6 +24,7 @@ import {
 import type { IngestLimiter } from "./ingest-limiter.js";
 import { type JobPlan, JobPlanner, jobFromPlan, type PlannedJob, type TaskLike } from "./job-plan.js";
 import { joinTransaction } from "./join-transaction.js";
+import { optionNames } from "./option-table.js";
 import { planForInput } from "./plan-for-input.js";
 import type { TaskRegistry } from "./task-registry.js";
 
@@ -255,7 +256,8 @@ function inCallOrder(answers: readonly Enqueued[], order: readonly number[] | un
 type SendWithRetry = (send: () => Promise<readonly Enqueued[]>) => Promise<readonly Enqueued[]>;
 const sendOnce: SendWithRetry = (send) => send();
 
-const PER_JOB_OPTIONS = ["unique", "debounce"] as const;
+/** An idempotency key can be shared: then it is that of the whole call. */
+const PER_JOB_OPTIONS = optionNames(({ perJob }) => perJob === true).filter((name) => name !== "idempotencyKey");
 
 export function checkSharedOptions(shared: object): void {
   for (const name of PER_JOB_OPTIONS)

@@ -1,18 +1,17 @@
 import { ENCRYPTED_VALUE, isEncrypted } from "../../core/access/encrypted-value.js";
 import type { Failure } from "../../core/jobs/failure.js";
 import type { JobId } from "../../core/jobs/id.js";
-import type { AttemptRecord, Intent, JobRecord, JobState, LogLevel, LogLine, ParkReason, Priority } from "../../core/jobs/job.js";
+import type { AttemptRecord, Intent, JobOptions, JobRecord, JobState, LogLevel, LogLine, ParkReason, Priority } from "../../core/jobs/job.js";
 import type { OutcomeKind } from "../../core/jobs/outcome.js";
-import type { StoredRetry } from "../../core/jobs/retry.js";
 import { withoutFolders } from "../../core/jobs/stack-trace.js";
-import type { JobLimit } from "../../core/limits/limit-rule.js";
-import type { TraceContext } from "../../core/observe/trace.js";
-import type { JobTick } from "../../core/schedules/schedule.js";
 import { decode } from "../../core/values/json.js";
 import type { Scope } from "../../store/port/index.js";
 
-/** A job as people see it: values decoded, times as dates of the store's clock, durations in ms. */
-export interface JobView<Out = unknown> {
+/**
+ * A job as people see it: values decoded, times as dates of the store's clock, durations in ms. Its options are those that were
+ * asked for this job alone; absent: its task, its queue or the defaults say.
+ */
+export interface JobView<Out = unknown> extends Omit<JobOptions, "tags" | "atMostOnce"> {
   readonly id: JobId;
   readonly task: string;
   readonly queue: string;
@@ -47,22 +46,7 @@ export interface JobView<Out = unknown> {
   /** asked of it, and not carried out yet */
   readonly intent?: Intent;
   readonly tags: readonly string[];
-  readonly uniqueKey?: string;
-  readonly rerunOf?: JobId;
-  /** the tick of a schedule that it is for */
-  readonly tick?: JobTick;
-  /** the trace that it was enqueued in */
-  readonly trace?: TraceContext;
   readonly atMostOnce: boolean;
-  /** what was asked for this job alone; absent: its task, its queue or the defaults say */
-  readonly retry?: StoredRetry;
-  readonly timeout?: number;
-  readonly finishWithin?: number;
-  readonly startWithin?: number;
-  readonly spread?: number | readonly [min: number, max: number];
-  readonly maxCrashes?: number;
-  /** what it is under */
-  readonly limits?: readonly JobLimit[];
 }
 
 export interface AttemptView {

@@ -1,4 +1,4 @@
-import { type AnyTask, DEFAULT_NAMES, type Task } from "../../core/jobs/task.js";
+import type { AnyTask, Task } from "../../core/jobs/task.js";
 import { checkPace } from "../../core/limits/token-bucket.js";
 import { cronOf } from "../../core/schedules/cron.js";
 import { MAX_TICKS } from "../../core/schedules/due-ticks.js";
@@ -18,6 +18,7 @@ import { pawlError } from "../../core/values/error.js";
 import { checkName } from "../../core/values/name.js";
 import { checkDuration, checkKeys, checkObject, checkOneOf, checkPeriod, checkWhole, invalid, shortened, show } from "../../core/values/option.js";
 import { checkInstant } from "../check.js";
+import { optionNames } from "../enqueue/option-table.js";
 import type { EnqueueOptions } from "../options.js";
 
 /** A Date, ms since 1970, or an ISO 8601 text; a text without an offset is a time in the schedule's zone. */
@@ -102,14 +103,7 @@ const TIME_NAMES = {
 } satisfies Record<keyof ScheduleTimes, true>;
 export const TIME_KEYS: ReadonlySet<string> = new Set(Object.keys(TIME_NAMES));
 const OPTION_KEYS: ReadonlySet<string> = new Set([...TIME_KEYS, "tenant", "input", "job"]);
-const JOB_KEYS: ReadonlySet<string> = new Set(
-  Object.keys({
-    ...DEFAULT_NAMES,
-    tags: true,
-    unique: true,
-    limitKeys: true,
-  } satisfies Record<keyof ScheduledJobOptions, true>),
-);
+const JOB_KEYS: ReadonlySet<string> = new Set(optionNames(({ alsoOf }) => alsoOf?.includes("schedule") === true));
 
 export function checkScheduleOptions(options: unknown): ScheduleOptions {
   const scheduleOptions = checkObject("options", options) as ScheduleOptions;

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { DeadGroupsFilter } from "pawl/service";
+import { type DeadGroupsFilter, FILTER_ROWS, type FilterName } from "pawl/service";
 import { confirm } from "../confirm.js";
 import { EXIT, type ExitCode } from "../exit.js";
 import { type PageFlags, pageOf, whole, withPages } from "../flags.js";
@@ -11,11 +11,12 @@ import { JOB_HEADINGS, jobRow } from "./job-text.js";
 
 type GroupsFlags = DeadGroupsFilter & PageFlags;
 
-const FLAGS_NOT_OF_GROUPS = ["state", "tag", "unique", "fingerprint", "since", "until"] as const;
+const FILTERS_OF_GROUPS: readonly FilterName[] = ["tenant", "queue", "task", "failure"];
+const FILTERS_NOT_OF_GROUPS = FILTER_ROWS.map(([name]) => name).filter((name) => !FILTERS_OF_GROUPS.includes(name));
 
 export function build(command: Command, act: Act): void {
   const groups = withPages(
-    withFilter(command.command("groups").description("by what they died of, the largest group first"), FLAGS_NOT_OF_GROUPS),
+    withFilter(command.command("groups").description("by what they died of, the largest group first"), FILTERS_NOT_OF_GROUPS),
     "20",
   );
   act<GroupsFlags>(groups, showGroups);

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { EnqueueOptions, Pawl } from "pawl";
+import { OPTION_ROWS, type OptionKind, type OptionName, type OptionRow } from "pawl/service";
 import { CliError, EXIT, type ExitCode, interrupted, usage } from "../exit.js";
 import { gather, json, whole } from "../flags.js";
 import type { Act, CommandSession } from "../session.js";
@@ -11,36 +12,39 @@ import { linesOf } from "./read-lines.js";
 interface EnqueueFlags {
   readonly input?: string;
   readonly lines?: string;
-  readonly queue?: string;
-  readonly priority?: string;
-  readonly tenant?: string;
-  readonly delay?: string;
-  readonly runAt?: string;
-  readonly unique?: string;
-  readonly tag?: readonly string[];
-  readonly idempotencyKey?: string;
-  readonly dependsOn?: readonly string[];
-  readonly timeout?: string;
   readonly watch?: boolean;
   readonly wait?: string;
+  /** of the options of a job, by the names of their flags */
+  readonly unique?: string;
+  readonly idempotencyKey?: string;
 }
+
+interface OptionFlag {
+  readonly name: OptionName;
+  readonly row: OptionRow;
+  readonly option: Option;
+}
+
+/** Kinds of which a flag may be repeated. */
+const REPEATED_KINDS: ReadonlySet<OptionKind> = new Set<OptionKind>(["labels", "jobs"]);
+
+const OPTION_FLAGS: readonly OptionFlag[] = OPTION_ROWS.flatMap(([name, row]) => {
+  if (row.flag === undefined) return [];
+  const option = new Option(row.flag, row.does);
+  return [{ name, row, option: REPEATED_KINDS.has(row.kind) ? option.argParser(gather) : option }];
+});
 
 export function build(command: Command, act: Act): void {
   command
     .argument("<task>", "its name")
     .argument("[input]", "JSON; left out: none")
     .option("--input <file>", "read the input from a file, or from standard input (-)")
-    .option("--lines <file>", "one job for each line of JSON of a file, or of standard input (-)")
-    .option("--queue <queue>", "the queue, in place of the task's own")
-    .option("--priority <priority>", "0 to 9, or low, normal, high, critical")
-    .option("--tenant <tenant>", "whose job it is")
-    .option("--delay <time>", "due this long from now: 30s, 5m, 24h")
-    .option("--run-at <instant>", "due then: 2026-11-15T12:00Z")
-    .option("--unique <key>", "its unique key: one unfinished job holds it, and another enqueue answers with that job")
-    .option("--tag <tag>", "a label to find it by; may be repeated", gather)
-    .option("--idempotency-key <id>", "repeating this command within a day makes no second job; with --lines, it goes on where it stopped")
-    .option("--depends-on <id>", "wait for this job to succeed; may be repeated", gather)
-    .option("--timeout <time>", "how long one attempt may take")
+    .option(
+      "--lines <file>",
+      "one job for each line of JSON of a file, or of standard input (-); with --idempotency-key it goes on where it stopped",
+    );
+  for (const { option } of OPTION_FLAGS) command.addOption(option);
+  command
     .option("-w, --watch", "follow it until it is finished")
     .option("--wait <time>", `follow it for this long at most; exit code ${EXIT.unfinished} if it is unfinished then`);
   act<EnqueueFlags>(command, enqueue);
@@ -60,13 +64,8 @@ async function enqueue(session: CommandSession, flags: EnqueueFlags, task: strin
       : flags.input === undefined
         ? undefined
         : json("the input", await textOf(session, flags.input));
-  const { unique, idempotencyKey } = flags;
   const maxWait = waitMs(flags.wait);
-  const options = {
-    ...optionsOf(flags),
-    ...(unique === undefined ? {} : { unique }),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  };
+  const options = optionsOf(flags, () => true);
   const pawl = await session.pawl();
   const job = await pawl.enqueue(task, input, options);
   if (flags.watch === true || maxWait !== undefined) {
@@ -88,7 +87,7 @@ async function enqueueMany(session: CommandSession, flags: EnqueueFlags, file: s
   if (flags.watch === true || flags.wait !== undefined || flags.unique !== undefined)
     throw usage("--watch, --wait and --unique are for one job", "leave them out, or --lines");
   const { out, signal } = session;
-  const options = optionsOf(flags);
+  const options = optionsOf(flags, ({ perJob }) => perJob !== true);
   const pawl: Pawl = await session.pawl();
   const { idempotencyKey } = flags;
   let read = 0;
@@ -132,26 +131,28 @@ async function enqueueMany(session: CommandSession, flags: EnqueueFlags, file: s
   return EXIT.done;
 }
 
-function optionsOf({
-  queue,
-  priority,
-  tenant,
-  delay,
-  runAt,
-  tag,
-  dependsOn,
-  timeout,
-}: EnqueueFlags): Pick<EnqueueOptions, "queue" | "tenant" | "delay"> {
-  return {
-    ...(queue === undefined ? {} : { queue }),
-    ...(priority === undefined ? {} : { priority: /^\d+$/.test(priority) ? whole("--priority", priority, 0, 9) : priority }),
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(delay === undefined ? {} : { delay }),
-    ...(runAt === undefined ? {} : { runAt }),
-    ...(tag === undefined ? {} : { tags: tag }),
-    ...(dependsOn === undefined ? {} : { dependsOn }),
-    ...(timeout === undefined ? {} : { timeout }),
-  };
+/** The options of the job, as the flags say them. */
+function optionsOf(flags: EnqueueFlags, fits: (row: OptionRow) => boolean): EnqueueOptions {
+  const values = flags as Readonly<Record<string, string | readonly string[] | undefined>>;
+  return Object.fromEntries(
+    OPTION_FLAGS.flatMap(({ name, row, option }) => {
+      const value = values[option.attributeName()];
+      return value === undefined || !fits(row) ? [] : [[name, typeof value === "string" ? optionValue(String(option.long), row.kind, value) : value]];
+    }),
+  );
+}
+
+function optionValue(flag: string, kind: OptionKind, text: string): string | number {
+  switch (kind) {
+    case "priority":
+      return /^\d+$/.test(text) ? whole(flag, text, 0, 9) : text;
+    case "retry":
+      return whole(flag, text, 0);
+    case "count":
+      return whole(flag, text);
+    default:
+      return text;
+  }
 }
 
 async function textOf({ out }: CommandSession, file: string): Promise<string> {

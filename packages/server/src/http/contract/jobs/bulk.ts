@@ -1,10 +1,9 @@
-import type { JobState } from "pawl";
 import { BULK_VERBS, type BulkVerb } from "pawl/service";
 import Type from "typebox";
 import { route } from "../route.js";
 import { as, closedObject, optional, Pace, REASON } from "../schemas.js";
-import { Enqueued, State as StateShape } from "./job-answer.js";
-import { FILTER } from "./jobs.js";
+import { Enqueued } from "./job-answer.js";
+import { JOBS_FILTER } from "./job-filter.js";
 
 export const startBulk = route({
   id: "bulk.start",
@@ -17,7 +16,7 @@ export const startBulk = route({
   policy: { action: "jobs.control", scope: "tenant" },
   body: closedObject({
     verb: as<BulkVerb>({ enum: BULK_VERBS }),
-    filter: closedObject({ state: optional(as<JobState>({ ...StateShape })), ...FILTER }),
+    filter: closedObject(JOBS_FILTER),
     limit: optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
     pace: optional(Pace),
     ...REASON,

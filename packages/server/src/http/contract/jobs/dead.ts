@@ -4,7 +4,7 @@ import type { Policy } from "../policy.js";
 import { route } from "../route.js";
 import { closedObject, list, openObject, optional, PAGE, Pace, pageOf, REASON, Time } from "../schemas.js";
 import { Job, JobsPage } from "./job-answer.js";
-import { FILTER } from "./jobs.js";
+import { FILTER } from "./job-filter.js";
 
 const READ: Policy = { action: "jobs.read", scope: "tenant" };
 const CONTROL: Policy = { action: "jobs.control", scope: "tenant" };

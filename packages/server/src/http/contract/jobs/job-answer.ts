@@ -1,6 +1,6 @@
 import { type AttemptView, type Explanation, JOB_STATES, type JobView } from "pawl";
-import type { JobChange, LogView } from "pawl/service";
-import Type from "typebox";
+import { type JobChange, type LogView, OPTION_ROWS, type OptionKind } from "pawl/service";
+import Type, { type TProperties, type TSchema } from "typebox";
 import { Anything, as, JobId, list, openObject, optional, pageOf, Time } from "../schemas.js";
 
 export const State = as<JobView["state"]>({ enum: JOB_STATES });
@@ -15,6 +15,27 @@ export const FailureShape = Type.Object({
   code: optional(Text),
   causes: optional(list(Type.Object({ name: Text, message: Text, stack: optional(Text) }))),
 });
+
+/** How an option that is stored with the job is shown, by what it holds: durations in ms. */
+const SHOWN_OF_KIND: Readonly<Partial<Record<OptionKind, TSchema>>> = {
+  retry: Anything,
+  duration: Count,
+  count: Count,
+  spread: as<JobView["spread"]>({ type: ["integer", "array"], items: { type: "integer" } }),
+  label: Text,
+  labels: list(Text),
+  unique: Text,
+  trace: Anything,
+};
+
+function optionFields(): TProperties {
+  return Object.fromEntries(
+    OPTION_ROWS.flatMap(([, { stored, shownAs, kind }]) => {
+      const shape = SHOWN_OF_KIND[kind];
+      return stored !== "job" || shownAs === undefined || shape === undefined ? [] : [[shownAs, optional(shape)] as const];
+    }),
+  );
+}
 
 export const Job = openObject<JobView>(
   {
@@ -39,18 +60,11 @@ export const Job = openObject<JobView>(
     limitKey: optional(Type.Object({ limit: Text, key: Text })),
     waitsFor: optional(list(JobId)),
     intent: optional(Text),
+    ...optionFields(),
     tags: list(Text),
-    uniqueKey: optional(Text),
-    trace: optional(Anything),
     rerunOf: optional(JobId),
     tick: optional(Anything),
     atMostOnce: Type.Boolean(),
-    retry: optional(Anything),
-    timeout: optional(Count),
-    finishWithin: optional(Count),
-    startWithin: optional(Count),
-    spread: optional(as<JobView["spread"]>({ type: ["integer", "array"], items: { type: "integer" } })),
-    maxCrashes: optional(Count),
     limits: optional(list(Anything)),
   },
   "A job. Durations are ms.",

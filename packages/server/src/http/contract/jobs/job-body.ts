@@ -1,22 +1,10 @@
-import type { EnqueueOptions, JobDefaults, RetryPolicy } from "pawl";
-import type { ScheduledJobOptions, TaskDefinition } from "pawl/service";
-import Type from "typebox";
+import type { EnqueueOptions, RetryPolicy } from "pawl";
+import { OPTION_ROWS, type OptionKind, type OptionName, type OptionRow, type TaskDefinition } from "pawl/service";
+import Type, { type TProperties, type TSchema } from "typebox";
 import { Anything, as, closedObject, Duration, Instant, JobId, optional, QueueName, TaskName, TenantName, text } from "../schemas.js";
 
-const Priority = as<NonNullable<EnqueueOptions["priority"]>>({
-  type: ["integer", "string"],
-  minimum: 0,
-  maximum: 9,
-  maxLength: 8,
-  description: "0 to 9, or low (2), normal (5), high (7), critical (9)",
-});
-const Retry = as<RetryPolicy>({
-  type: ["integer", "array", "object"],
-  description: 'how many retries; their delays, such as ["1s", "1m"]; or { "kind": "exponential", … }',
-});
-
 /** A text or an object in one schema: what is wrong with either is said in one sentence. */
-const Unique = as<NonNullable<EnqueueOptions["unique"]>>({
+const Unique = {
   ...closedObject({
     key: text(512, "a key"),
     for: optional(as<string | number>({ type: ["integer", "string"], maxLength: 32, description: "unstarted, unfinished, or a duration" })),
@@ -25,73 +13,82 @@ const Unique = as<NonNullable<EnqueueOptions["unique"]>>({
   type: ["string", "object"],
   minLength: 1,
   maxLength: 512,
-  description:
-    "one unfinished job of this tenant, task and key: the key as a text, or an object that says for how long, and what a second enqueue gets",
-});
+};
 
-const Spread = as<NonNullable<EnqueueOptions["spread"]>>({
-  ...Duration,
-  type: ["integer", "string", "array"],
-  items: Duration,
-  minItems: 2,
-  maxItems: 2,
-  description: "jobs due at one instant are started evenly over this long, or from the first to the second of two durations after it",
-});
+/** The schema in a body, by what an option holds. A transaction is of a process that has the database open. */
+const SCHEMA_OF_KIND: Readonly<Record<Exclude<OptionKind, "transaction">, object>> = {
+  queue: QueueName,
+  tenant: TenantName,
+  priority: { type: ["integer", "string"], minimum: 0, maximum: 9, maxLength: 8 },
+  retry: { type: ["integer", "array", "object"] },
+  duration: Duration,
+  spread: { ...Duration, type: ["integer", "string", "array"], items: Duration, minItems: 2, maxItems: 2 },
+  count: { type: "integer", minimum: 1, maximum: 1_000 },
+  instant: Instant,
+  label: text(128, "a label to find it by"),
+  labels: Type.Array(text(128, "a label to find it by"), { maxItems: 20 }),
+  unique: Unique,
+  debounce: closedObject({ key: text(512, "a key"), wait: Duration, maxWait: optional(Duration) }),
+  limit_keys: { type: "object", additionalProperties: { type: ["string", "number", "null"] }, maxProperties: 8 },
+  key: text(256, "a key"),
+  jobs: Type.Array(JobId, { maxItems: 1_000 }),
+  death_policy: Type.Union([Type.Literal("die"), Type.Literal("run"), Type.Literal("wait")]),
+  trace: closedObject({
+    traceparent: text(55, "version, trace, span and flags"),
+    tracestate: optional(text(512, "what tracers add to it")),
+  }),
+};
 
-/** An option that the library gets and a body here does not is one that callers elsewhere cannot use: it does not compile. */
-type EveryOption<Option extends string> = Readonly<Record<Option, unknown>>;
+/** The fields of the options that fit, each with what it does and an example. */
+function fieldsOf(fits: (row: OptionRow) => boolean): TProperties {
+  return Object.fromEntries(
+    OPTION_ROWS.flatMap(([name, row]) => (row.kind === "transaction" || !fits(row) ? [] : [[name, fieldOf({ ...row, kind: row.kind })] as const])),
+  );
+}
 
-const SHARED = {
-  queue: optional(QueueName),
-  priority: optional(Priority),
-  retry: optional(Retry),
-  timeout: optional(Duration),
-  finishWithin: optional(Duration),
-  startWithin: optional(Duration),
-  maxCrashes: optional(Type.Integer({ minimum: 1, maximum: 1_000 })),
-  spread: optional(Spread),
-} satisfies EveryOption<keyof JobDefaults>;
+function fieldOf({ kind, does, example, default: byDefault }: OptionRow & { readonly kind: Exclude<OptionKind, "transaction"> }): TSchema {
+  return optional(
+    as<unknown>({
+      ...SCHEMA_OF_KIND[kind],
+      description: byDefault === undefined ? does : `${does}; ${plain(byDefault)} unless set`,
+      examples: [example],
+    }),
+  );
+}
+
+/** Docs mark code, descriptions do not. */
+function plain(text: string): string {
+  return text.replaceAll("`", "");
+}
+
+const ofLevel = (level: "task" | "schedule") => fieldsOf(({ alsoOf }) => alsoOf?.includes(level) === true);
 
 /** What the jobs of a task are unless they say otherwise. */
 export const TASK_DEFAULTS = {
-  ...SHARED,
-  atMostOnce: optional(Type.Boolean()),
-  limits: optional(as<readonly object[]>({ type: "array", maxItems: 8, items: { type: "object" }, description: "see docs/limits.md" })),
-  needs: optional(as<object>({ type: "object", description: "what a worker must have to run it: capabilities and resources" })),
-  breaker: optional(as<false | object>({ type: ["boolean", "object"], description: "when its breakers open; false: it has none" })),
-} satisfies EveryOption<Exclude<keyof TaskDefinition, "inputSchema">>;
+  ...ofLevel("task"),
+  ...({
+    atMostOnce: optional(Type.Boolean()),
+    limits: optional(as<readonly object[]>({ type: "array", maxItems: 8, items: { type: "object" }, description: "see docs/limits.md" })),
+    needs: optional(as<object>({ type: "object", description: "what a worker must have to run it: capabilities and resources" })),
+    breaker: optional(as<false | object>({ type: ["boolean", "object"], description: "when its breakers open; false: it has none" })),
+  } satisfies Readonly<Record<Exclude<keyof TaskDefinition, "inputSchema" | OptionName>, unknown>>),
+};
 
 /** What a job is enqueued with, but for its time: schedules have that of their own. */
-export const JOB_OPTIONS = {
-  ...SHARED,
-  tags: optional(Type.Array(text(128, "a label to find it by"), { maxItems: 20 })),
-  unique: optional(Unique),
-  limitKeys: optional(
-    as<NonNullable<EnqueueOptions["limitKeys"]>>({
-      type: "object",
-      additionalProperties: { type: ["string", "number", "null"] },
-      maxProperties: 8,
-      description: "keys of the task's limits, by their names; null: not limited",
-    }),
-  ),
-} satisfies EveryOption<keyof ScheduledJobOptions>;
+export const JOB_OPTIONS = ofLevel("schedule");
 
-export const ENQUEUE_OPTIONS = {
-  ...JOB_OPTIONS,
-  delay: optional(Duration),
-  runAt: optional(Instant),
-  tenant: optional(TenantName),
-  debounce: optional(closedObject({ key: text(512, "a key"), wait: Duration, maxWait: optional(Duration) })),
-  idempotencyKey: optional(text(256, "repeating an enqueue with its idempotency key answers with its first job, for a day")),
-  dependsOn: optional(Type.Array(JobId, { maxItems: 1_000 })),
-  onDependencyDeath: optional(Type.Union([Type.Literal("die"), Type.Literal("run"), Type.Literal("wait")])),
-  trace: optional(
-    closedObject(
-      { traceparent: text(55, "version, trace, span and flags"), tracestate: optional(text(512, "what tracers add to it")) },
-      "the trace it belongs to, as W3C Trace Context has it",
-    ),
-  ),
-  // Transactions are of a process that has the database open.
-} satisfies EveryOption<Exclude<keyof EnqueueOptions, "tx">>;
+export const ENQUEUE_OPTIONS = fieldsOf(() => true);
 
-export const NewJob = closedObject({ task: TaskName, input: optional(Anything), ...ENQUEUE_OPTIONS }, "A job to enqueue.");
+/** The options as JSON has them. */
+export interface OptionsInJson extends Omit<EnqueueOptions, "tx" | "retry" | "dependsOn" | "runAt"> {
+  readonly retry?: RetryPolicy;
+  readonly dependsOn?: readonly string[];
+  readonly runAt?: number | string;
+}
+
+export interface JobInJson extends OptionsInJson {
+  readonly task: string;
+  readonly input?: unknown;
+}
+
+export const NewJob = as<JobInJson>(closedObject({ task: TaskName, input: optional(Anything), ...ENQUEUE_OPTIONS }, "A job to enqueue."));

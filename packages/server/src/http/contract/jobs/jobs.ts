@@ -1,26 +1,11 @@
-import type { JobState as StateName } from "pawl";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { type ProblemDetails, ProblemShape } from "../problem.js";
 import { route } from "../route.js";
-import {
-  Anything,
-  as,
-  closedObject,
-  Duration,
-  JobId,
-  list,
-  openObject,
-  optional,
-  PAGE,
-  QueueName,
-  REASON,
-  TaskName,
-  TenantName,
-  text,
-} from "../schemas.js";
-import { Change, Enqueued, EnqueuedAndWaited, type EnqueuedAnswer, Explained, History, Job, JobsPage, Logs, State } from "./job-answer.js";
-import { ENQUEUE_OPTIONS, NewJob } from "./job-body.js";
+import { Anything, as, closedObject, Duration, JobId, list, openObject, optional, PAGE, REASON, TaskName, text } from "../schemas.js";
+import { Change, Enqueued, EnqueuedAndWaited, type EnqueuedAnswer, Explained, History, Job, JobsPage, Logs } from "./job-answer.js";
+import { ENQUEUE_OPTIONS, NewJob, type OptionsInJson } from "./job-body.js";
+import { JOBS_FILTER } from "./job-filter.js";
 
 const READ: Policy = { action: "jobs.read", scope: "tenant" };
 const ENQUEUE: Policy = { action: "jobs.write", scope: "tenant" };
@@ -31,19 +16,6 @@ const MAX_BATCH_BYTES = 5 * 1_048_576;
 
 export const oneJob = closedObject({ job: JobId });
 
-/** Which jobs: shared by listing and by operations on many. */
-export const FILTER = {
-  queue: optional(QueueName),
-  task: optional(TaskName),
-  tag: optional(text(128, "a label")),
-  uniqueKey: optional(text(512, "a key")),
-  failure: optional(text(200, "kind or class of the failure that killed it")),
-  fingerprint: optional(text(200, "of what killed it, as `dead.groups` tells it")),
-  since: optional(text(64, "ISO 8601 with an offset: due from then on")),
-  until: optional(text(64, "ISO 8601 with an offset: due before then")),
-  tenant: optional(TenantName),
-};
-const JOBS_FILTER = { state: optional(as<StateName>({ ...State })), ...FILTER };
 /** ms, of a request that waits */
 export const MAX_WAIT_MS = 60_000;
 const Wait = as<number | string>({ ...Duration, description: "how long to wait until the job is finished: ms, or a text such as 10s; 60 s at most" });
@@ -87,7 +59,7 @@ export const enqueueBatch = route({
     jobs: optional(Type.Array(NewJob, { minItems: 1, maxItems: MAX_JOBS_IN_BATCH })),
     task: optional(TaskName),
     inputs: optional(Type.Array(Anything, { minItems: 1, maxItems: MAX_JOBS_IN_BATCH })),
-    options: optional(closedObject(ENQUEUE_OPTIONS)),
+    options: optional(as<OptionsInJson>(closedObject(ENQUEUE_OPTIONS))),
     atomic: optional(Type.Boolean()),
     idempotencyKey: optional(text(256, "of the whole batch: repeating it, for a day, answers with its first jobs; in place of an Idempotency-Key")),
   }),

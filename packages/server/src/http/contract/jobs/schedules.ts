@@ -1,5 +1,5 @@
 import type { ScheduleView } from "pawl";
-import type { BackfillReport, PreviewedTick, TickView } from "pawl/service";
+import type { BackfillReport, PreviewedTick, ScheduledJobOptions, TickView } from "pawl/service";
 import Type from "typebox";
 import type { Policy } from "../policy.js";
 import { route } from "../route.js";
@@ -92,7 +92,13 @@ export const putSchedule = route({
   summary: "Make a schedule, or change it",
   policy: WRITE,
   params: one,
-  body: closedObject({ task: TaskName, input: optional(Anything), tenant: optional(TenantName), job: optional(closedObject(JOB_OPTIONS)), ...TIMES }),
+  body: closedObject({
+    task: TaskName,
+    input: optional(Anything),
+    tenant: optional(TenantName),
+    job: optional(as<ScheduledJobOptions>(closedObject(JOB_OPTIONS))),
+    ...TIMES,
+  }),
   status: 200,
   otherStatuses: { 201: "It is new." },
   answer: { means: "It was there, and is changed; the same as it was, it stays as it is.", body: Put },
