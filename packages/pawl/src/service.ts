@@ -255,7 +255,7 @@ export type { BulkVerb } from "./scheduler/scheduler.js";
 export type { BulkOptions } from "./scheduler/scheduler.js";
 /** The table of job options: what each does, holds, and is called elsewhere. */
 export { OPTION_ROWS } from "./scheduler/enqueue/option-table.js";
-/** What an option of a job holds. */
+/** The kind of value that an option of a job holds. */
 export type { OptionKind } from "./scheduler/enqueue/option-table.js";
 /** The name of an option of a job. */
 export type { OptionName } from "./scheduler/enqueue/option-table.js";
@@ -263,7 +263,7 @@ export type { OptionName } from "./scheduler/enqueue/option-table.js";
 export type { OptionRow } from "./scheduler/enqueue/option-table.js";
 /** The table of filters of jobs. */
 export { FILTER_ROWS } from "./scheduler/jobs/filter-table.js";
-/** What a filter of jobs holds. */
+/** The kind of value that a filter of jobs holds. */
 export type { FilterKind } from "./scheduler/jobs/filter-table.js";
 /** The name of a filter of jobs. */
 export type { FilterName } from "./scheduler/jobs/filter-table.js";

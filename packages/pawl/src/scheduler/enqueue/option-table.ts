@@ -9,7 +9,7 @@ import type { EnqueueOptions } from "../options.js";
 import { checkDebounce, checkParents, checkTags, checkTransaction, checkUnique, type JobDraft, setUnique } from "./option-values.js";
 
 /**
- * What an option holds. A kind has one JSON Schema in a body, one in an answer, and one way to be written on a command line; a new
+ * The kind of value that an option holds. A kind has one JSON Schema in a body, one in an answer, and one way to be written on a command line; a new
  * option usually has a kind that is here.
  */
 export type OptionKind =
@@ -38,7 +38,7 @@ export type OptionLevel = "queue" | "task" | "schedule";
 /** All that is known of one option of a job. Readers, contract, command line, remote client and docs are made of it. */
 export interface OptionRow {
   readonly kind: OptionKind;
-  /** what it does and why one would use it: one sentence of docs, API reference and help of the flag */
+  /** one sentence for docs, API reference and help of the flag: the effect, and why one would use it */
   readonly does: string;
   /** in words; left out: none */
   readonly default?: string;

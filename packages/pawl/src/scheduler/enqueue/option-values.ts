@@ -9,13 +9,13 @@ import { checkName } from "../../core/values/name.js";
 import { checkKeys, checkObject, checkPeriod, invalid, show } from "../check.js";
 import type { EnqueueOptions } from "../options.js";
 
-/** What most jobs have none of. */
+/** Parts of a new job that most jobs lack. */
 export interface JobExtras extends Omit<NewJob, "idSuffix" | "lane" | "input" | "options" | "idempotencyKey"> {
   /** its digest is made when the input is known */
   readonly idempotencyKey?: string;
 }
 
-/** What the caller asked for, checked, in stored form. */
+/** The caller's options, checked, in stored form. */
 export interface JobDraft {
   queue?: string;
   priority?: Priority;

@@ -5,13 +5,13 @@ import { checkOneOf, checkText, invalid, show } from "../../core/values/option.j
 import { checkInstant } from "../check.js";
 import type { JobFilter } from "../scheduler.js";
 
-/** What a filter of jobs holds: one JSON Schema in a query, and one way to be written on a command line. */
+/** The kind of value that a filter of jobs holds: one JSON Schema in a query, and one way to be written on a command line. */
 export type FilterKind = "state" | "queue" | "task" | "tenant" | "label" | "key" | "failure" | "fingerprint" | "instant";
 
 /** All that is known of one filter of jobs. The reader, contract, command line and docs are made of it. */
 export interface FilterRow {
   readonly kind: FilterKind;
-  /** what jobs it finds: of docs, API reference and help of the flag */
+  /** the jobs that it finds: text for docs, API reference and help of the flag */
   readonly finds: string;
   /** the flag of lists and verbs on many, with its value */
   readonly flag: string;
