@@ -2,7 +2,6 @@ import type { Lane } from "../../core/jobs/lane.js";
 import type { WorkerRef } from "../../core/jobs/lease.js";
 import type { Took } from "../../core/limits/capacity.js";
 import { MAX_PENDING_CLAIMS, type PlanLoad, type PlannedClaim, plan, recordAnswer, type WorkerLoad } from "../../core/sharing/claim-plan.js";
-import type { PlannedQuota } from "../../core/sharing/divide-claim.js";
 import type { Share } from "../../core/sharing/fair-share.js";
 import { LaneState } from "../../core/sharing/lane-state.js";
 import { PolicySet } from "../../core/sharing/policy-set.js";
@@ -13,9 +12,10 @@ import type { LiveLanes } from "../../store/port/claim/lanes.js";
 import type { Store, Wakeup } from "../../store/port/index.js";
 import type { Claimed, ClaimRequest, LimitedClaim } from "../../store/port/settle/leases.js";
 import type { WorkerSettings } from "../options.js";
-import { timeAhead } from "../run/duration-estimate.js";
 import type { TaskPlans } from "../run/task-plan.js";
 import { LimitBackoff } from "./limit-backoff.js";
+import { type PendingClaim, PendingClaims } from "./pending-claims.js";
+import { planLoadOf } from "./plan-load.js";
 import { type HandoffWaiter, handoffWaiterOf } from "./wait-for-handoff.js";
 import { type WorkerLimit, WorkerLimits } from "./worker-limits.js";
 
@@ -69,12 +69,6 @@ export interface ClaimerDeps {
   readonly onError: (step: string, error: unknown) => void;
 }
 
-/** A claim that is not answered yet. */
-interface PendingClaim extends PlannedClaim {
-  /** for a suspect: the tasks that it may be of */
-  readonly suspectOf?: readonly string[];
-}
-
 const STALLED_AFTER_MS = 30_000;
 const STALL_CHECK_MS = 5_000;
 /** Once it accepts connections again, claims resume within this. */
@@ -92,11 +86,11 @@ const MAX_FULL_LANES = 20;
 export class Claimer implements JobSource {
   readonly limits: WorkerLimits;
   readonly #lanes: LaneState;
+  readonly #pending: PendingClaims;
   readonly #load: PlanLoad;
   readonly #limitBackoff: LimitBackoff;
   readonly #serves: (lane: Lane) => boolean;
   readonly #backoff: Backoff;
-  readonly #pendingClaims: PendingClaim[] = [];
   #policies = new PolicySet([]);
   #policyVersion = "0";
   #suspects = false;
@@ -116,7 +110,8 @@ export class Claimer implements JobSource {
     this.#limitBackoff = new LimitBackoff(clock, () => this.claimIfUseful());
     this.limits = new WorkerLimits([...limits, this.#limitBackoff]);
     this.#lanes = new LaneState((lane) => plans.of(lane)?.atMostOnce === true);
-    this.#load = this.#planLoad();
+    this.#pending = new PendingClaims(this.limits, plans);
+    this.#load = planLoadOf(deps, this.limits, this.#pending);
     const serves = servedBy(settings);
     this.#serves = (lane) => serves(lane) && this.limits.serves(lane);
     this.#backoff = new Backoff(clock, { min: 50, max: MAX_BACKOFF_MS });
@@ -127,7 +122,7 @@ export class Claimer implements JobSource {
   }
 
   get inFlight(): number {
-    return this.#pendingClaims.length;
+    return this.#pending.count;
   }
 
   shareOf(lane: Lane): Share {
@@ -176,7 +171,7 @@ export class Claimer implements JobSource {
     this.#cancelWatch?.();
     this.#limitBackoff.stop();
     const handoffStopped = this.#handoffWaiter?.stop() ?? Promise.resolve();
-    if (this.#pendingClaims.length === 0) return handoffStopped;
+    if (this.#pending.count === 0) return handoffStopped;
     return new Promise<void>((resolve) => this.#onIdle.push(resolve)).then(() => handoffStopped);
   }
 
@@ -200,36 +195,11 @@ export class Claimer implements JobSource {
     if (!this.#claiming || this.#backingOff) return;
     if (this.#suspects) this.#claimSuspect();
     for (let claims = this.#plan(); claims.length > 0; claims = this.#plan()) for (const claim of claims) this.#send(claim);
-    this.#handoffWaiter?.update(this.#hasPolled && this.lanes === 0 && this.#pendingClaims.length === 0);
+    this.#handoffWaiter?.update(this.#hasPolled && this.lanes === 0 && this.#pending.count === 0);
   }
 
   #plan(): readonly PlannedClaim[] {
     return plan(this.#lanes, this.#policies, this.#load);
-  }
-
-  /** The load at any moment, in one object that is made once: most plans end after a look at a few of its numbers. */
-  #planLoad(): PlanLoad {
-    const { clock, settings, plans, load } = this.deps;
-    const { concurrency, maxJobsPerClaim } = settings;
-    const { limits } = this;
-    return {
-      worker: load,
-      pending: this.#pendingClaims,
-      maxJobsPerClaim,
-      timeAhead: timeAhead(concurrency),
-      get now() {
-        return clock.monotonic();
-      },
-      room(lane) {
-        const taskPlan = plans.of(lane);
-        if (taskPlan === undefined) return 0;
-        // By the pace of the task itself: quick jobs of one must not make room for slow ones of another.
-        const { estimate } = taskPlan;
-        const soon = concurrency + estimate.ahead(concurrency) - estimate.outstandingJobs;
-        return Math.max(0, Math.min(soon, limits.room(lane)));
-      },
-      reserve: (lane, jobs) => limits.reserve(lane, jobs),
-    };
   }
 
   #send(claim: PlannedClaim): void {
@@ -267,12 +237,11 @@ export class Claimer implements JobSource {
   /** One at a time: if it takes this worker down again, it takes down nobody else's job with it, and is known by that. */
   #claimSuspect(): void {
     const { store, worker, settings, load } = this.deps;
-    if (load.suspects > 0 || load.free === 0 || this.#pendingClaims.length >= MAX_PENDING_CLAIMS) return;
+    if (load.suspects > 0 || load.free === 0 || this.#pending.count >= MAX_PENDING_CLAIMS) return;
     const { queues, priorities, tenants, leaseDuration: duration } = settings;
     const tasks = this.limits.admits(settings.tasks);
     if (tasks.length === 0) return;
     this.#suspects = false;
-    this.limits.takeAny(tasks, 1);
     const filters = { ...(priorities === undefined ? {} : { priorities }), ...(tenants === undefined ? {} : { tenants }) };
     this.#execute(
       { quotas: [], jobs: 1, isLimited: false, isExclusive: false, sequence: this.#lanes.nextSequence(), suspectOf: tasks },
@@ -286,8 +255,7 @@ export class Claimer implements JobSource {
   #execute(pendingClaim: PendingClaim, claim: () => Promise<Claimed | undefined>, onAnswer: (claimed: Claimed | undefined) => void): void {
     const { clock, onClaimed, onError } = this.deps;
     const sentAt = clock.monotonic();
-    this.#pendingClaims.push(pendingClaim);
-    this.#count(pendingClaim.quotas, 1);
+    this.#pending.add(pendingClaim);
     this.#waitingSince ??= sentAt;
     claim().then(
       (claimed) => {
@@ -306,25 +274,9 @@ export class Claimer implements JobSource {
     );
   }
 
-  /** Once per claim: one given up as stalled may still come in, and its jobs are as good as any others. */
-  #finish(pendingClaim: PendingClaim): void {
-    const index = this.#pendingClaims.indexOf(pendingClaim);
-    if (index < 0) return;
-    this.#pendingClaims.splice(index, 1);
-    const { quotas, suspectOf } = pendingClaim;
-    for (const { lane, quota } of quotas) this.limits.unreserve(lane, quota);
-    this.#count(quotas, -1);
-    if (suspectOf !== undefined) this.limits.takeAny(suspectOf, -1);
-    if (this.#pendingClaims.length === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
-  }
-
-  /** Counts jobs as requested, or (-1) no more. The jobs that came are counted one by one. */
-  #count(quotas: readonly PlannedQuota[], sign: 1 | -1): void {
-    for (const { entry, lane, quota } of quotas) {
-      entry.tenant.share.request(sign * quota);
-      const taskPlan = this.deps.plans.of(lane);
-      if (taskPlan !== undefined) taskPlan.estimate.outstandingJobs += sign * quota;
-    }
+  #finish(claim: PendingClaim): void {
+    this.#pending.remove(claim);
+    if (this.#pending.count === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   /** A look at thousands of lanes takes its time: while wakeups ask for one after the other, claims have as much. */
@@ -385,7 +337,7 @@ export class Claimer implements JobSource {
       if (now - this.#waitingSince >= STALLED_AFTER_MS) {
         onStalled(now - this.#waitingSince);
         this.#waitingSince = undefined;
-        for (const pendingClaim of [...this.#pendingClaims]) this.#finish(pendingClaim);
+        for (const pendingClaim of [...this.#pending.all]) this.#finish(pendingClaim);
         this.#backingOff = false;
         this.#poll?.wake();
       }
