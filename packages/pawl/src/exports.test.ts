@@ -135,25 +135,25 @@ describe("all doors together", () => {
       ",
         "pawl/service": "ACCESS Action Grant Identity permit ROLES Role Subject apiKeyText parseApiKey Verified AUDIT_OUTCOMES AuditOutcome
       BOUNDS BreakerState bulkOutcomeOf CHECKS Check Finding DEFAULTS milliseconds errorTable pawlError EventName Reason
-      reasonInWords blockOf GuessLimit isFinished CheckOptions JsonSchema SchemaCompiler Lane allowed applies LIFECYCLE
-      lifecycleTable VERBS Verb checkPeriod checkRate nearest OutcomeKind PolicyChanges PolicyKind QueueDefaults unseenIn
-      isOwnTask OWN_TENANT RECORDED_EVENTS RecordedEvent isSampled TraceContext traceOfHeaders OpenWait CertificateTexts
-      certificateFaults LOST_HANDLER_EXIT_CODES spawnThread Audit AnchoredHead AuditReport AuditView NewAudit AuditHead
-      BreakersOperator BreakerView BreakerFilter JobCounts StateCounts Backlog Encryption EncryptionOptions MasterKeyView
-      checkJobsFilter ClusterEvents EventBatch EventPosition EventTail LocalApiKeys ApiKeys ApiKeyView ApiKeyOptions
-      ApiKeyWithSecret PepperOptions unknownLimitPaths LimitsOperator LimitsFilter LimitView EnqueueAllOptions LimitKeyValue
-      MIN_PEPPER_BYTES Replies IdempotentRequest IdempotentRequestStart Reply CodeSchedule ScheduledJobOptions TickView
-      BulkReport DeadGroupsFilter DeadGroupView PawlInfo LeaseId JobChange Jobs Dead PolicyOperator Operator QueueView
-      TaskView TenantView BackfillReport PreviewedTick ScheduleChanges ScheduleReference Schedules GroupSeries SeriesOptions
-      SeriesPointView SeriesView CheckTarget TargetWithSecret BULK_VERBS BulkVerb BulkOptions OPTION_ROWS OptionKind
-      OptionName OptionRow FILTER_ROWS FilterKind FilterName checkPace checkInstant checkBulkFilter checkBulkOptions
-      TargetOptions TargetReference Targets TargetView TaskDefinition Tasks ExportEntry PurgeOptions PurgeProgress PurgeView
-      Purges Tenants EnqueueSpan TracedEnqueue Tracing LiveLaneView LiveWorkerView Lanes LanesFilter LiveWorkers LocalWorkers
-      LogView rolesScript rolesScriptForPsql isMasterKey RemoteClaimRequest LeasedJob RemoteLease Host HostedTask HostOptions
-      HostRenewal checkAttemptOutcome HeldJobs REPORTED_FAILURE_KINDS AttemptOutcome ReportedFailure ReportedFailureKind
-      AttemptReport ReportedOutcome TaskRunOptions PulledResults PulledOutcome PulledJob PulledLease PulledIntents
-      PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService PageOptions PagedList allItems
-      jobsCursorAfter ApiKeysFilter PreviewOptions VERSION
+      reasonInWords blockOf GuessLimit isFinished CheckOptions JsonSchema SchemaCompiler Lane laneKey parseLaneKey LaneKey
+      allowed applies LIFECYCLE lifecycleTable VERBS Verb checkPeriod checkRate nearest OutcomeKind PolicyChanges PolicyKind
+      QueueDefaults unseenIn isOwnTask OWN_TENANT RECORDED_EVENTS RecordedEvent isSampled TraceContext traceOfHeaders OpenWait
+      CertificateTexts certificateFaults LOST_HANDLER_EXIT_CODES spawnThread Audit AnchoredHead AuditReport AuditView NewAudit
+      AuditHead BreakersOperator BreakerView BreakerFilter JobCounts StateCounts Backlog Encryption EncryptionOptions
+      MasterKeyView checkJobsFilter ClusterEvents EventBatch EventPosition EventTail LocalApiKeys ApiKeys ApiKeyView
+      ApiKeyOptions ApiKeyWithSecret PepperOptions unknownLimitPaths LimitsOperator LimitsFilter LimitView EnqueueAllOptions
+      LimitKeyValue MIN_PEPPER_BYTES Replies IdempotentRequest IdempotentRequestStart Reply CodeSchedule ScheduledJobOptions
+      TickView BulkReport DeadGroupsFilter DeadGroupView PawlInfo LeaseId JobChange Jobs Dead PolicyOperator Operator
+      QueueView TaskView TenantView BackfillReport PreviewedTick ScheduleChanges ScheduleReference Schedules GroupSeries
+      SeriesOptions SeriesPointView SeriesView CheckTarget TargetWithSecret BULK_VERBS BulkVerb BulkOptions OPTION_ROWS
+      OptionKind OptionName OptionRow FILTER_ROWS FilterKind FilterName checkPace checkInstant checkBulkFilter
+      checkBulkOptions TargetOptions TargetReference Targets TargetView TaskDefinition Tasks ExportEntry PurgeOptions
+      PurgeProgress PurgeView Purges Tenants EnqueueSpan TracedEnqueue Tracing LiveLaneView LiveWorkerView Lanes LanesFilter
+      LiveWorkers LocalWorkers LogView rolesScript rolesScriptForPsql isMasterKey RemoteClaimRequest LeasedJob RemoteLease
+      Host HostedTask HostOptions HostRenewal checkAttemptOutcome HeldJobs REPORTED_FAILURE_KINDS AttemptOutcome
+      ReportedFailure ReportedFailureKind AttemptReport ReportedOutcome TaskRunOptions PulledResults PulledOutcome PulledJob
+      PulledLease PulledIntents PulledRecord PulledRenewal Deliver Delivery Pusher serviceOf PawlService attachService
+      PageOptions PagedList allItems jobsCursorAfter ApiKeysFilter PreviewOptions VERSION
       ",
         "pawl/store": "Store EngineStore ServiceStore ApiKeyStore AuditStore DataKeyStore TenantStore PurgeStore ReplyStore BatchStore
       BreakerStore DeadStore DirectHandoff DutyStore IngestStore JobStore LaneStore LeaseStore Renewer LimitStore CheckupStore

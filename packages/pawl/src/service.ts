@@ -67,6 +67,10 @@ export type { JsonSchema } from "./core/values/json-schema.js";
 export type { SchemaCompiler } from "./core/values/json-schema.js";
 /** Queue, priority, tenant and task of a job. */
 export type { Lane } from "./core/jobs/lane.js";
+/** A lane as one text, and back. */
+export { laneKey, parseLaneKey } from "./core/jobs/lane.js";
+/** A lane as one text. */
+export type { LaneKey } from "./core/jobs/lane.js";
 /** The verbs a state allows. */
 export { allowed } from "./core/jobs/lifecycle.js";
 /** Whether a verb applies in a state. */

@@ -8,11 +8,19 @@ export interface Lane {
   readonly task: string;
 }
 
-/** Names hold no control characters, so the separator cannot occur in one. */
+/** A lane as one text. Only `laneKey` and `parseLaneKey` know what is in it. */
 export type LaneKey = string & { readonly __lane: unique symbol };
 
+/** Names hold no control characters, so it cannot occur in one. */
+const SEPARATOR = "\u0001";
+
 export function laneKey(lane: Lane): LaneKey {
-  return `${lane.queue}\u0001${lane.priority}\u0001${lane.tenant}\u0001${lane.task}` as LaneKey;
+  return `${lane.queue}${SEPARATOR}${lane.priority}${SEPARATOR}${lane.tenant}${SEPARATOR}${lane.task}` as LaneKey;
+}
+
+export function parseLaneKey(key: LaneKey): Lane {
+  const [queue, priority, tenant, task] = key.split(SEPARATOR) as [string, string, string, string];
+  return { queue, priority: Number(priority) as Priority, tenant, task };
 }
 
 /** The order of lanes in every store: queue, priority, tenant, task, texts by code point. */

@@ -1,4 +1,4 @@
-import type { StateCounts } from "pawl/service";
+import { laneKey, type StateCounts } from "pawl/service";
 import { duration, fromNow } from "../../text/amounts.js";
 import { slotsText } from "../../text/worker-slots.js";
 import type { TextStyle } from "../demo-screen.js";
@@ -50,7 +50,7 @@ const SHEETS: Readonly<Record<TopView, (data: TopData) => TopSheet>> = {
   lanes: ({ lanes }) => ({
     headings: ["queue", "priority", "tenant", "task", "workers", "why not"],
     rows: lanes.map(({ lane, workers, why }) => ({
-      key: `${lane.queue}\u0001${lane.priority}\u0001${lane.tenant}\u0001${lane.task}`,
+      key: laneKey(lane),
       cells: [lane.queue, lane.priority, lane.tenant, lane.task, workers, why ?? ""],
       ...(workers === 0 ? { style: "red" } : {}),
     })),

@@ -1,4 +1,5 @@
 import type { JobState } from "pawl";
+import { type LaneKey, parseLaneKey } from "pawl/service";
 import type { Key } from "../keys.js";
 import { type TopView, VIEWS } from "./rows.js";
 
@@ -128,7 +129,7 @@ function openChosen(state: TopState, key: string): TopState {
     case "queues":
       return { ...openView(state, "jobs"), jobs: { state: state.jobs.state, queue: key } };
     case "lanes": {
-      const [queue = "", , tenant = "", task = ""] = key.split("\u0001");
+      const { queue, tenant, task } = parseLaneKey(key as LaneKey);
       return { ...openView(state, "jobs"), jobs: { state: "ready", queue, tenant, task } };
     }
     case "jobs":
