@@ -211,6 +211,7 @@ describe("through a scheduler", () => {
     const tx = { query: async () => ({ rows: [] }) };
     const { scheduler, deps } = bareScheduler({}, (store) => ({
       ...store,
+      transactions: { join: (tx) => tx as never, run: () => Promise.reject(new Error("this test joins transactions only")) },
       jobs: {
         ...store.jobs,
         enqueue: (jobs, given) => {

@@ -227,7 +227,11 @@ function enqueuing(
     enqueue: (jobs: readonly NewJob[]) => ReturnType<Store["jobs"]["enqueue"]>,
   ) => ReturnType<Store["jobs"]["enqueue"]>,
 ): Store {
-  return { ...store, jobs: { ...store.jobs, enqueue: (jobs) => around(jobs, (given) => store.jobs.enqueue(given)) } };
+  return {
+    ...store,
+    transactions: { join: (tx) => tx as never, run: () => Promise.reject(new Error("this test joins transactions only")) },
+    jobs: { ...store.jobs, enqueue: (jobs) => around(jobs, (given) => store.jobs.enqueue(given)) },
+  };
 }
 
 /** Answers and keeps nothing, so that what is measured is the scheduler. */
