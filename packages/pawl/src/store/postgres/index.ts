@@ -1,5 +1,6 @@
 import type { Enqueued, NewJob } from "../../core/jobs/job.js";
 import { type Lane, laneKey } from "../../core/jobs/lane.js";
+import type { LimitKeyId } from "../../core/limits/limit-rule.js";
 import { isPawlError, pawlError } from "../../core/values/error.js";
 import { type Clock, systemClock } from "../../runtime/time/clock.js";
 import { joinDuties } from "../port/duties/duty-table.js";
@@ -18,7 +19,7 @@ import { LaneStarts } from "./claim/lane-starts.js";
 import { readLiveLanes } from "./claim/live-lanes.js";
 import { LowWatermarks } from "./claim/low-watermarks.js";
 import { WorkerIds } from "./claim/worker-ids.js";
-import { type Db, foreignDb, insideTransaction, transactionHandle } from "./connection/db.js";
+import { type Db, foreignDb, HandlerTransaction, insideTransaction, storeDb, transactionHandle } from "./connection/db.js";
 import { DriverError } from "./connection/errors.js";
 import { postgresDuties, postgresServiceDuties } from "./duties/duties.js";
 import { unblock } from "./duties/unblock.js";
@@ -44,7 +45,6 @@ import { restore } from "./jobs/restore.js";
 import { postgresTargets } from "./jobs/targets.js";
 import { getTasks, publishTasks } from "./jobs/tasks.js";
 import { type AdmittedReport, admit } from "./limits/admit.js";
-import { sameLimitChecks } from "./limits/limit-checks.js";
 import { postgresLimits } from "./limits/limits.js";
 import { pausedLanes, pauseLanes, resumeLanes } from "./limits/pauses.js";
 import { postgresPolicies } from "./limits/policies.js";
@@ -73,7 +73,8 @@ export interface PostgresStoreOptions {
 }
 
 /** The store port on Postgres: a wiring diagram. Each verb is in the file of its name. */
-export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRow = JOBS_PER_ROW, onClose }: PostgresStoreOptions): Store {
+export function postgresStore({ db: connected, engine, self, clock = systemClock, jobsPerRow = JOBS_PER_ROW, onClose }: PostgresStoreOptions): Store {
+  const db = storeDb(connected, (limitChecks) => admitAt(limitChecks));
   const workers = new WorkerIds(db);
   const knownLanes = new LaneStarts(clock.monotonic);
   const claiming = { db, workers, knownLanes };
@@ -127,15 +128,16 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
     ready(lanes.filter((lane) => !announced.has(laneKey(lane))));
     if (nextIn !== undefined) wakeups.send({ kind: "admit", dueIn: nextIn });
   };
-  db.onAdmittedLanes = tellAdmitted;
-  db.onLimitChecks = async (limitKeys, how) => {
+  /** After a commit that left limit checks at these limit keys. `made`: they are known to be there. */
+  async function admitAt(limitKeys: ReadonlySet<LimitKeyId>, how?: { readonly made: boolean }): Promise<void> {
+    if (limitKeys.size === 0) return;
     try {
       admitted(await admit(db, [...limitKeys], how));
     } catch {
       // The limit checks are stored: the duty looks.
       wakeups.send({ kind: "admit", dueIn: 0 });
     }
-  };
+  }
 
   const jobs: JobStore = {
     enqueue: (batch, tx) => enqueue(batch, tx),
@@ -223,7 +225,9 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
       claimSuspect: async (request) => (await claimSuspect(db, workers, request)) ?? claimLimitedSuspect(db, workers, request),
       renew: async (worker, leases, duration) => renew(db, await workers.id(worker), leases, duration),
       async settle(worker, settlements, tx) {
-        const { answers, readied } = await settle({ db, workers }, worker, settlements, tx);
+        const { answers, readied, admittedLanes, freedLimitKeys } = await settle({ db, workers }, worker, settlements, tx);
+        tellAdmitted(admittedLanes);
+        await admitAt(freedLimitKeys, { made: true });
         ready(readied);
         if (tx === undefined) wakeups.send({ kind: "finished", jobs: settlements.map((item) => item.job) });
         const again: Lane[] = [];
@@ -287,6 +291,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
         ready,
         finished: (ended) => wakeups.send({ kind: "finished", jobs: ended }),
         admitted,
+        admitAt,
         stored,
       }),
       postgresServiceDuties(events),
@@ -302,7 +307,7 @@ export function postgresStore({ db, engine, self, clock = systemClock, jobsPerRo
       join: (tx) => transactionHandle(foreignDb(db, tx)),
       run: (work) =>
         db.transaction((own) => {
-          const tx = sameLimitChecks(own, { query: (text: string, values: readonly unknown[]) => own.run(text, values) });
+          const tx = new HandlerTransaction(own);
           return work(tx, transactionHandle(foreignDb(db, tx)));
         }),
     },

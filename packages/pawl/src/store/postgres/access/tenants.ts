@@ -5,8 +5,7 @@ import { limitKeyRange } from "../../../core/limits/limit-rule.js";
 import type { PurgedJobs, TenantStore } from "../../port/access/tenants.js";
 import type { Wakeup } from "../../port/index.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, NOW, statement } from "../connection/db.js";
-import type { DriverTransaction } from "../drivers/driver.js";
+import { NOW, type StoreDb, statement, type WriteTransaction } from "../connection/db.js";
 import { deleteJobs } from "../jobs/control.js";
 import { count } from "../jobs/counters.js";
 import { readFacts } from "../jobs/job-state.js";
@@ -67,7 +66,7 @@ interface Looked {
   readonly more: boolean;
 }
 
-export function postgresTenants(db: Db, sendWakeup: (wakeup: Wakeup) => void): TenantStore {
+export function postgresTenants(db: StoreDb, sendWakeup: (wakeup: Wakeup) => void): TenantStore {
   return {
     async purgeJobs(tenant, { limit, after }) {
       const rows = await db.query<Looked>(NEXT, [tenant, after ?? null, limit, MAX_JOBS_READ]);
@@ -89,7 +88,7 @@ export function postgresTenants(db: Db, sendWakeup: (wakeup: Wakeup) => void): T
 }
 
 /** Waiting jobs are taken out of where they wait, as by a cancel; jobs that a worker took first are asked to stop. */
-async function purge(db: Db, tx: DriverTransaction, ids: readonly JobId[]): Promise<PurgedJobs & { readonly readied: readonly Lane[] }> {
+async function purge(db: StoreDb, tx: WriteTransaction, ids: readonly JobId[]): Promise<PurgedJobs & { readonly readied: readonly Lane[] }> {
   if (ids.length === 0) return { deleted: 0, running: 0, readied: [] };
   await tx.query(LOCK_DEAD, [plainArray(ids)]);
   const waiting = await takeWaiting(tx, ids);

@@ -1,10 +1,8 @@
-import type { Lane } from "../../../core/jobs/lane.js";
 import type { Transaction } from "../../../core/jobs/transaction.js";
 import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
 import type { StoreTransaction } from "../../port/index.js";
 import type { Driver, DriverRow, DriverTransaction, Hot, Queryable, Statement } from "../drivers/driver.js";
 import { sqlState } from "../drivers/sql-state.js";
-import { collectLimitChecks, sameLimitChecks } from "../limits/limit-checks.js";
 import { asDriverError, DriverError, errorOfHandlers, isTransient, storeError } from "./errors.js";
 
 /** What every operation of the store works with. */
@@ -15,16 +13,43 @@ export interface Db extends Queryable {
   readonly driver: Driver;
   readonly schema: string;
   inSchema(sql: Statement): Statement;
-  /** READ COMMITTED; tried again from the start when the server asks for that (serialization, deadlock) */
+  /** READ COMMITTED; tried again from the start when the server asks for that (serialization, deadlock). */
   transaction<T>(work: (tx: DriverTransaction) => Promise<T>): Promise<T>;
+  /** The same for work that may write limit checks, which the caller gets with the answer. */
+  commit<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<Committed<T>>;
   /** The same for reads alone; it counts as one statement, so nothing else of the store may be waited for inside. */
   reading<T>(work: (on: Queryable) => Promise<T>): Promise<T>;
   /** between tenants, where the database has one: tenant-role.ts */
   tenantRole?: TenantRole | undefined;
-  /** tells of lanes whose admitted section has jobs now, which waited; set by the store */
-  onAdmittedLanes?: (lanes: readonly Lane[]) => void;
-  /** admits jobs at the limit keys for which a committed transaction wrote limit checks; set by the store */
-  onLimitChecks?: (limitKeys: ReadonlySet<LimitKeyId>, how?: { readonly made: boolean }) => Promise<void>;
+}
+
+/**
+ * A transaction that gathers the limit keys for which it writes limit checks: jobs are admitted at them once it has committed. The rows in
+ * `pawl.limit_check` are for processes that end before that.
+ */
+export interface WriteTransaction extends DriverTransaction {
+  readonly limitChecks: Set<LimitKeyId>;
+}
+
+export interface Committed<T> {
+  readonly answer: T;
+  readonly limitChecks: ReadonlySet<LimitKeyId>;
+}
+
+/** A `Db` whose transactions are followed by the admission at the limit keys that they wrote limit checks for. */
+export interface StoreDb extends Db {
+  transaction<T>(work: (tx: WriteTransaction) => Promise<T>): Promise<T>;
+}
+
+export function storeDb(db: Db, afterCommit: (limitChecks: ReadonlySet<LimitKeyId>) => Promise<void>): StoreDb {
+  return {
+    ...db,
+    async transaction(work) {
+      const { answer, limitChecks } = await db.commit(work);
+      if (limitChecks.size > 0) await afterCommit(limitChecks);
+      return answer;
+    },
+  };
 }
 
 /** `whole`: every table it should have a policy for has one. */
@@ -45,10 +70,10 @@ export function hotStatement(hot: Hot, name: string, text: string): Statement {
   return { ...statement(name, text), hot };
 }
 
-/** The store's instant in a statement whose first parameter is `Db.now()`. */
 /** Which server answers: a standby that was promoted is another one, and so is one that was restarted. */
 export const SERVER = "extract(epoch from pg_postmaster_start_time())::text";
 
+/** The store's instant in a statement whose first parameter is `Db.now()`. */
 export const NOW = "coalesce(to_timestamp($1::float8 / 1000), statement_timestamp())";
 /** An instant as JavaScript's ms. */
 export function ms<const Instant extends string>(instant: Instant) {
@@ -81,15 +106,13 @@ export function openDb(driver: Driver, options: { schema?: string; now?: () => n
     now: () => options.now?.() ?? null,
     query: (sql, values) => withRetries(sql.name, options.location, () => driver.query<never>(inSchema(sql), values).catch(rethrow)),
     reading: (work) => withRetries("reading", options.location, () => driver.reading((on) => work(readable(on)))),
-    async transaction(work) {
-      let limitKeys = new Set<LimitKeyId>();
-      const answer = await withRetries("transaction", options.location, () => {
-        limitKeys = new Set();
-        return driver.transaction((tx) => work(collectLimitChecks(named(tx), limitKeys)));
-      });
-      if (limitKeys.size > 0) await db.onLimitChecks?.(limitKeys);
-      return answer;
-    },
+    transaction: (work) => withRetries("transaction", options.location, () => driver.transaction((tx) => work(named(tx)))),
+    commit: (work) =>
+      withRetries("transaction", options.location, async () => {
+        const limitChecks = new Set<LimitKeyId>();
+        const answer = await driver.transaction((tx) => work({ ...named(tx), limitChecks }));
+        return { answer, limitChecks };
+      }),
   };
   return db;
 }
@@ -99,22 +122,39 @@ function rethrow(error: unknown): never {
 }
 
 /** A handle of a transaction is what runs the store's statements in it; nobody else can see that. */
-export function transactionHandle(tx: DriverTransaction): StoreTransaction {
+export function transactionHandle(tx: WriteTransaction): StoreTransaction {
   return tx as unknown as StoreTransaction;
 }
 
-export function insideTransaction(handle: StoreTransaction): DriverTransaction {
-  return handle as unknown as DriverTransaction;
+export function insideTransaction(handle: StoreTransaction): WriteTransaction {
+  return handle as unknown as WriteTransaction;
+}
+
+/** The store's own transaction as a handler is given it. */
+export class HandlerTransaction implements Transaction {
+  readonly #own: WriteTransaction;
+  readonly query: Transaction["query"];
+
+  constructor(own: WriteTransaction) {
+    this.#own = own;
+    this.query = (text, values) => own.run(text, values);
+  }
+
+  /** Of a transaction that is somebody else's nobody takes them: the poll finds the rows. */
+  static limitChecksOf(tx: Transaction): Set<LimitKeyId> {
+    return #own in tx ? tx.#own.limitChecks : new Set();
+  }
 }
 
 /** Runs the store's statements on a transaction of the caller's own: any client with a query function. */
-export function foreignDb(db: Db, tx: Transaction): DriverTransaction {
+export function foreignDb(db: Db, tx: Transaction): WriteTransaction {
   const inSchema = schemaOf(db.schema);
-  return sameLimitChecks(tx, {
+  return {
+    limitChecks: HandlerTransaction.limitChecksOf(tx),
     query: async <R extends DriverRow>(sql: Statement, values: readonly unknown[] = []) =>
       (await tx.query(inSchema(sql).text, values)).rows as readonly DriverRow[] as readonly R[],
     run: (text, values = []) => tx.query(text, values),
-  });
+  };
 }
 
 /** Statements are written for the schema `pawl`; another name is put in once per statement. */

@@ -1,13 +1,14 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
+import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
 import { DEFAULTS } from "../../../core/values/defaults.js";
 import { ADMIT, type DutyStore, PROMOTE, REAP, TICK } from "../../port/duties/duties.js";
 import { dutiesFrom, type PeriodicDuties, stepReport } from "../../port/duties/duty-table.js";
 import { pruneReport, pruneRulesOf } from "../../port/duties/prune.js";
 import { type EventStore, MAX_EVENTS } from "../../port/observe/events.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
-import type { Db } from "../connection/db.js";
+import type { StoreDb } from "../connection/db.js";
 import { fold } from "../jobs/counters.js";
 import type { AdmittedReport } from "../limits/admit.js";
 import { admitDue } from "../limits/limits.js";
@@ -23,24 +24,27 @@ import { prune } from "./prune.js";
 import { unblock } from "./unblock.js";
 
 export interface DutyDeps {
-  readonly db: Db;
+  readonly db: StoreDb;
   readonly watermarks: LowWatermarks;
   readonly onPoll: MaintenancePollListener;
   /** tells who may wait for these lanes */
   readonly ready: (lanes: readonly Lane[]) => void;
   readonly finished: (jobs: readonly JobId[]) => void;
   readonly admitted: (report: AdmittedReport) => void;
+  /** does what follows a commit that left limit checks at these limit keys */
+  readonly admitAt: (limitKeys: ReadonlySet<LimitKeyId>) => Promise<void>;
   /** does what follows every enqueue */
   readonly stored: (jobs: readonly NewJob[], answers: readonly Enqueued[], now: number) => Promise<void>;
 }
 
 /** The duties of this store. `unblock`, `carry out intents` and `fold counts` are mechanics of its own. */
-export function postgresDuties({ db, watermarks, onPoll, ready, finished, admitted, stored }: DutyDeps): DutyStore {
+export function postgresDuties({ db, watermarks, onPoll, ready, finished, admitted, admitAt, stored }: DutyDeps): DutyStore {
   const duties = dutiesFrom({
     [PROMOTE]: {
       dueBy: "poll",
       async step({ limit }) {
-        const { lanes, count, nextIn } = await promote(db, watermarks, limit);
+        const { lanes, count, nextIn, limitChecks } = await promote(db, watermarks, limit);
+        await admitAt(limitChecks);
         ready(lanes);
         return { ...stepReport(count, limit), ...(nextIn === undefined ? {} : { nextIn }) };
       },

@@ -4,7 +4,7 @@ import type { Lane } from "../../../core/jobs/lane.js";
 import { type DueTimer, dueTimer, lateFailure } from "../../../core/jobs/timer.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, NOW, statement } from "../connection/db.js";
+import { NOW, type StoreDb, statement } from "../connection/db.js";
 import { readFacts } from "../jobs/job-state.js";
 import { takeWaiting } from "../jobs/waiting-jobs.js";
 import { readPartitionRange } from "../schema/partition-range.js";
@@ -30,7 +30,7 @@ interface Expired {
  * A timer kills a job that waits. One that runs is stopped by its worker, and looked at again until it is. Most timers
  * are of jobs that ended in time: they take up nothing of the limit.
  */
-export async function expire(db: Db, watermarks: LowWatermarks, limit: number): Promise<Expired> {
+export async function expire(db: StoreDb, watermarks: LowWatermarks, limit: number): Promise<Expired> {
   const readied: Lane[] = [];
   const finished: JobId[] = [];
   const running = new Set<JobId>();
@@ -52,7 +52,7 @@ interface SomeExpired extends Expired {
 }
 
 /** One batch of timers, but not of jobs that were looked at just now. */
-function expireSome(db: Db, watermarks: LowWatermarks, limit: number, except: ReadonlySet<JobId>): Promise<SomeExpired> {
+function expireSome(db: StoreDb, watermarks: LowWatermarks, limit: number, except: ReadonlySet<JobId>): Promise<SomeExpired> {
   return db.transaction(async (tx) => {
     const due = await tx.query<{ job: JobId }>(DUE_TIMERS, [db.now(), limit, watermarks.timer.value, plainArray([...except])]);
     if (due.length === 0) return { readied: [], finished: [], seen: 0, again: [] };

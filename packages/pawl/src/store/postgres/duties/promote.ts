@@ -17,14 +17,13 @@ export async function promote(
   db: Db,
   watermarks: LowWatermarks,
   limit: number,
-): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[] }> {
+): Promise<{ readonly count: number; readonly nextIn?: number; readonly lanes: readonly Lane[]; readonly limitChecks: ReadonlySet<LimitKeyId> }> {
   const answer = await PROMOTE.query<PromoteRow>(db, { now: db.now(), limit, from: watermarks.scheduled.value });
-  const limitKeys = answer.flatMap((row) => row.limit_key ?? []);
-  if (limitKeys.length > 0) await db.onLimitChecks?.(new Set(limitKeys));
   const next = answer.find((row) => row.next !== null)?.next ?? undefined;
   return {
     count: answer.reduce((sum, { jobs }) => sum + jobs, 0),
     lanes: answer.filter(({ jobs }) => jobs > 0).map(({ queue, priority, tenant, task }) => ({ queue, priority, tenant, task })),
+    limitChecks: new Set(answer.flatMap((row) => row.limit_key ?? [])),
     ...(next === undefined ? {} : { nextIn: next }),
   };
 }

@@ -5,7 +5,7 @@ import type { PruneCounts, PruneRules } from "../../port/duties/prune.js";
 import { forgetWorkers } from "../claim/worker-ids.js";
 import { plainArray } from "../connection/arrays.js";
 import { stateCode } from "../connection/codes.js";
-import { type Db, NOW, renameSchema, statement } from "../connection/db.js";
+import { NOW, renameSchema, type StoreDb, statement } from "../connection/db.js";
 import { exclusively, type HeldDuty } from "../connection/exclusive-duty.js";
 import type { DriverTransaction } from "../drivers/driver.js";
 import { deleteJobs } from "../jobs/control.js";
@@ -22,7 +22,7 @@ import { forget } from "./forget.js";
  * when it is over. Every step is small, may be interrupted anywhere, and is taken up by the next call. Jobs are let go
  * by one process at a time, so that each is exported once.
  */
-export async function prune(db: Db, rules: PruneRules): Promise<PruneCounts> {
+export async function prune(db: StoreDb, rules: PruneRules): Promise<PruneCounts> {
   const madePartitions = await makePartitions(db);
   const letGo = await exclusively(db, "prune", async (duty) => {
     const { dropped, droppedPartitions } = await dropOldMonths(db, rules, duty);
@@ -37,7 +37,7 @@ export async function prune(db: Db, rules: PruneRules): Promise<PruneCounts> {
 
 const RAISE_FLOOR = statement("raise_floor", "update pawl.partition_range set floor = $1::uuid, floor_ms = $2::float8 where floor < $1::uuid");
 
-async function dropOldMonths(db: Db, rules: PruneRules, duty: HeldDuty): Promise<{ dropped: number; droppedPartitions: number }> {
+async function dropOldMonths(db: StoreDb, rules: PruneRules, duty: HeldDuty): Promise<{ dropped: number; droppedPartitions: number }> {
   const now = await storeNow(db, db);
   let [dropped, droppedPartitions] = [0, 0];
   for (const name of await existingMonths(db)) {
@@ -109,7 +109,7 @@ async function keepSome(tx: DriverTransaction, { name, limit, since }: Keep): Pr
 }
 
 /** In order of ids, from where the last one who was at it got to: what was seen is not shown again. */
-async function exportMonth(db: Db, name: string, rules: PruneRules, duty: HeldDuty): Promise<void> {
+async function exportMonth(db: StoreDb, name: string, rules: PruneRules, duty: HeldDuty): Promise<void> {
   const next = statement(`export_${name}`, `select id from pawl.job_${name} where id > $1::uuid order by id limit $2`);
   const [month, seen] = duty.progress?.split(" ") ?? [];
   let after = month === name && seen !== undefined ? seen : "00000000-0000-0000-0000-000000000000";
@@ -127,7 +127,7 @@ async function exportMonth(db: Db, name: string, rules: PruneRules, duty: HeldDu
   }
 }
 
-async function exportJobs(db: Db, ids: readonly JobId[], rules: PruneRules): Promise<void> {
+async function exportJobs(db: StoreDb, ids: readonly JobId[], rules: PruneRules): Promise<void> {
   const batch: ExportedJob[] = [];
   for (const facts of await readFacts(db, ids)) batch.push({ job: withoutStarted(facts), history: await history(db, "everyone", facts.id) });
   await rules.exportFinished?.(batch);
@@ -137,7 +137,7 @@ async function exportJobs(db: Db, ids: readonly JobId[], rules: PruneRules): Pro
 const LOCK_PATIENCE = 50;
 
 /** Lets go of a month, or answers undefined if somebody holds its tables: the next call tries again. */
-async function detach(db: Db, keep: Keep, duty: HeldDuty): Promise<number | undefined> {
+async function detach(db: StoreDb, keep: Keep, duty: HeldDuty): Promise<number | undefined> {
   const { name } = keep;
   const lost = statement(
     `month_${name}`,
@@ -187,7 +187,7 @@ const OLD_KEPT = statement(
    limit $3`,
 );
 
-function dropKept(db: Db, rules: PruneRules, duty: HeldDuty): Promise<number> {
+function dropKept(db: StoreDb, rules: PruneRules, duty: HeldDuty): Promise<number> {
   return dropInBatches(db, rules, duty, () => db.query<{ id: JobId }>(OLD_KEPT, [db.now(), rules.finished, rules.limit]));
 }
 
@@ -196,7 +196,7 @@ const OLD_DEAD = statement(
   `select id from pawl.dead where died_at <= ${NOW} - $2::float8 * interval '1 millisecond' order by died_at limit $3`,
 );
 
-function dropDead(db: Db, rules: PruneRules, duty: HeldDuty): Promise<number> {
+function dropDead(db: StoreDb, rules: PruneRules, duty: HeldDuty): Promise<number> {
   return dropInBatches(db, rules, duty, () => db.query<{ id: JobId }>(OLD_DEAD, [db.now(), rules.dead, rules.limit]));
 }
 
@@ -206,7 +206,7 @@ const LOCK_DEAD = statement(
   for update  -- guard: dead-locked`,
 );
 
-async function dropInBatches(db: Db, rules: PruneRules, duty: HeldDuty, next: () => Promise<readonly { id: JobId }[]>): Promise<number> {
+async function dropInBatches(db: StoreDb, rules: PruneRules, duty: HeldDuty, next: () => Promise<readonly { id: JobId }[]>): Promise<number> {
   let dropped = 0;
   for (;;) {
     const ids = (await next()).map((row) => row.id);

@@ -2,7 +2,7 @@ import type { JobId } from "../../../core/jobs/id.js";
 import { isFinished } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, statement } from "../connection/db.js";
+import { type StoreDb, statement } from "../connection/db.js";
 import { readFacts } from "../jobs/job-state.js";
 import { releaseDependents } from "../settle/release-dependents.js";
 import { touchLeases } from "../settle/touch-leases.js";
@@ -33,7 +33,7 @@ const VERIFY = statement(
  * in), so that whatever ends later sees the tie, and whatever ended before is seen here. Leases first, then children,
  * then ties: the order in which a settlement locks them, or both would wait in a circle.
  */
-export function unblock(db: Db, limit: number): Promise<{ count: number; readied: readonly Lane[] }> {
+export function unblock(db: StoreDb, limit: number): Promise<{ count: number; readied: readonly Lane[] }> {
   return db.transaction(async (tx) => {
     const ties = await tx.query<{ parent: JobId; child: JobId }>(UNVERIFIED, [limit]);
     if (ties.length === 0) return { count: 0, readied: [] };

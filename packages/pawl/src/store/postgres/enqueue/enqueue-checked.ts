@@ -1,7 +1,6 @@
 import { jobId } from "../../../core/jobs/id.js";
 import { type Enqueued, isSameRequest, type NewJob } from "../../../core/jobs/job.js";
-import type { Db } from "../connection/db.js";
-import type { DriverTransaction } from "../drivers/driver.js";
+import type { Db, WriteTransaction } from "../connection/db.js";
 import { type LimitedJob, saveJobLimits } from "../limits/job-limits.js";
 import { clampDue, type PartitionRange, readPartitionRange } from "../schema/partition-range.js";
 import { type Candidate, requestKey, uniqueKey } from "./candidate.js";
@@ -14,7 +13,7 @@ import { checkUniqueKeys } from "./unique-keys.js";
  * Stores a batch in which some jobs have an idempotency key, a key, parents or limits, in the caller's transaction, as if they had
  * come one by one: jobs that share a key or an idempotency key are handled in rounds, each seeing the one before.
  */
-export async function enqueueChecked(db: Db, tx: DriverTransaction, jobs: readonly NewJob[]): Promise<{ answers: readonly Enqueued[]; now: number }> {
+export async function enqueueChecked(db: Db, tx: WriteTransaction, jobs: readonly NewJob[]): Promise<{ answers: readonly Enqueued[]; now: number }> {
   const range = await readPartitionRange(db, tx);
   const answers = new Map<NewJob, Enqueued>();
   for (const round of rounds(jobs)) {
@@ -44,7 +43,7 @@ function rounds(jobs: readonly NewJob[]): readonly (readonly NewJob[])[] {
 
 async function enqueueRound(
   db: Db,
-  tx: DriverTransaction,
+  tx: WriteTransaction,
   candidates: readonly Candidate[],
   range: PartitionRange,
   answers: Map<NewJob, Enqueued>,

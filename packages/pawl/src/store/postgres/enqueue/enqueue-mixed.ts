@@ -1,6 +1,5 @@
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
-import type { Db } from "../connection/db.js";
-import type { DriverTransaction } from "../drivers/driver.js";
+import type { Db, WriteTransaction } from "../connection/db.js";
 import { enqueuePlain } from "./enqueue.js";
 import { enqueueChecked } from "./enqueue-checked.js";
 
@@ -15,7 +14,7 @@ export function needsChecks({ idempotencyKey, unique, dependsOn, options }: NewJ
  */
 export async function enqueueMixed(
   db: Db,
-  tx: DriverTransaction,
+  tx: WriteTransaction,
   jobs: readonly NewJob[],
   perRow: number,
 ): Promise<{ answers: readonly Enqueued[]; now: number }> {

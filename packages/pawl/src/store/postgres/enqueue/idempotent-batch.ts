@@ -3,8 +3,8 @@ import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import { DEFAULTS } from "../../../core/values/defaults.js";
 import type { BatchRequest, KnownBatch } from "../../port/enqueue/batches.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, NOW, statement } from "../connection/db.js";
-import type { DriverTransaction, Queryable } from "../drivers/driver.js";
+import { type Db, NOW, statement, type WriteTransaction } from "../connection/db.js";
+import type { Queryable } from "../drivers/driver.js";
 import { enqueuePlain } from "./enqueue.js";
 import { enqueueMixed, needsChecks } from "./enqueue-mixed.js";
 
@@ -38,13 +38,7 @@ interface IdempotentBatchRow {
 type OnceResult = { readonly kind: "stored"; readonly answers: readonly Enqueued[]; readonly now: number } | KnownBatch;
 
 /** Jobs of any kind, once. */
-export async function enqueueOnce(
-  db: Db,
-  tx: DriverTransaction,
-  request: BatchRequest,
-  jobs: readonly NewJob[],
-  perRow: number,
-): Promise<OnceResult> {
+export async function enqueueOnce(db: Db, tx: WriteTransaction, request: BatchRequest, jobs: readonly NewJob[], perRow: number): Promise<OnceResult> {
   const { tenant, id, digest, note } = request;
   while ((await tx.query(BEGIN_BATCH, [db.now(), tenant, id, digest, note ?? null, DEFAULTS.keep.idempotencyKey])).length === 0) {
     const earlier = await findBatch(db, tx, request);

@@ -2,10 +2,10 @@ import { dependencyMeaning, failureOfParent } from "../../../core/jobs/dependenc
 import type { JobId } from "../../../core/jobs/id.js";
 import type { JobState } from "../../../core/jobs/job.js";
 import { plainArray, textArray } from "../connection/arrays.js";
-import { type Db, statement } from "../connection/db.js";
+import { type Db, statement, type WriteTransaction } from "../connection/db.js";
 import { LaneNumbers } from "../connection/lane-numbers.js";
 import { sqlFile } from "../connection/sql-statement.js";
-import type { DriverTransaction, Queryable } from "../drivers/driver.js";
+import type { Queryable } from "../drivers/driver.js";
 import { count } from "../jobs/counters.js";
 import { type Facts, readFacts } from "../jobs/job-state.js";
 import { addDeath, type JobMove, putWaiting } from "../jobs/waiting-jobs.js";
@@ -47,7 +47,7 @@ const INSERT_DEPENDENCIES = statement(
 /** Where each new job goes: ready or scheduled by its time, blocked while a parent is not done, dead if one dooms it. */
 export async function storeStates(
   db: Db,
-  tx: DriverTransaction,
+  tx: WriteTransaction,
   created: readonly Candidate[],
   parents: ReadonlyMap<JobId, Facts>,
   range: PartitionRange,

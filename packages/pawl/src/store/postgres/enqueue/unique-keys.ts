@@ -1,9 +1,8 @@
 import { type JobId, jobId } from "../../../core/jobs/id.js";
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import { debouncedUntil, judgeKey, type UniqueKeyHolder, type UniqueRule } from "../../../core/jobs/unique-key.js";
-import { type Db, ms } from "../connection/db.js";
+import { type Db, ms, type WriteTransaction } from "../connection/db.js";
 import { sqlText } from "../connection/sql-statement.js";
-import type { DriverTransaction } from "../drivers/driver.js";
 import { endWaiting, MAX_TRIES } from "../jobs/control.js";
 import { type Facts, readFacts } from "../jobs/job-state.js";
 import { takeWaiting } from "../jobs/waiting-jobs.js";
@@ -43,7 +42,7 @@ interface KeyRow {
 /** Answers those that are due at another time than they asked for: debounced for as long as that may be. */
 export async function checkUniqueKeys(
   db: Db,
-  tx: DriverTransaction,
+  tx: WriteTransaction,
   candidates: readonly Candidate[],
   range: PartitionRange,
   answers: Map<NewJob, Enqueued>,
@@ -85,7 +84,7 @@ export async function checkUniqueKeys(
 
 async function checkUniqueKey(
   db: Db,
-  tx: DriverTransaction,
+  tx: WriteTransaction,
   candidate: { readonly now: Candidate; readonly later: Candidate },
   row: KeyRow,
   facts: Facts | undefined,

@@ -7,7 +7,7 @@ import { withoutTimers } from "../../../core/jobs/timer.js";
 import type { Scope } from "../../port/index.js";
 import type { JobChangeResult, RedriveOptions } from "../../port/jobs/jobs.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, NOW, statement } from "../connection/db.js";
+import { type Db, NOW, type StoreDb, statement, type WriteTransaction } from "../connection/db.js";
 import { readInside } from "../connection/tenant-role.js";
 import type { DriverTransaction } from "../drivers/driver.js";
 import { releaseSlots, saveJobLimits } from "../limits/job-limits.js";
@@ -43,11 +43,11 @@ export const MAX_TRIES = 5;
  * `onPending`, otherwise by `otherwise` (running, blocked by choice, finished).
  */
 async function control(
-  db: Db,
+  db: StoreDb,
   scope: Scope,
   id: JobId,
   verb: Verb,
-  act: (tx: DriverTransaction, facts: Facts) => Promise<ControlReport | "look again">,
+  act: (tx: WriteTransaction, facts: Facts) => Promise<ControlReport | "look again">,
 ): Promise<ControlReport> {
   return db.transaction(async (tx) => {
     for (let tries = 1; ; tries++) {
@@ -62,12 +62,12 @@ async function control(
 }
 
 /** Takes the job from where it was seen. One that has moved on is left alone: put back, it would not be where it was. */
-async function takeOne(tx: DriverTransaction, { id, state }: Facts): Promise<WaitingJob | undefined> {
+async function takeOne(tx: WriteTransaction, { id, state }: Facts): Promise<WaitingJob | undefined> {
   const [job] = await takeWaiting(tx, [id], state as WaitingJob["state"]);
   return job;
 }
 
-export function cancel(db: Db, scope: Scope, id: JobId, reason: string): Promise<ControlReport> {
+export function cancel(db: StoreDb, scope: Scope, id: JobId, reason: string): Promise<ControlReport> {
   return control(db, scope, id, "cancel", async (tx, facts) => {
     if (facts.state === "running") return requestIntent(db, tx, id, "cancel", reason, "running");
     const job = await takeOne(tx, facts);
@@ -78,7 +78,7 @@ export function cancel(db: Db, scope: Scope, id: JobId, reason: string): Promise
 }
 
 /** A waiting job ends without an attempt: cancelled here, or replaced by one with its key. */
-export async function endWaiting(db: Db, tx: DriverTransaction, job: WaitingJob, state: "cancelled", reason: string): Promise<readonly Lane[]> {
+export async function endWaiting(db: Db, tx: WriteTransaction, job: WaitingJob, state: "cancelled", reason: string): Promise<readonly Lane[]> {
   await tx.query(FORGET_TIES, [job.id]);
   await tx.query(FORGET_INTENT, [job.id, null]);
   await releaseSlots(db, tx, [job.id], { finished: true });
@@ -89,12 +89,12 @@ export async function endWaiting(db: Db, tx: DriverTransaction, job: WaitingJob,
   return releaseDependents(db, tx, [{ id: job.id, state }]);
 }
 
-async function requestIntent(db: Db, tx: DriverTransaction, id: JobId, intent: Intent, reason: string, state: JobState): Promise<ControlReport> {
+async function requestIntent(db: Db, tx: WriteTransaction, id: JobId, intent: Intent, reason: string, state: JobState): Promise<ControlReport> {
   await tx.query(SET_INTENT, [db.now(), id, intent, reason]);
   return { change: { kind: "changed", from: state, to: state } };
 }
 
-export function pause(db: Db, scope: Scope, id: JobId, reason = "paused"): Promise<ControlReport> {
+export function pause(db: StoreDb, scope: Scope, id: JobId, reason = "paused"): Promise<ControlReport> {
   return control(db, scope, id, "pause", async (tx, facts) => {
     if (facts.state === "running" || facts.state === "blocked") return requestIntent(db, tx, id, "pause", reason, facts.state);
     const job = await takeOne(tx, facts);
@@ -106,7 +106,7 @@ export function pause(db: Db, scope: Scope, id: JobId, reason = "paused"): Promi
   });
 }
 
-export function resume(db: Db, scope: Scope, id: JobId): Promise<ControlReport> {
+export function resume(db: StoreDb, scope: Scope, id: JobId): Promise<ControlReport> {
   return control(db, scope, id, "resume", async (tx, facts) => {
     if (facts.state !== "parked") {
       await tx.query(FORGET_INTENT, [id, "pause"]);
@@ -122,7 +122,7 @@ export function resume(db: Db, scope: Scope, id: JobId): Promise<ControlReport> 
   });
 }
 
-export function promoteJob(db: Db, scope: Scope, id: JobId): Promise<ControlReport> {
+export function promoteJob(db: StoreDb, scope: Scope, id: JobId): Promise<ControlReport> {
   return control(db, scope, id, "promote", async (tx, facts) => {
     const job = await takeOne(tx, facts);
     if (job === undefined) return "look again";
@@ -132,7 +132,7 @@ export function promoteJob(db: Db, scope: Scope, id: JobId): Promise<ControlRepo
 
 async function makeWait(
   db: Db,
-  tx: DriverTransaction,
+  tx: WriteTransaction,
   job: WaitingJob,
   { options }: Facts,
   to: "ready" | "scheduled",
@@ -159,7 +159,7 @@ const EDIT = ["job", "job_kept"].map((table) =>
 );
 const FORGET_TIMERS = statement("forget_timers", "delete from pawl.timer where job = $1::uuid");
 
-export function redrive(db: Db, scope: Scope, id: JobId, how: RedriveOptions): Promise<ControlReport> {
+export function redrive(db: StoreDb, scope: Scope, id: JobId, how: RedriveOptions): Promise<ControlReport> {
   return control(db, scope, id, "redrive", async (tx, facts) => {
     if ((await tx.query(REVIVE_DEAD, [id])).length === 0) return "look again";
     const timed = facts.options.startWithin !== undefined || facts.options.finishWithin !== undefined;
@@ -217,7 +217,7 @@ export async function deleteJobs(tx: DriverTransaction, ids: readonly JobId[]): 
   return gone;
 }
 
-export function deleteJob(db: Db, scope: Scope, id: JobId): Promise<ControlReport> {
+export function deleteJob(db: StoreDb, scope: Scope, id: JobId): Promise<ControlReport> {
   return control(db, scope, id, "delete", async (tx, facts) => {
     if (facts.state === "dead" && (await tx.query(REVIVE_DEAD, [id])).length === 0) return "look again";
     if ((await deleteJobs(tx, [id])).size === 0) return "look again";

@@ -3,13 +3,13 @@ import type { JobId } from "../../../core/jobs/id.js";
 import type { JobState } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import { isSuspect } from "../../../core/jobs/outcome.js";
+import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
 import { outcomeCode, stateCode } from "../connection/codes.js";
-import type { Db } from "../connection/db.js";
+import type { Db, WriteTransaction } from "../connection/db.js";
 import { LaneNumbers } from "../connection/lane-numbers.js";
 import { sqlFile } from "../connection/sql-statement.js";
 import type { Queryable } from "../drivers/driver.js";
 import { splitRows } from "../enqueue/ready-rows.js";
-import { noteLimitChecks } from "../limits/limit-checks.js";
 
 /**
  * The primitives of every change that is not on the hot path: take jobs out of the table they wait in, put them into
@@ -65,11 +65,11 @@ export interface JobMove {
 const PUT_WAITING = sqlFile("jobs/put-waiting.sql");
 
 /** Those under limits that were to become ready line up instead: they are counted as parked, whatever the caller says. */
-export async function putWaiting(db: Db, on: Queryable, jobs: readonly JobMove[]): Promise<void> {
+export async function putWaiting(db: Db, on: WriteTransaction, jobs: readonly JobMove[]): Promise<void> {
   if (jobs.length === 0) return;
   const lanes = new LaneNumbers();
   const numbers = jobs.map((job) => lanes.number(job.lane));
-  const limitKeys = await PUT_WAITING.query<{ limit_key: string }>(on, {
+  const limitKeys = await PUT_WAITING.query<{ limit_key: LimitKeyId }>(on, {
     now: db.now(),
     lane: lanes.columns(),
     job: {
@@ -84,10 +84,7 @@ export async function putWaiting(db: Db, on: Queryable, jobs: readonly JobMove[]
       name: jobs.map((job) => job.failure?.name ?? "error"),
     },
   });
-  noteLimitChecks(
-    on,
-    limitKeys.map((row) => row.limit_key),
-  );
+  for (const row of limitKeys) on.limitChecks.add(row.limit_key);
 }
 
 /** A line in a job's history that no worker wrote, under a fresh number of the same sequence as leases. */

@@ -1,9 +1,7 @@
 import type { JobId } from "../../../core/jobs/id.js";
 import { type JobLimit, type LimitKeyId, type LimitRule, limitKeyId, requirementsOf } from "../../../core/limits/limit-rule.js";
 import { plainArray, textArray } from "../connection/arrays.js";
-import { type Db, NOW, statement } from "../connection/db.js";
-import type { Queryable } from "../drivers/driver.js";
-import { noteLimitChecks } from "./limit-checks.js";
+import { type Db, NOW, statement, type WriteTransaction } from "../connection/db.js";
 
 const SAVE_JOB_LIMITS = statement(
   "save_job_limits",
@@ -25,7 +23,7 @@ export interface LimitedJob {
 }
 
 /** What jobs under limits need as long as they are unfinished. */
-export async function saveJobLimits(db: Db, on: Queryable, jobs: readonly LimitedJob[]): Promise<void> {
+export async function saveJobLimits(db: Db, on: WriteTransaction, jobs: readonly LimitedJob[]): Promise<void> {
   if (jobs.length === 0) return;
   const rules = new Map<LimitKeyId, LimitRule>();
   const rows = jobs.map(({ id, tenant, limits }) => {
@@ -41,7 +39,7 @@ export async function saveJobLimits(db: Db, on: Queryable, jobs: readonly Limite
     textArray(rows.map(({ limits }) => JSON.stringify(limits))),
   ]);
   await on.query(ADD_LIMIT_CHECKS, [db.now(), textArray([...rules.keys()]), textArray([...rules.values()].map((rule) => JSON.stringify(rule)))]);
-  noteLimitChecks(on, rules.keys());
+  for (const limitKey of rules.keys()) on.limitChecks.add(limitKey);
 }
 
 /**
@@ -62,13 +60,10 @@ const RELEASE_SLOTS = statement(
   select key from limit_keys`,
 );
 
-export async function releaseSlots(db: Db, on: Queryable, jobs: readonly JobId[], how: { readonly finished: boolean }): Promise<void> {
+export async function releaseSlots(db: Db, on: WriteTransaction, jobs: readonly JobId[], how: { readonly finished: boolean }): Promise<void> {
   if (jobs.length === 0) return;
-  const rows = await on.query<{ key: string }>(RELEASE_SLOTS, [db.now(), plainArray(jobs), how.finished]);
-  noteLimitChecks(
-    on,
-    rows.map(({ key }) => key),
-  );
+  const rows = await on.query<{ key: LimitKeyId }>(RELEASE_SLOTS, [db.now(), plainArray(jobs), how.finished]);
+  for (const { key } of rows) on.limitChecks.add(key);
 }
 
 const PAUSE_LIMIT_KEYS = statement(
@@ -79,13 +74,10 @@ const PAUSE_LIMIT_KEYS = statement(
 /** Nobody is let in for so many ms; 0 opens it. */
 export async function pauseLimitKeys(
   db: Db,
-  on: Queryable,
+  on: WriteTransaction,
   pauses: readonly { readonly limitKey: LimitKeyId; readonly for: number }[],
 ): Promise<void> {
   if (pauses.length === 0) return;
   await on.query(PAUSE_LIMIT_KEYS, [db.now(), textArray(pauses.map(({ limitKey }) => limitKey)), plainArray(pauses.map((pause) => pause.for))]);
-  noteLimitChecks(
-    on,
-    pauses.map(({ limitKey }) => limitKey),
-  );
+  for (const { limitKey } of pauses) on.limitChecks.add(limitKey);
 }

@@ -2,7 +2,7 @@ import type { JobId } from "../../../core/jobs/id.js";
 import { type LimitKeyId, type LimitReason, type LimitRule, limitKeyId } from "../../../core/limits/limit-rule.js";
 import type { LimitKeyRecord, LimitKeyRef, LimitStore } from "../../port/limits/limits.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
-import { type Db, ms, NOW, statement } from "../connection/db.js";
+import { ms, NOW, type StoreDb, statement } from "../connection/db.js";
 import { type AdmittedReport, admit } from "./admit.js";
 import { pauseLimitKeys } from "./job-limits.js";
 import { listLimitKeys } from "./limits-list.js";
@@ -35,7 +35,7 @@ interface LimitKeyRow {
 
 /** parked → ready, at up to `limit` limit keys that are to be looked at. */
 export async function admitDue(
-  db: Db,
+  db: StoreDb,
   watermarks: LowWatermarks,
   tell: (admitted: AdmittedReport) => void,
   limit: number,
@@ -50,7 +50,7 @@ export async function admitDue(
   return { count: admitted.count, limitKeys: due.length, ...(next === undefined ? {} : { nextIn: next.next }) };
 }
 
-export function postgresLimits(db: Db): LimitStore {
+export function postgresLimits(db: StoreDb): LimitStore {
   return {
     async get(ref) {
       const [row] = await db.query<LimitKeyRow>(READ_LIMIT_KEY, [db.now(), limitKeyId(ref.tenant, ref)]);

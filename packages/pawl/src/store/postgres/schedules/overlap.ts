@@ -3,8 +3,8 @@ import type { NewJob } from "../../../core/jobs/job.js";
 import type { PlannedFire } from "../../../core/schedules/due-ticks.js";
 import { plainArray } from "../connection/arrays.js";
 import { stateCode } from "../connection/codes.js";
-import { type Db, NOW, statement } from "../connection/db.js";
-import type { DriverTransaction, Queryable } from "../drivers/driver.js";
+import { type Db, NOW, statement, type WriteTransaction } from "../connection/db.js";
+import type { Queryable } from "../drivers/driver.js";
 import { endWaiting } from "../jobs/control.js";
 import { takeWaiting } from "../jobs/waiting-jobs.js";
 
@@ -35,7 +35,7 @@ const REPLACED = "the next tick of its schedule came";
 /** It runs after what is unfinished, however that ends; if it was told to, it has it end now. */
 export async function withOverlap(
   db: Db,
-  tx: DriverTransaction,
+  tx: WriteTransaction,
   overlap: PlannedFire["overlap"],
   open: readonly JobId[],
   job: NewJob,

@@ -5,8 +5,8 @@ import { openJobs, type TickWay } from "../../../core/schedules/schedule.js";
 import { BOUNDS } from "../../../core/values/bounds.js";
 import { splitBySize } from "../../../core/values/split-by-size.js";
 import { plainArray, textArray } from "../connection/arrays.js";
-import { type Db, ms, statement } from "../connection/db.js";
-import type { DriverTransaction, Queryable } from "../drivers/driver.js";
+import { type Db, ms, statement, type WriteTransaction } from "../connection/db.js";
+import type { Queryable } from "../drivers/driver.js";
 import { enqueuePlain } from "../enqueue/enqueue.js";
 import { enqueueChecked } from "../enqueue/enqueue-checked.js";
 import { needsChecks } from "../enqueue/enqueue-mixed.js";
@@ -39,7 +39,7 @@ export interface ScheduleGap extends PlannedGap {
 }
 
 /** In the order given, and as many at a time as one statement carries: many ticks of one schedule repeat its input. */
-export async function enqueueTicks(db: Db, tx: DriverTransaction, ticks: readonly TickJob[]): Promise<readonly Enqueued[]> {
+export async function enqueueTicks(db: Db, tx: WriteTransaction, ticks: readonly TickJob[]): Promise<readonly Enqueued[]> {
   const answers: Enqueued[] = [];
   const jobs = ticks.map(({ job }) => job);
   for (const some of splitBySize(jobs, ({ input }) => input.length, BOUNDS.statement)) answers.push(...(await enqueueSome(db, tx, some)));
@@ -47,7 +47,7 @@ export async function enqueueTicks(db: Db, tx: DriverTransaction, ticks: readonl
 }
 
 /** Most need no guards, and those go by the fast way. */
-async function enqueueSome(db: Db, tx: DriverTransaction, jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
+async function enqueueSome(db: Db, tx: WriteTransaction, jobs: readonly NewJob[]): Promise<readonly Enqueued[]> {
   if (!jobs.some(needsChecks)) return (await enqueuePlain(db, tx, jobs)).answers;
   const answers = new Map<NewJob, Enqueued>();
   for (const [way, some] of [
@@ -80,7 +80,7 @@ const RECORD = statement(
 );
 
 export async function recordTicks(
-  tx: DriverTransaction,
+  tx: WriteTransaction,
   now: number,
   ticks: readonly TickJob[],
   answers: readonly Enqueued[],

@@ -1,7 +1,7 @@
 import type { Enqueued, NewJob } from "../../../core/jobs/job.js";
 import type { Wakeup } from "../../port/index.js";
 import type { ScheduleStore } from "../../port/schedules/schedules.js";
-import type { Db } from "../connection/db.js";
+import type { StoreDb } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";
 import type { TickedJobs } from "./record-ticks.js";
 import { findSchedule, listSchedules, pauseSchedule, putSchedules, removeSchedule, resumeSchedule } from "./schedule-table.js";
@@ -9,7 +9,7 @@ import { firedTicks, listTicks } from "./tick-history.js";
 import { backfillSchedule, triggerSchedule } from "./trigger-and-backfill.js";
 
 interface ScheduleDeps {
-  readonly db: Db;
+  readonly db: StoreDb;
   readonly wakeup: (wakeup: Wakeup) => void;
   /** what follows an enqueue, whoever made it */
   readonly stored: (jobs: readonly NewJob[], answers: readonly Enqueued[], now: number) => Promise<void>;

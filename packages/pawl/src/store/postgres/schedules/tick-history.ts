@@ -3,7 +3,7 @@ import type { FiredTick, ScheduleRef, SkipReason, TickGap, TickWay } from "../..
 import type { TickEntry } from "../../port/schedules/schedules.js";
 import { plainArray } from "../connection/arrays.js";
 import { stateCode } from "../connection/codes.js";
-import { type Db, ms, NOW, statement } from "../connection/db.js";
+import { ms, NOW, type StoreDb, statement } from "../connection/db.js";
 import { readFor } from "../connection/tenant-role.js";
 import { deleteJob } from "../jobs/control.js";
 import { firedAmong } from "./record-ticks.js";
@@ -37,7 +37,11 @@ interface GapRow {
   readonly merged_into: number | null;
 }
 
-export async function listTicks(db: Db, ref: ScheduleRef, page: { readonly limit: number; readonly before?: number }): Promise<readonly TickEntry[]> {
+export async function listTicks(
+  db: StoreDb,
+  ref: ScheduleRef,
+  page: { readonly limit: number; readonly before?: number },
+): Promise<readonly TickEntry[]> {
   const { ticks, skipped } = await readFor(db, ref, async (on) => {
     const found = await findSchedule(on, ref);
     if (found === undefined) return { ticks: [], skipped: [] };
@@ -59,7 +63,7 @@ export async function listTicks(db: Db, ref: ScheduleRef, page: { readonly limit
   return [...fired, ...gaps].sort((a, b) => time(b) - time(a)).slice(0, page.limit);
 }
 
-export async function firedTicks(db: Db, ref: ScheduleRef, ticks: readonly number[]): Promise<readonly number[]> {
+export async function firedTicks(db: StoreDb, ref: ScheduleRef, ticks: readonly number[]): Promise<readonly number[]> {
   const found = await findSchedule(db, ref);
   if (found === undefined) return [];
   const there = new Set(await firedAmong(db, found.id, ticks));
@@ -97,7 +101,7 @@ const FORGET = [
 );
 
 /** Answers how many jobs were dropped. */
-export async function trimSchedules(db: Db, limit: number, age: number): Promise<number> {
+export async function trimSchedules(db: StoreDb, limit: number, age: number): Promise<number> {
   const rows = await db.query<{ schedule: string; job: JobId; at: number; gone: boolean }>(EXCESS, [limit]);
   let dropped = 0;
   for (const { job, gone } of rows) {

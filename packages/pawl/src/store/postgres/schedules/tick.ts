@@ -5,9 +5,8 @@ import { isPawlError } from "../../../core/values/error.js";
 import type { TickReport } from "../../port/schedules/schedules.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, ms, NOW, statement } from "../connection/db.js";
+import { ms, NOW, type StoreDb, statement, type WriteTransaction } from "../connection/db.js";
 import { DriverError } from "../connection/errors.js";
-import type { DriverTransaction } from "../drivers/driver.js";
 import { unfinishedOf, withOverlap } from "./overlap.js";
 import { enqueueTicks, recordTicks, type TickedJobs, type TickJob } from "./record-ticks.js";
 
@@ -51,7 +50,7 @@ interface Step {
 }
 
 export async function tickSchedules(
-  db: Db,
+  db: StoreDb,
   watermarks: LowWatermarks,
   limit: number,
   idSuffix: IdSuffixSource,
@@ -75,7 +74,7 @@ function isTaken(error: unknown): boolean {
   return isPawlError(error) && error.cause instanceof DriverError && error.cause.code === UNIQUE_VIOLATION;
 }
 
-async function tickDue(db: Db, tx: DriverTransaction, look: readonly unknown[], idSuffix: IdSuffixSource, wary: boolean): Promise<Step> {
+async function tickDue(db: StoreDb, tx: WriteTransaction, look: readonly unknown[], idSuffix: IdSuffixSource, wary: boolean): Promise<Step> {
   const rows = await tx.query<DueRow>(DUE, look);
   const failures: unknown[] = [];
   if (rows.length === 0) return { rows, failures, made: { jobs: [], answers: [], now: 0 } };
@@ -104,7 +103,7 @@ interface Due {
   readonly open: readonly JobId[];
 }
 
-async function planned(tx: DriverTransaction, rows: readonly DueRow[], failures: unknown[]): Promise<readonly Due[]> {
+async function planned(tx: WriteTransaction, rows: readonly DueRow[], failures: unknown[]): Promise<readonly Due[]> {
   const decoded = rows.map((row) => ({
     row,
     definition: JSON.parse(row.definition) as Definition,
@@ -142,7 +141,7 @@ const BACKFILLED = statement(
 const NONE: ReadonlySet<string> = new Set();
 
 /** Ticks that have a job before their time. Read after the schedules are locked, or one that is just being made would be missed. */
-async function backfilled(tx: DriverTransaction, due: readonly Due[]): Promise<ReadonlySet<string>> {
+async function backfilled(tx: WriteTransaction, due: readonly Due[]): Promise<ReadonlySet<string>> {
   const fires = due.flatMap(({ schedule, plan }) => plan.fires.map(({ at }) => ({ schedule, at })));
   const values = [plainArray(fires.map(({ schedule }) => schedule)), plainArray(fires.map(({ at }) => at))];
   return new Set((await tx.query<{ schedule: string; at: number }>(BACKFILLED, values)).map(({ schedule, at }) => `${schedule} ${at}`));

@@ -3,8 +3,7 @@ import type { JobRequest } from "../../../core/jobs/job.js";
 import { jobOfTick, openJobs, type ScheduleRef } from "../../../core/schedules/schedule.js";
 import type { BackfillRequest } from "../../port/schedules/schedules.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, statement } from "../connection/db.js";
-import type { DriverTransaction } from "../drivers/driver.js";
+import { type StoreDb, statement, type WriteTransaction } from "../connection/db.js";
 import { readPartitionRange } from "../schema/partition-range.js";
 import { enqueueTicks, firedAmong, recordTicks, type TickedJobs, type TickJob } from "./record-ticks.js";
 import { lockSchedule, type ScheduleRow } from "./schedule-table.js";
@@ -13,7 +12,7 @@ import { lockSchedule, type ScheduleRow } from "./schedule-table.js";
 
 /** One more job of a schedule, now. Its own time is the next whole ms that no other trigger has. */
 export function triggerSchedule(
-  db: Db,
+  db: StoreDb,
   ref: ScheduleRef,
   { idSuffix, input, idempotencyKey }: { readonly idSuffix: IdSuffix; readonly input?: string; readonly idempotencyKey?: JobRequest },
 ): Promise<TickedJobs | undefined> {
@@ -34,7 +33,7 @@ export function triggerSchedule(
 }
 
 /** Jobs for ticks of the past that have none. */
-export function backfillSchedule(db: Db, ref: ScheduleRef, { ticks, after, pace, idSuffix }: BackfillRequest): Promise<TickedJobs | undefined> {
+export function backfillSchedule(db: StoreDb, ref: ScheduleRef, { ticks, after, pace, idSuffix }: BackfillRequest): Promise<TickedJobs | undefined> {
   return byHand(db, ref, async (tx, row) => {
     const before = new Set(await firedAmong(tx, row.id, ticks));
     return ticks
@@ -55,9 +54,9 @@ const SET_OPEN = statement("set_open", "update pawl.schedule set open = $2::uuid
 
 /** The next tick stays where it is. */
 function byHand(
-  db: Db,
+  db: StoreDb,
   ref: ScheduleRef,
-  prepare: (tx: DriverTransaction, row: ScheduleRow, now: number) => Promise<readonly TickJob[]>,
+  prepare: (tx: WriteTransaction, row: ScheduleRow, now: number) => Promise<readonly TickJob[]>,
 ): Promise<TickedJobs | undefined> {
   return db.transaction(async (tx) => {
     const row = await lockSchedule(tx, ref);

@@ -2,7 +2,7 @@ import type { JobId } from "../../../core/jobs/id.js";
 import { isFinished } from "../../../core/jobs/job.js";
 import type { Lane } from "../../../core/jobs/lane.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, statement } from "../connection/db.js";
+import { type StoreDb, statement } from "../connection/db.js";
 import { endWaiting } from "../jobs/control.js";
 import { count } from "../jobs/counters.js";
 import { readFacts } from "../jobs/job-state.js";
@@ -16,7 +16,7 @@ const READ_INTENTS = statement(
 const DELETE_INTENTS = statement("forget_asked", "delete from pawl.intent where job = any($1::uuid[])");
 
 /** Intents whose jobs no worker holds: a settlement passed by while they were being written. */
-export async function carryOutIntents(db: Db, limit: number): Promise<{ count: number; readied: readonly Lane[] }> {
+export async function carryOutIntents(db: StoreDb, limit: number): Promise<{ count: number; readied: readonly Lane[] }> {
   const readied: Lane[] = [];
   let carriedOut = 0;
   let after = "00000000-0000-0000-0000-000000000000";

@@ -1,7 +1,6 @@
 import type { Failure } from "../../../core/jobs/failure.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, statement } from "../connection/db.js";
-import type { Queryable } from "../drivers/driver.js";
+import { type Db, statement, type WriteTransaction } from "../connection/db.js";
 import { count } from "../jobs/counters.js";
 import { addDeath, type JobMove, putWaiting, type WaitingJob } from "../jobs/waiting-jobs.js";
 import { releaseSlots } from "../limits/job-limits.js";
@@ -10,7 +9,7 @@ const DELETE_DEPENDENCIES = statement("untie", "delete from pawl.dependency wher
 const DELETE_INTENTS = statement("unask", "delete from pawl.intent where job = any($1::uuid[])");
 
 /** Jobs that waited and were taken out of where they did are dead, and wait for nothing and nobody any more. */
-export async function killJobs(db: Db, on: Queryable, victims: readonly WaitingJob[], why: (job: WaitingJob) => Failure): Promise<void> {
+export async function killJobs(db: Db, on: WriteTransaction, victims: readonly WaitingJob[], why: (job: WaitingJob) => Failure): Promise<void> {
   if (victims.length === 0) return;
   const ids = victims.map(({ id }) => id);
   await on.query(DELETE_DEPENDENCIES, [plainArray(ids)]);

@@ -4,7 +4,7 @@ import type { Lane } from "../../../core/jobs/lane.js";
 import { attemptsSoFar, decide } from "../../../core/jobs/outcome.js";
 import type { LowWatermarks } from "../claim/low-watermarks.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, ms, statement } from "../connection/db.js";
+import { ms, type StoreDb, statement } from "../connection/db.js";
 import { sqlFile, sqlText } from "../connection/sql-statement.js";
 import type { Queryable } from "../drivers/driver.js";
 import { laneOf } from "../jobs/waiting-jobs.js";
@@ -48,7 +48,7 @@ interface UnsettledRow extends Lane {
 
 /** The unsettled jobs of expired leases are crashed: decided by the same `decide`, settled by the same patches. */
 export function reap(
-  db: Db,
+  db: StoreDb,
   watermarks: LowWatermarks,
   limit: number,
 ): Promise<{ readonly leases: number; readonly jobs: number; readonly lanes: readonly Lane[] }> {

@@ -3,8 +3,7 @@ import type { JobId } from "../../../core/jobs/id.js";
 import type { JobState } from "../../../core/jobs/job.js";
 import { compareText } from "../../../core/jobs/lane.js";
 import { plainArray } from "../connection/arrays.js";
-import { type Db, statement } from "../connection/db.js";
-import type { Queryable } from "../drivers/driver.js";
+import { type Db, statement, type WriteTransaction } from "../connection/db.js";
 import { type CountedMove, count } from "../jobs/counters.js";
 import { type JobMove, putWaiting, takeWaiting, type WaitingJob } from "../jobs/waiting-jobs.js";
 import { readPartitionRange } from "../schema/partition-range.js";
@@ -33,7 +32,7 @@ const STILL_WAITING = statement("still_waiting", "select distinct child from paw
 const PAUSED = statement("pause_intents", "delete from pawl.intent where job = any($1::uuid[]) and kind = 'pause' returning job");
 
 /** Releases what waited for jobs that just ended, and what waited for the ones dying by that, in the caller's transaction. */
-export async function releaseDependents(db: Db, on: Queryable, ended: readonly Ended[]): Promise<readonly WaitingJob["lane"][]> {
+export async function releaseDependents(db: Db, on: WriteTransaction, ended: readonly Ended[]): Promise<readonly WaitingJob["lane"][]> {
   const readied: WaitingJob["lane"][] = [];
   let wave = ended;
   while (wave.length > 0) {
@@ -63,7 +62,7 @@ export async function releaseDependents(db: Db, on: Queryable, ended: readonly E
 }
 
 /** Those of the jobs that wait for nothing any more go where their time says. */
-async function unblock(db: Db, on: Queryable, children: readonly JobId[]): Promise<readonly WaitingJob["lane"][]> {
+async function unblock(db: Db, on: WriteTransaction, children: readonly JobId[]): Promise<readonly WaitingJob["lane"][]> {
   if (children.length === 0) return [];
   const waiting = new Set((await on.query<{ child: JobId }>(STILL_WAITING, [plainArray(children)])).map((row) => row.child));
   const free = await takeWaiting(
@@ -88,7 +87,7 @@ async function unblock(db: Db, on: Queryable, children: readonly JobId[]): Promi
   return moves.filter((job) => job.to === "ready").map((job) => job.lane);
 }
 
-async function killDependents(db: Db, on: Queryable, dying: ReadonlyMap<JobId, JobId>): Promise<readonly Ended[]> {
+async function killDependents(db: Db, on: WriteTransaction, dying: ReadonlyMap<JobId, JobId>): Promise<readonly Ended[]> {
   const victims = await takeWaiting(on, [...dying.keys()]);
   await killJobs(db, on, victims, ({ id }) => failureOfParent(dying.get(id) as JobId));
   return victims.map(({ id }) => ({ id, state: "dead" as const }));

@@ -6,7 +6,7 @@ import { limitKeyId } from "../../../core/limits/limit-rule.js";
 import type { Settlement } from "../../port/settle/leases.js";
 import { plainArray } from "../connection/arrays.js";
 import { outcomeCode, stateCode } from "../connection/codes.js";
-import { type Db, statement } from "../connection/db.js";
+import { type Db, statement, type WriteTransaction } from "../connection/db.js";
 import { sqlFile } from "../connection/sql-statement.js";
 import type { Queryable } from "../drivers/driver.js";
 import { count } from "../jobs/counters.js";
@@ -51,7 +51,7 @@ export interface StepsReport {
  * Settles with everything that was asked of the jobs and everyone who waits for them looked after, in the caller's
  * transaction: a handler's own, or the one for what the one statement left alone. A job settled before stays as it is.
  */
-export async function settleInSteps(db: Db, on: Queryable, worker: number, settlements: readonly Settlement[]): Promise<StepsReport> {
+export async function settleInSteps(db: Db, on: WriteTransaction, worker: number, settlements: readonly Settlement[]): Promise<StepsReport> {
   const leases = [...new Set(settlements.map((item) => item.lease))];
   const rows = await on.query<{ id: LeaseId; jobs: string; settled: string }>(LOCK_LEASES, [plainArray(leases), worker]);
   const lockedLeases = new Map(rows.map(({ id, jobs, settled }) => [id, { indexes: indexesOf(jobs), settled: new SettledIndexes(settled) }]));
@@ -73,7 +73,7 @@ function indexesOf(jobs: string): ReadonlyMap<string, number> {
 }
 
 /** Applies patches to jobs whose leases are locked here. Answers with the lanes of dependents that became ready. */
-export async function applyPatches(db: Db, on: Queryable, worker: number, fresh: readonly Unsettled[]): Promise<readonly Lane[]> {
+export async function applyPatches(db: Db, on: WriteTransaction, worker: number, fresh: readonly Unsettled[]): Promise<readonly Lane[]> {
   if (fresh.length === 0) return [];
   const intents = new Map(
     (await on.query<RequestedIntent & { job: JobId }>(INTENTS, [plainArray(fresh.map((item) => item.job))])).map((row) => [row.job, row]),
@@ -96,7 +96,7 @@ export async function applyPatches(db: Db, on: Queryable, worker: number, fresh:
 }
 
 /** What they hold is free, and a key that was told to rest is at rest, before those that stay line up again. */
-async function leaveLimitKeys(db: Db, on: Queryable, decided: readonly Settlement[]): Promise<void> {
+async function leaveLimitKeys(db: Db, on: WriteTransaction, decided: readonly Settlement[]): Promise<void> {
   const limited = decided.filter((item) => item.limited === true);
   const over = limited.filter((item) => isFinished(item.patch.next));
   await releaseSlots(
@@ -141,7 +141,7 @@ async function append(on: Queryable, worker: number, decided: readonly Unsettled
   });
 }
 
-async function moveUnfinished(db: Db, on: Queryable, decided: readonly Settlement[]): Promise<void> {
+async function moveUnfinished(db: Db, on: WriteTransaction, decided: readonly Settlement[]): Promise<void> {
   const staying = decided.filter(({ patch }) => patch.next !== "succeeded" && patch.next !== "cancelled");
   if (staying.length === 0) return;
   const { now } = await readPartitionRange(db, on);

@@ -5,7 +5,7 @@ import type { LimitKeyId } from "../../../core/limits/limit-rule.js";
 import type { StoreTransaction } from "../../port/index.js";
 import type { Settled, Settlement } from "../../port/settle/leases.js";
 import type { WorkerIds } from "../claim/worker-ids.js";
-import { type Db, insideTransaction } from "../connection/db.js";
+import { type Db, insideTransaction, type StoreDb, type WriteTransaction } from "../connection/db.js";
 import { sqlFile } from "../connection/sql-statement.js";
 import type { Queryable } from "../drivers/driver.js";
 import { settleInSteps, settlementKey } from "./settle-in-steps.js";
@@ -16,13 +16,21 @@ const SETTLE_LIMITED = sqlFile("settle/settle.sql", { hot: "settle" });
 const CLASSIFY_SETTLED = sqlFile("settle/classify-settled.sql");
 
 /** The answers in order, and the lanes of dependents that became ready. */
-export interface SettleReport {
+export interface SettleReport extends PassedSlots {
   readonly answers: readonly Settled[];
   readonly readied: readonly Lane[];
 }
 
+/** What became of the slots that were given up. */
+export interface PassedSlots {
+  /** lanes of the jobs that slots were passed on to */
+  readonly admittedLanes: readonly Lane[];
+  /** limit keys, all of which are there, at which others may pass */
+  readonly freedLimitKeys: ReadonlySet<LimitKeyId>;
+}
+
 export interface SettleDeps {
-  readonly db: Db;
+  readonly db: StoreDb;
   readonly workers: WorkerIds;
 }
 
@@ -33,6 +41,7 @@ interface SettleOutcome {
 }
 
 const ALL_SETTLED: SettleOutcome = { stale: new Set(), readied: [] };
+const NO_SLOTS: PassedSlots = { admittedLanes: [], freedLimitKeys: new Set() };
 
 /** How often a batch is made again because somebody wrote to its leases meanwhile. */
 const MAX_TRIES = 5;
@@ -43,16 +52,21 @@ export async function settle(
   settlements: readonly Settlement[],
   tx?: StoreTransaction,
 ): Promise<SettleReport> {
-  if (settlements.length === 0) return { answers: [], readied: [] };
+  if (settlements.length === 0) return { answers: [], readied: [], ...NO_SLOTS };
   const worker = await workers.id(ref);
-  const { stale, readied } = await (tx === undefined
+  const { stale, readied, ...slots } = await (tx === undefined
     ? settleAll(db, worker, settlements)
     : settleInside(db, insideTransaction(tx), worker, firstOfEach(settlements)));
-  return { answers: settlements.map((item) => (stale.size > 0 && stale.has(settlementKey(item)) ? "stale" : "settled")), readied };
+  return {
+    answers: settlements.map((item) => (stale.size > 0 && stale.has(settlementKey(item)) ? "stale" : "settled")),
+    readied,
+    ...NO_SLOTS,
+    ...slots,
+  };
 }
 
 /** By the one statement what it takes; what it leaves alone, by several. */
-async function settleAll(db: Db, worker: number, settlements: readonly Settlement[]): Promise<SettleOutcome> {
+async function settleAll(db: StoreDb, worker: number, settlements: readonly Settlement[]): Promise<SettleOutcome & PassedSlots> {
   let quick: readonly Settlement[] = settlements;
   const slow: Settlement[] = [];
   if (!settlements.every(isQuick)) {
@@ -60,13 +74,17 @@ async function settleAll(db: Db, worker: number, settlements: readonly Settlemen
     quick = items.filter(isQuick);
     slow.push(...items.filter((item) => !isQuick(item)));
   }
+  const admittedLanes: Lane[] = [];
+  const freedLimitKeys = new Set<LimitKeyId>();
   for (let tries = 1; quick.length > 0; tries++) {
-    const { retry, apart } = await settleQuickly(db, worker, quick as readonly IndexedSettlement[]);
+    const { retry, apart, ...slots } = await settleQuickly(db, worker, quick as readonly IndexedSettlement[]);
+    admittedLanes.push(...slots.admittedLanes);
+    for (const limitKey of slots.freedLimitKeys) freedLimitKeys.add(limitKey);
     slow.push(...apart, ...(tries < MAX_TRIES ? [] : retry));
     quick = tries < MAX_TRIES ? retry : [];
   }
-  if (slow.length === 0) return ALL_SETTLED;
-  return db.transaction((own) => settleSlowly(db, own, worker, firstOfEach(slow)));
+  const outcome = slow.length === 0 ? ALL_SETTLED : await db.transaction((own) => settleSlowly(db, own, worker, firstOfEach(slow)));
+  return { ...outcome, admittedLanes, freedLimitKeys };
 }
 
 /**
@@ -112,15 +130,19 @@ interface UnsettledItems {
   readonly apart: readonly IndexedSettlement[];
 }
 
-async function settleQuickly(db: Db, worker: number, items: readonly IndexedSettlement[]): Promise<UnsettledItems> {
+async function settleQuickly(db: Db, worker: number, items: readonly IndexedSettlement[]): Promise<UnsettledItems & PassedSlots> {
   const plan = planSettlement(items);
   const statement = items.some((item) => item.limited === true) ? SETTLE_LIMITED : SETTLE;
   const rows = await statement.query<SettleRow>(db, settleParameters(plan, db.now(), worker));
   const { remainder } = rows[rows.length - 1] as SettleRow;
   const [{ admitted_lanes, limit_keys }] = rows as [SettleRow];
-  if (admitted_lanes !== null) db.onAdmittedLanes?.(JSON.parse(admitted_lanes) as Lane[]);
-  if (limit_keys !== null) await db.onLimitChecks?.(new Set(JSON.parse(limit_keys) as LimitKeyId[]), { made: true });
-  return remainder === null ? { retry: [], apart: [] } : leftOf(plan, JSON.parse(remainder) as Remainder);
+  const left = remainder === null ? { retry: [], apart: [] } : leftOf(plan, JSON.parse(remainder) as Remainder);
+  if (admitted_lanes === null && limit_keys === null) return { ...left, ...NO_SLOTS };
+  return {
+    ...left,
+    admittedLanes: JSON.parse(admitted_lanes ?? "[]") as Lane[],
+    freedLimitKeys: new Set(JSON.parse(limit_keys ?? "[]") as LimitKeyId[]),
+  };
 }
 
 /** A job that something was asked of is settled apart, and its neighbours again. Of other runs, all are settled apart. */
@@ -146,12 +168,12 @@ function leftOf({ leases, runs }: SettlePlan, remainder: Remainder): UnsettledIt
  * What was settled before is stale here: an earlier transaction of the same attempt did it, whose commit was not answered,
  * and this one's work would be done a second time.
  */
-async function settleInside(db: Db, tx: Queryable, worker: number, items: readonly Settlement[]): Promise<SettleOutcome> {
+async function settleInside(db: Db, tx: WriteTransaction, worker: number, items: readonly Settlement[]): Promise<SettleOutcome> {
   const { unknown, repeated, readied } = await settleInSteps(db, tx, worker, items);
   return { stale: new Set([...unknown, ...repeated].map(settlementKey)), readied };
 }
 
-async function settleSlowly(db: Db, on: Queryable, worker: number, items: readonly Settlement[]): Promise<SettleOutcome> {
+async function settleSlowly(db: Db, on: WriteTransaction, worker: number, items: readonly Settlement[]): Promise<SettleOutcome> {
   const { unknown, readied } = await settleInSteps(db, on, worker, items);
   return { stale: await staleOf(on, worker, unknown), readied };
 }
