@@ -1,6 +1,7 @@
 /**
- * Prints the parameters of the statements in `store/postgres`'s `.sql` files as types, so that what calls a statement is checked when it is compiled.
- * `--check` writes nothing and fails where a file, or the types, are not as they should be.
+ * Prints the parameters of the statements in `store/postgres`'s `.sql` files as types, so that callers are checked when they are compiled, and
+ * the claim into docs/architecture.md.
+ * `--check` writes nothing, and fails where a file, the types or the page are not as they should be.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -71,8 +72,21 @@ ${declarations.join("\n")}
 }
 `;
 
-if (!process.argv.includes("--check")) writeFileSync(TARGET, printed);
-else if (readFileSync(TARGET, "utf8") !== printed) {
-  console.error(`${fileURLToPath(TARGET)} is not what the .sql files say: run npm run sql:parameters`);
-  process.exit(1);
+/** The page that shows the claim as it is. */
+const PAGE = new URL("../docs/architecture.md", import.meta.url);
+const claim = readFileSync(new URL("claim/claim.sql", ROOT), "utf8");
+const page = readFileSync(PAGE, "utf8").replace(
+  /(<!-- claim\.sql: .* -->\n)[^]*(<!-- end of claim\.sql -->)/,
+  (_, begin: string, end: string) => `${begin}\n\`\`\`sql\n${claim}\`\`\`\n\n${end}`,
+);
+
+for (const [file, text] of [
+  [TARGET, printed],
+  [PAGE, page],
+] as const) {
+  if (!process.argv.includes("--check")) writeFileSync(file, text);
+  else if (readFileSync(file, "utf8") !== text) {
+    console.error(`${fileURLToPath(file)} is not what the .sql files say: run npm run sql:parameters`);
+    process.exitCode = 1;
+  }
 }
