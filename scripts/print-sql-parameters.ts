@@ -76,7 +76,7 @@ ${declarations.join("\n")}
 const PAGE = new URL("../docs/architecture.md", import.meta.url);
 const claim = readFileSync(new URL("claim/claim.sql", ROOT), "utf8");
 const page = readFileSync(PAGE, "utf8").replace(
-  /(<!-- claim\.sql: .* -->\n)[^]*(<!-- end of claim\.sql -->)/,
+  /(<!-- claim\.sql: .* -->\n)[\s\S]*(<!-- end of claim\.sql -->)/,
   (_, begin: string, end: string) => `${begin}\n\`\`\`sql\n${claim}\`\`\`\n\n${end}`,
 );
 
