@@ -39,7 +39,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     if (explanation === undefined) throw new Error("no explanation");
     return explanation;
   }
-  const first = async (w: World, id: JobId): Promise<Reason> => (await why(w, id)).reasons[0] as Reason;
+  const first = async (w: World, id: JobId): Promise<Reason<Date>> => (await why(w, id)).reasons[0] as Reason<Date>;
   const ids = async (w: World, ...specs: readonly Spec[]) => (await w.enqueue(...specs)).map((answer) => (answer as { id: JobId }).id);
   const under = (limit: JobLimit): Spec => ({ options: { limits: [limit] } });
 
@@ -65,10 +65,10 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     const w = await world();
     const id = await w.add();
     await w.run(id, KILLED);
-    expect(await why(w, id)).toMatchObject({ reasons: [{ kind: "finished", state: "dead", at: START, failure: { name: "RangeError" } }] });
+    expect(await why(w, id)).toMatchObject({ reasons: [{ kind: "finished", state: "dead", at: new Date(START), failure: { name: "RangeError" } }] });
     const done = await w.add();
     await w.run(done, SUCCEEDED);
-    expect(await first(w, done)).toEqual({ kind: "finished", state: "succeeded", at: START });
+    expect(await first(w, done)).toEqual({ kind: "finished", state: "succeeded", at: new Date(START) });
   });
 
   test("running: where, since when, and what was asked of it", async () => {
@@ -77,7 +77,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     await w.hold({ worker: BOB });
     await w.store.jobs.cancel("everyone", id, "enough");
     const { reasons } = await why(w, id);
-    expect(reasons).toEqual([{ kind: "running", worker: "bob", since: START, until: START + LEASE, intent: "cancel" }]);
+    expect(reasons).toEqual([{ kind: "running", worker: "bob", since: new Date(START), until: new Date(START + LEASE), intent: "cancel" }]);
   });
 
   test("paused: the job, its queue, its task, its tenant, or all of them", async () => {
@@ -155,7 +155,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     await dutiesOf(w.store).admit(10);
     w.clock.advance(SECOND);
     const next = await why(w, jobs[1] as JobId);
-    expect(next.reasons[0]).toMatchObject({ kind: "limit_key", limit: "api", key: "eu", for: "rate", until: START + 10 * SECOND });
+    expect(next.reasons[0]).toMatchObject({ kind: "limit_key", limit: "api", key: "eu", for: "rate", until: new Date(START + 10 * SECOND) });
     expect(next.text).toMatch(/has too few tokens for it; they are there in 9 s/);
     const last = await first(w, jobs[2] as JobId);
     expect(last).toMatchObject({ kind: "limit_key", for: "rate" });
@@ -170,7 +170,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     await w.store.limits.pause({ tenant: "acme", limit: "api", key: "eu" }, MINUTE);
     const id = await w.add(under(api));
     const { reasons, estimatedStart } = await why(w, id);
-    expect(reasons[0]).toMatchObject({ kind: "limit_key", for: "key_paused", until: START + MINUTE });
+    expect(reasons[0]).toMatchObject({ kind: "limit_key", for: "key_paused", until: new Date(START + MINUTE) });
     expect(estimatedStart).toEqual(new Date(START + MINUTE));
   });
 
@@ -178,7 +178,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     const w = await world();
     const { reasons, estimatedStart, state } = await why(w, await w.add({ delay: HOUR }));
     expect({ reasons, estimatedStart, state }).toEqual({
-      reasons: [{ kind: "due", at: START + HOUR }],
+      reasons: [{ kind: "due", at: new Date(START + HOUR) }],
       estimatedStart: new Date(START + HOUR),
       state: "scheduled",
     });
@@ -188,7 +188,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     const w = await world();
     const id = await w.add();
     await w.run(id, FAILED, [MINUTE]);
-    expect(await first(w, id)).toMatchObject({ kind: "retrying", at: START + MINUTE, attempts: 1, failure: { name: "TypeError" } });
+    expect(await first(w, id)).toMatchObject({ kind: "retrying", at: new Date(START + MINUTE), attempts: 1, failure: { name: "TypeError" } });
   });
 
   test("unserved: no worker, none with its task, none with its capability", async () => {
@@ -217,7 +217,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     await w.store.workers.publish(ANA, { ...ALL, slots }, 10 * HOUR);
     const full = await why(w, id);
     expect(full.reasons).toEqual([
-      { kind: "full", slots: 2, workers: 1, since: START - MINUTE },
+      { kind: "full", slots: 2, workers: 1, since: new Date(START - MINUTE) },
       { kind: "queued_behind", ahead: 0 },
     ]);
     expect(full.estimatedStart).toEqual(new Date(START + 30 * SECOND));
@@ -240,7 +240,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     w.clock.advance(10 * SECOND);
     await w.store.breakers.report([failing]);
     const { reasons, estimatedStart } = await why(w, id);
-    expect(reasons[0]).toEqual({ kind: "breaker_open", ...pair, until: START + 10 * SECOND + MINUTE });
+    expect(reasons[0]).toEqual({ kind: "breaker_open", ...pair, until: new Date(START + 10 * SECOND + MINUTE) });
     expect(estimatedStart).toEqual(new Date(START + 10 * SECOND + MINUTE));
   });
 
@@ -253,7 +253,7 @@ export function explainReasonTests(make: (now: () => number) => Promise<Store>):
     await w.store.leases.claimLimited({ worker: ANA, quotas: [{ lane: lane(), quota: 5 }], duration: LEASE });
     expect((await why(w, jobs[2] as JobId)).reasons).toEqual([
       { kind: "policy_limit", what: "queue", name: "default", limit: "concurrency", most: 2, held: 2 },
-      { kind: "policy_limit", what: "tenant", name: "acme", limit: "rate", most: 1, until: START + 10 * SECOND },
+      { kind: "policy_limit", what: "tenant", name: "acme", limit: "rate", most: 1, until: new Date(START + 10 * SECOND) },
       { kind: "queued_behind", ahead: 0 },
     ]);
     // How many others run in the queue is not a tenant's to know.

@@ -112,6 +112,7 @@ describe("a pawl", () => {
         let muted = false;
         return {
           ...store,
+          transactions: { join: (joined) => joined as never, run: () => Promise.reject(new Error("this test joins transactions only")) },
           onWakeup: (listener) => store.onWakeup((wakeup) => muted || listener(wakeup)),
           jobs: {
             ...store.jobs,

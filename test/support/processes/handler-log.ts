@@ -17,10 +17,13 @@ export class HandlerLog {
 
   constructor(readonly path: string) {}
 
-  /** Appended in one write, so that lines of several processes do not mix; fsynced where a test wants it on disk. */
+  /**
+   * Appended in one write, so that lines of several processes do not mix; fsynced where a test wants it on disk. A line begins on one of its
+   * own: a process that is killed inside its write leaves a part of a line before it.
+   */
   write(line: HandlerLogLine, durable = false): void {
     this.#file ??= fs.openSync(this.path, "a");
-    fs.writeSync(this.#file, `${JSON.stringify(line)}\n`);
+    fs.writeSync(this.#file, `\n${JSON.stringify(line)}\n`);
     if (durable) fs.fsyncSync(this.#file);
   }
 
@@ -29,7 +32,8 @@ export class HandlerLog {
     const text = fs.readFileSync(this.path, "utf8");
     const lines = text
       .split("\n")
-      .slice(0, -1)
+      // What a killed process did not write to the end is no fact.
+      .filter((line) => line.endsWith("}"))
       .map((line) => JSON.parse(line) as HandlerLogLine);
     return what === undefined ? lines : lines.filter((line) => line.step === what);
   }

@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SOURCES = ["packages/pawl/src", "packages/server/src", "test/support", "examples"];
+/** What processes that tests start need of the conformance suite: without the tests themselves. */
+const CONFORMANCE = ["packages/pawl/conformance/duties.ts"];
 const SKIPPED = /\.test\.ts$|\.d\.ts$|\/conformance\//;
 /** A removed build may still be in use by another run for this long. ms */
 const KEPT_MS = 3_600_000;
@@ -55,7 +57,8 @@ export function transpiled(): string | undefined {
 }
 
 function sources(): readonly string[] {
-  return SOURCES.flatMap((folder) => filesIn(join(ROOT, folder))).filter((file) => /\.(ts|sql)$/.test(file) && !SKIPPED.test(file));
+  const found = SOURCES.flatMap((folder) => filesIn(join(ROOT, folder))).filter((file) => /\.(ts|sql)$/.test(file) && !SKIPPED.test(file));
+  return [...found, ...CONFORMANCE.map((file) => join(ROOT, file))];
 }
 
 function folderOf(files: readonly string[]): string {
