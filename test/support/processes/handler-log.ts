@@ -1,6 +1,6 @@
 import * as fs from "node:fs";
 
-/** What handlers did, as seen from outside the store: one line per fact, in a file that outlives whoever wrote it. */
+/** The steps of handlers, as seen from outside the store: one line per fact, in a file that outlives whoever wrote it. */
 export interface HandlerLogLine {
   readonly job: string;
   readonly task: string;
@@ -32,7 +32,7 @@ export class HandlerLog {
     const text = fs.readFileSync(this.path, "utf8");
     const lines = text
       .split("\n")
-      // What a killed process did not write to the end is no fact.
+      // A line that a killed process did not write to its end is no fact.
       .filter((line) => line.endsWith("}"))
       .map((line) => JSON.parse(line) as HandlerLogLine);
     return what === undefined ? lines : lines.filter((line) => line.step === what);

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const SOURCES = ["packages/pawl/src", "packages/server/src", "test/support", "examples"];
-/** What processes that tests start need of the conformance suite: without the tests themselves. */
+/** Files of the conformance suite that processes of tests need: it has tests beside them. */
 const CONFORMANCE = ["packages/pawl/conformance/duties.ts"];
 const SKIPPED = /\.test\.ts$|\.d\.ts$|\/conformance\//;
 /** A removed build may still be in use by another run for this long. ms */
